@@ -30,6 +30,7 @@ SLOW = (
     "tests/service/process",
     "tests/test_packages.py",
     "tests/training/architectures",
+    "tests/training/families",
     "tests/training/publishing",
     "tests/training/runs",
     "tests/workbench",

@@ -46,6 +46,7 @@ TRAINING = (
     "recipes",
     "runs",
     "publishing",
+    "families",
     "results",
     "console",
     "__main__",
@@ -61,6 +62,7 @@ def test_the_graphs_are_whole() -> None:
     assert "service.process.supervisor" in service["service.__main__"]
     assert "training.runs.loop" in training["training.runs.run"]
     assert "training.publishing.publish" in training["training.__main__"]
+    assert "training.families.siamese" in training["training.families"]
     assert "semblance.batch.parquet" in semblance["semblance.batch.formats"]  # imported inside a function
     assert "semblance.client" in semblance["semblance"]
     assert "benchmarks.servers" in GRAPHS["benchmarks"]["benchmarks.beside"]

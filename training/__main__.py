@@ -112,7 +112,7 @@ def rate(
     runs: Runs = Path("runs"),
 ) -> None:
     """Let a published model rate the training pairs of a recipe that learns from it; `train` needs this first."""
-    from training.publishing.rate import rate as rate_pairs
+    from training.families.teaching import rate as rate_pairs
     from training.recipes import find
 
     count = rate_pairs(find(recipe), models, runs, teacher_folder(teacher))
@@ -126,8 +126,8 @@ def keep(
     runs: Runs = Path("runs"),
 ) -> None:
     """Keep what a run learnt beside published weights in this repository, so that it can teach elsewhere."""
+    from training.families.teaching import save_learnt
     from training.recipes import find
-    from training.runs.learnt import save_learnt
 
     console.print(f"{recipe}: {save_learnt(find(recipe), runs, seed)}")
 
@@ -140,10 +140,11 @@ def train(
     runs: Runs = Path("runs"),
 ) -> None:
     """Train a recipe; a killed run resumes with the same result."""
+    from training.families import family_of
     from training.recipes import find
     from training.runs.run import run
 
-    result = run(find(recipe), runs, teacher_folder(teacher), seed)
+    result = run(family_of(find(recipe), runs, seed), teacher_folder(teacher))
     figures = "  ".join(f"{name} {value:.4f}" for name, value in result.best.items())
     console.print(
         f"{recipe} seed {seed}: best epoch {result.best_epoch} of {result.epochs}, {result.seconds} s\n{figures}"
@@ -165,10 +166,12 @@ def publish(
     ] = None,
 ) -> None:
     """Calibrate, export, check parity, measure on the test sets and write models/ID/: any finished run."""
+    from training.families import family_of
     from training.publishing.publish import publish as publish_run
     from training.recipes import find
 
-    folder = publish_run(find(recipe), runs, models, figures, seed, model_id=model_id, storage=storage)
+    family = family_of(find(recipe), runs, seed)
+    folder = publish_run(family, models, figures, model_id=model_id, storage=storage)
     console.print(f"published {folder}")
 
 
@@ -181,10 +184,11 @@ def evaluate(
     figures: Figures = Path("analyses/figures"),
 ) -> None:
     """Measure a trained run on the test sets through its exported graphs; do so once for each reported figure."""
+    from training.families import family_of
     from training.publishing.publish import evaluate_run
     from training.recipes import find
 
-    path = evaluate_run(find(recipe), runs, seed, figures, storage)
+    path = evaluate_run(family_of(find(recipe), runs, seed), figures, storage)
     console.print(f"figures in {path}")
 
 

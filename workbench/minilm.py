@@ -15,8 +15,8 @@ from contract.golden import GOLDEN_TEXTS
 from contract.manifest import Figure, Provenance, TrainingData
 from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, load_weights
 from training.corpora.readers import sts
-from training.publishing.families.siamese import STS_SCALE
-from training.publishing.families.transformer import write_encoder
+from training.families.siamese import STS_SCALE
+from training.families.transformer import write_encoder
 from training.publishing.folders import assemble, environment, finish
 from training.publishing.runtime import PublishedModel
 from training.runs.student import TOKENIZER, StudentConfig, teach, texts_of

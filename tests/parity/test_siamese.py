@@ -16,9 +16,9 @@ from contract.padding import pad
 from tests import toys
 from tests.service.conftest import Serve
 from training.architectures.models import SiameseModel
+from training.families.siamese import write_graphs
 from training.objectives.supervised import LABELS
 from training.publishing.calibrate import fit_centred_isotonic
-from training.publishing.families.siamese import write_graphs
 from training.publishing.folders import assemble, finish
 from training.publishing.runtime import BATCH, PublishedModel
 from training.sources.credits import TEACHER

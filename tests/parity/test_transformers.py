@@ -23,8 +23,8 @@ from training.architectures.transformer import (
     SentenceBERT,
     SentenceBERTConfig,
 )
-from training.publishing.families.heads import HeadCalibrations, Heads
-from training.publishing.families.transformer import (
+from training.families.heads import HeadCalibrations, Heads
+from training.families.transformer import (
     Blend,
     quantised,
     write_cross_encoder,

@@ -1,12 +1,21 @@
-"""One thread and the same property examples every time, whatever the machine is doing; no log left to other tests."""
+"""One thread and the same property examples every time, whatever the machine is doing; no log left to other tests.
 
+Exports that are not the subject of a test are made once.
+"""
+
+import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import settings
 from rich.logging import RichHandler
+from torch import Tensor, nn
+
+from contract.graph import GraphSpec
+from training.publishing import export
 
 torch.set_num_threads(1)
 settings.register_profile("semblance", derandomize=True, deadline=None, database=None)
@@ -22,3 +31,31 @@ def root_logger_as_it_was() -> Iterator[None]:
     for handler in [handler for handler in root.handlers if isinstance(handler, RichHandler)]:
         root.removeHandler(handler)
     root.setLevel(level)
+
+
+_EXPORTED: dict[str, bytes] = {}  # by what was exported
+
+
+@pytest.fixture
+def exports_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An export takes seconds, and the same weights give the same bytes (which `test_export.py` makes sure of)."""
+    write = export._export
+
+    def remembering(
+        module: nn.Module,
+        example: tuple[Tensor, ...],
+        spec: GraphSpec,
+        path: Path,
+        model_id: str,
+        outside: Sequence[str] = (),
+    ) -> None:
+        weights = [(name, value.cpu().numpy().tobytes()) for name, value in module.state_dict().items()]
+        settings = [str(each.__dict__.get("config")) for each in module.modules()]
+        what = repr([spec.kind, str(module), settings, model_id, list(outside), weights, [e.shape for e in example]])
+        key = hashlib.sha256(what.encode()).hexdigest()
+        if key not in _EXPORTED:
+            write(module, example, spec, path, model_id, outside)
+            _EXPORTED[key] = path.read_bytes()
+        path.write_bytes(_EXPORTED[key])
+
+    monkeypatch.setattr(export, "_export", remembering)

@@ -8,8 +8,8 @@ import pytest
 
 from training.__main__ import run_cli
 from training.console import console
+from training.publishing.publish import commands_for
 from training.recipes import RECIPES, find
-from training.runs.provenance import commands_for
 
 
 @pytest.fixture

@@ -47,16 +47,6 @@ def build_interaction(config: InteractionConfig, embedding: nn.Module, outputs: 
             return MGIM(config, embedding, outputs)
 
 
-def build_heads(config: HeadsConfig, embedding: nn.Module | None) -> PairWithHeads:
-    """The model of several tasks a config describes; a transformer brings its own words."""
-    match config:
-        case CrossEncoderConfig():
-            return CrossEncoder(config)
-        case PWIMTasksConfig():
-            assert embedding is not None
-            return PWIMTasks(config, embedding)
-
-
 def build_encoder(config: ArchitectureConfig, embedding: nn.Module) -> nn.Module:
     """The encoder a config describes, around an embedding of words.
 
@@ -105,6 +95,5 @@ __all__ = [
     "WordAveraging",
     "WordAveragingConfig",
     "build_encoder",
-    "build_heads",
     "build_interaction",
 ]

@@ -21,8 +21,8 @@ def evaluate_model(
     ] = None,
 ) -> None:
     """Measure any published model folder on the evaluation sets in SEMBLANCE_DATA; writes nothing unless asked."""
-    from training.publishing.apart import recorded
     from training.publishing.evaluate import evaluate_model as measure
+    from training.publishing.figures import recorded
 
     console = Console()
     found = measure(folder, tuple(filter(None, only.split(","))))

@@ -1,11 +1,13 @@
-"""Files of measured figures: `analyses/figures/<recipe>-seed<n>-<storage>.json`."""
+"""Files of measured figures: of runs, `analyses/figures/<recipe>-seed<n>-<storage>.json`, and of published models on
+sets that stand in no mean of the report, `analyses/apart/<model>.json`."""
 
-from collections.abc import Iterable
-from datetime import date
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
 
 from pydantic import JsonValue
 
-from contract.manifest import Figure
+from contract.manifest import Figure, Manifest
 from training.records import RecordFile
 
 
@@ -34,6 +36,43 @@ class FigureFile(RecordFile):
     def value(self, corpus: str, split: str, metric: str) -> float | None:
         """A figure; None if it was not measured."""
         return value_of(self.figures, corpus, split, metric)
+
+
+class ApartFile(RecordFile):
+    """Figures of one published model, with the command that gives them again."""
+
+    model: str
+    fingerprint: str  # of the manifest that was measured
+    command: str
+    measured: date
+    figures: tuple[Figure, ...]
+
+    @property
+    def stem(self) -> str:
+        """The id of the measured model."""
+        return self.model
+
+    def value(self, corpus: str, split: str, metric: str) -> float | None:
+        """A figure; None if it was not measured."""
+        return value_of(self.figures, corpus, split, metric)
+
+
+def recorded(folder: Path, only: str, figures: Sequence[Figure]) -> ApartFile:
+    """The record of a measurement.
+
+    Args:
+        folder: of the model.
+        only: the sets asked for, as the command names them.
+        figures: measured.
+    """
+    manifest = Manifest.load(folder)
+    return ApartFile(
+        model=manifest.id,
+        fingerprint=manifest.fingerprint,
+        command=f"python -m training evaluate-model models/{manifest.id} --only {only} --record analyses/apart",
+        measured=datetime.now(UTC).date(),
+        figures=tuple(figures),
+    )
 
 
 def value_of(figures: Iterable[Figure], corpus: str, split: str, metric: str) -> float | None:

@@ -7,28 +7,25 @@ import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
-from contract.manifest import Figure, Manifest, Provenance
-from training.objectives.pairwise import PairwiseConfig
-from training.objectives.tasks import TasksConfig
-from training.publishing.families import interaction, siamese, tasks
+from contract.manifest import Figure, Manifest, Provenance, TrainingData
 from training.publishing.figures import FigureFile
 from training.publishing.folders import assemble, environment, finish
 from training.publishing.runtime import PublishedModel
+from training.recipes import published_as, starts_of
 from training.recipes.recipe import Publication, Recipe
-from training.runs.folder import run_folder
+from training.runs.family import ModelFamily
 from training.runs.loop import read_result
-from training.runs.provenance import commands_for, training_data_for
+from training.sources.tables import PretrainedEncoder, ServedTable
+from training.sources.tasks import TaskPairs
 from training.words.storage import Storage
 
 
 def publish(
-    recipe: Recipe,
-    runs: Path,
+    family: ModelFamily[Any],
     models: Path,
     figures: Path,
-    seed: int,
     *,
     model_id: str | None = None,
     storage: Storage | None = None,
@@ -36,11 +33,9 @@ def publish(
     """Publish a trained run, whether its recipe names a publication or not; returns its folder.
 
     Args:
-        recipe: what was trained.
-        runs: where its run lies.
+        family: of the recipe, with the seed of the run (`training.families.family_of`).
         models: where model folders live.
         figures: where measured figures go.
-        seed: of the run.
         model_id: another id than that of the recipe's publication, or, where it has none, than its name.
         storage: another form of its words.
 
@@ -49,33 +44,30 @@ def publish(
         RunMissing: it was not trained.
         ParityError, GraphMismatchError: the export does not compute what was trained; nothing is published.
     """
-    publication = _publication(recipe, model_id, storage)
+    publication = _publication(family.recipe, model_id, storage)
     target = models / publication.model_id
     with tempfile.TemporaryDirectory(prefix="publish-") as temporary:
         folder = Path(temporary) / publication.model_id
         folder.mkdir()
-        manifest = _assemble(recipe, publication, runs, folder, seed)
-        measured = recipe.data.test_figures(PublishedModel(folder, manifest))
-        _figure_file(recipe, seed, publication.storage, "publish", measured).save(figures)
-        texts = _family(recipe).golden_texts(recipe, runs, seed, manifest.limits.max_tokens)
-        finish(folder, manifest, measured, texts, models, target)
+        manifest, measured = _assemble(family, publication, folder)
+        _figure_file(family, publication.storage, "publish", measured).save(figures)
+        finish(folder, manifest, measured, family.golden_texts(manifest.limits.max_tokens), models, target)
     return target
 
 
-def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: Storage = "float32") -> Path:
+def evaluate_run(family: ModelFamily[Any], figures: Path, storage: Storage = "float32") -> Path:
     """Measure a trained run on its test sets without publishing it; returns the file of figures.
 
     Raises:
         RecipeError: its corpus has no test part.
     """
-    recipe.data.check_test()  # before the work, not after it
-    publication = _publication(recipe, None, storage)
+    family.recipe.data.check_test()  # before the work, not after it
+    publication = _publication(family.recipe, None, storage)
     with tempfile.TemporaryDirectory(prefix="evaluate-") as temporary:
         folder = Path(temporary) / "model"
         folder.mkdir()
-        manifest = _assemble(recipe, publication, runs, folder, seed)
-        measured = recipe.data.test_figures(PublishedModel(folder, manifest))
-    return _figure_file(recipe, seed, storage, f"evaluate --storage {storage}", measured).save(figures)
+        _, measured = _assemble(family, publication, folder)
+    return _figure_file(family, storage, f"evaluate --storage {storage}", measured).save(figures)
 
 
 def _publication(recipe: Recipe, model_id: str | None, storage: Storage | None) -> Publication:
@@ -84,48 +76,67 @@ def _publication(recipe: Recipe, model_id: str | None, storage: Storage | None) 
     return replace(known, model_id=model_id or known.model_id, storage=storage or known.storage)
 
 
-def _figure_file(recipe: Recipe, seed: int, storage: Storage, how: str, measured: list[Figure]) -> FigureFile:
-    command, *options = how.split(" ", 1)
+def _figure_file(family: ModelFamily[Any], storage: Storage, how: str, measured: list[Figure]) -> FigureFile:
+    recipe, (command, *options) = family.recipe, how.split(" ", 1)
     return FigureFile(
         recipe=recipe.name,
-        seed=seed,
+        seed=family.seed,
         storage=storage,
-        command=" ".join(["python -m training", command, recipe.name, f"--seed {seed}", *options]),
+        command=" ".join(["python -m training", command, recipe.name, f"--seed {family.seed}", *options]),
         measured=datetime.now(UTC).date(),
         figures=tuple(measured),
         settings=recipe.as_json(),
     )
 
 
-def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path, seed: int) -> Manifest:
-    """Export everything into a folder; the manifest still lacks its figures and golden pairs."""
+def _assemble(family: ModelFamily[Any], publication: Publication, folder: Path) -> tuple[Manifest, list[Figure]]:
+    """Export everything into a folder, and measure it; the manifest still lacks these figures and golden pairs."""
+    recipe, trained = family.recipe, read_result(family.folder)
     manifest = assemble(
         folder,
-        _family(recipe).write_folder(recipe, publication, runs, folder, seed),
+        family.export(publication, folder),
         title=publication.title,
         architecture=recipe.architecture.name,
         training_data=training_data_for(recipe),
-        provenance=_provenance(recipe, runs, seed),
+        provenance=Provenance(
+            created=datetime.now(UTC).date(),
+            recipe=recipe.as_json(),
+            commands=commands_for(recipe, family.seed),
+            seed=family.seed,
+            environment=environment(),
+            epoch_kept=None if trained is None else trained.best_epoch,
+            epochs=None if trained is None else trained.epochs,
+        ),
         languages=("en",),  # as all corpora
     )
-    return siamese.calibrate(manifest, recipe, runs, folder, seed) if _family(recipe) is siamese else manifest
+    manifest = family.calibrate(manifest, folder)
+    return manifest, recipe.data.test_figures(PublishedModel(folder, manifest))
 
 
-def _family(recipe: Recipe) -> ModuleType:
-    """The module that writes the files of the recipe's family."""
-    if isinstance(recipe.objective, TasksConfig):
-        return tasks
-    return interaction if isinstance(recipe.objective, PairwiseConfig) else siamese
-
-
-def _provenance(recipe: Recipe, runs: Path, seed: int) -> Provenance:
-    trained = read_result(run_folder(runs, recipe, seed))
-    return Provenance(
-        created=datetime.now(UTC).date(),
-        recipe=recipe.as_json(),
-        commands=commands_for(recipe, seed),
-        seed=seed,
-        environment=environment(),
-        epoch_kept=None if trained is None else trained.best_epoch,
-        epochs=None if trained is None else trained.epochs,
+def commands_for(recipe: Recipe, seed: int) -> tuple[str, ...]:
+    """All commands from corpora to the published folder, in order."""
+    rated = isinstance(recipe.data, TaskPairs) and recipe.data.rated_by is not None
+    table = recipe.table
+    return (
+        # A pretrained encoder needs no command: it is the teacher's folder.
+        *([] if isinstance(table, PretrainedEncoder) else [f"python -m training {table.command} {table.name}"]),
+        *([f"python -m training rate {recipe.name}"] if rated else []),
+        *(
+            f"python -m training train {each.name} --seed {its}"
+            for each, its in (*starts_of(recipe, seed), (recipe, seed))
+        ),
+        f"python -m training publish {recipe.name} --seed {seed}",
     )
+
+
+def training_data_for(recipe: Recipe) -> tuple[TrainingData, ...]:
+    """Every corpus used for training or selection, those of the runs it starts from included.
+
+    An entry that several runs of the chain share is listed once.
+    """
+    chain = [*(start for start, _ in starts_of(recipe, 0)), recipe]
+    table = chain[0].table
+    found = training_data_for(published_as(table.model)) if isinstance(table, ServedTable) else table.sources()
+    for each in chain:
+        found = (*found, *each.data.sources(each.calibrated_on))
+    return tuple(dict.fromkeys(found))

@@ -71,6 +71,14 @@ def find(name: str) -> Recipe:
     return by_name(RECIPES, name, "recipe", "python -m training recipes")
 
 
+def starts_of(recipe: Recipe, seed: int) -> list[tuple[Recipe, int]]:
+    """The runs that a run starts from, recipes with seeds, the first of the chain first."""
+    if recipe.start is None:
+        return []
+    start, its_seed = find(recipe.start), seed if recipe.start_seed is None else recipe.start_seed
+    return [*starts_of(start, its_seed), (start, its_seed)]
+
+
 def published_as(model_id: str) -> Recipe:
     """The recipe that is published under this id.
 

@@ -94,6 +94,11 @@ class Recipe:
     max_tokens: int = 128  # longer training sentences are cut
     publication: Publication | None = None
 
+    @property
+    def calibrated_on(self) -> str | None:
+        """The part of its data on which the score is calibrated; None: no part of it."""
+        return self.objective.calibrate_on if isinstance(self.objective, ManhattanConfig) else None
+
     def as_json(self) -> dict[str, JsonValue]:
         """Plain JSON values, with the kinds of the parts named."""
         content = asdict(self)

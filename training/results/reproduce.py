@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from training.families import family_of
 from training.publishing.figures import FigureFile
 from training.publishing.publish import evaluate_run
-from training.recipes import find
+from training.recipes import find, starts_of
 from training.recipes.recipe import Recipe, differences
 from training.results.page import write_report
 from training.results.tables import FOLDER, PaperTable, collect, figure_path
@@ -87,7 +88,7 @@ def plan(
         for seed in seeds or row.wanted:
             if _is_measured(recipe, places, seed, row.storage):
                 continue
-            for start, its_seed in _starts(recipe, seed):
+            for start, its_seed in starts_of(recipe, seed):
                 if not is_trained(start, places.runs, its_seed):
                     jobs.setdefault(
                         (start.name, its_seed), ReproductionJob(start, its_seed, None, train=True, measure=False)
@@ -120,14 +121,6 @@ def _outdated(figures: Path, recipe: Recipe) -> bool:
     return then is not None and bool(differences(then, recipe))
 
 
-def _starts(recipe: Recipe, seed: int) -> list[tuple[Recipe, int]]:
-    """The runs a run starts from, recipes with seeds, the first of the chain first."""
-    if recipe.start is None:
-        return []
-    start, its_seed = find(recipe.start), seed if recipe.start_seed is None else recipe.start_seed
-    return [*_starts(start, its_seed), (start, its_seed)]
-
-
 def reproduce(
     table: PaperTable,
     places: ReproductionFolders,
@@ -158,8 +151,9 @@ def reproduce(
 
 
 def _carry_out(job: ReproductionJob, places: ReproductionFolders, teacher: Path | None) -> None:
+    family = family_of(job.recipe, places.runs, job.seed)
     if job.train:
-        result = run(job.recipe, places.runs, teacher, job.seed)
+        result = run(family, teacher)
         logger.info("%s: development %.4f, %.0f s", job.name, result.best["selection"], result.seconds)
     if job.storage is not None:
-        evaluate_run(job.recipe, places.runs, job.seed, places.figures, job.storage)
+        evaluate_run(family, places.figures, job.storage)

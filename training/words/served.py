@@ -2,7 +2,7 @@
 
 A row is its int8 codes times its scale, where it is not stored as float32. Quantising it again gives the same codes and
 scale, so models that freeze these rows share one file of them in `models/shared`
-(`training.publishing.families.interaction`).
+(`training.families.words`).
 """
 
 from collections.abc import Mapping

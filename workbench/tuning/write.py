@@ -12,12 +12,12 @@ from semblance.threshold.own_pairs import Kind
 from training.architectures.models import output_dim
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import SentenceBERT
+from training.families import siamese
+from training.families.transformer import write_encoder
 from training.objectives.supervised import LABELS
 from training.pairs import Pair
 from training.publishing.calibrate import fit_centred_isotonic, fit_platt, fit_temperature
 from training.publishing.export import export_head
-from training.publishing.families import siamese
-from training.publishing.families.transformer import write_encoder
 from training.publishing.folders import assemble
 from training.publishing.parity import check_head
 from training.publishing.runtime import PublishedModel

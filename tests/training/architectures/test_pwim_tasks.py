@@ -15,13 +15,14 @@ from contract.padding import pad
 from tests import toys
 from training.architectures import PWIMConfig, PWIMTasks, PWIMTasksConfig
 from training.architectures.pwim import CHANNELS, PWIM
-from training.publishing.families import tasks
-from training.publishing.families.heads import HeadCalibrations, Heads, served_heads
-from training.publishing.families.words import embedding
+from training.families import family_of, heads
+from training.families.heads import HeadCalibrations, Heads, served_heads
+from training.families.words import embedding
 from training.publishing.folders import assemble, finish
 from training.publishing.runtime import PublishedModel
 from training.recipes import find
 from training.recipes.recipe import Publication
+from training.runs.folder import WEIGHTS_NAME
 from training.sources.credits import TEACHER
 
 HEADS = {"entailment": 3, "similarity": 1, "paraphrase": 1, "related": 1, "relevance": 1}
@@ -87,23 +88,25 @@ def test_its_folder_answers_as_the_module(tmp_path: Path, monkeypatch: pytest.Mo
     kept.embedding = embedding(toys.table(), "int8", 1.0)
     calibrations, draft = HeadCalibrations(temperature=2.0), tmp_path / "draft" / "toy"
     draft.mkdir(parents=True)
-    monkeypatch.setattr(tasks, "load_heads", lambda *_: model())
-    monkeypatch.setattr(tasks, "load_table", lambda *_: toys.table())
-    monkeypatch.setattr(tasks, "calibrated", lambda *_: calibrations)
-    fields = tasks.write_folder(find("pwim-general"), Publication("toy", "Toy"), tmp_path, draft, 1)
+    monkeypatch.setattr(heads, "calibrated", lambda *_: calibrations)
+    toys.table().save(tmp_path / "tables" / "toy")
+    family = family_of(replace(find("pwim-general"), table=toys.TABLE, architecture=CONFIG), tmp_path, 1)
+    family.folder.mkdir(parents=True)
+    torch.save(model().state_dict(), family.folder / WEIGHTS_NAME)
+    fields = family.export(Publication("toy", "Toy"), draft)
     manifest = assemble(
         draft, fields, title="Toy", architecture="pwim_tasks", training_data=(TEACHER,), provenance=MADE_UP
     )
     finish(draft, manifest, [], GOLDEN_TEXTS[:4], tmp_path / "models", tmp_path / "models" / "toy")
     published = PublishedModel(tmp_path / "models" / "toy")
     assert Manifest.load(tmp_path / "models" / "toy").tasks == ("similarity", "entailment", "paraphrase", "relevance")
-    heads = Heads(kept, calibrations)
+    served = Heads(kept, calibrations)
     with torch.no_grad():
-        expected = heads(*feeds(A, B)).numpy()
+        expected = served(*feeds(A, B)).numpy()
     probabilities = np.array([list(row.values()) for row in published.entailment(A, B)])
-    np.testing.assert_allclose(probabilities, np.exp(expected[:, slice(*heads.columns["entailment"])]), atol=1e-5)
+    np.testing.assert_allclose(probabilities, np.exp(expected[:, slice(*served.columns["entailment"])]), atol=1e-5)
     raw = published.similarity(A, B).raw_score
-    np.testing.assert_allclose(raw, expected[:, heads.columns["similarity"][0]], atol=1e-5)
+    np.testing.assert_allclose(raw, expected[:, served.columns["similarity"][0]], atol=1e-5)
     assert np.ptp(raw) > 1e-3
     assert published.matrices(A[0], B[0]).shape == (2, 4, 6)
     rated = published.probabilities(A, B, ("contradiction", "entailment", "neutral"))

@@ -10,6 +10,7 @@ import torch
 from contract.golden import GoldenPairs
 from contract.manifest import Manifest
 from training.architectures import GRANConfig, LSTMConfig, ProjectionConfig, WordAveragingConfig
+from training.families import family_of
 from training.objectives.sentiment import SentimentConfig
 from training.objectives.supervised import SupervisedConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
@@ -19,7 +20,6 @@ from training.publishing.folders import replace_folder
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
 from training.runs import run
-from training.runs.build import build_model, load_run
 from training.runs.folder import WEIGHTS_NAME, run_folder
 from training.runs.tables import load_table
 from training.sources.credits import TEACHER
@@ -77,7 +77,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def trained_transfer(runs: Path) -> None:
     """A transfer run whose weights are the word table's."""
-    model = build_model(TRANSFER, load_table(TABLE, runs), 1)
+    model = family_of(TRANSFER, runs, 1).untrained()
     folder = run_folder(runs, TRANSFER, 1)
     folder.mkdir(parents=True)
     torch.save(model.state_dict(), folder / WEIGHTS_NAME)
@@ -88,8 +88,8 @@ def test_a_supervised_run_becomes_a_verified_folder_that_answers_as_the_run_what
 ) -> None:
     config = ProjectionConfig(outputs=11)
     recipe = replace(SICK, architecture=config, publication=Publication("toy-sick", "A toy", storage="float32"))
-    assert run.run(recipe, runs, teacher=None, seed=1).epochs == 3
-    folder = publish.publish(recipe, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    assert run.run(family_of(recipe, runs, 1), None).epochs == 3
+    folder = publish.publish(family_of(recipe, runs, 1), tmp_path / "models", tmp_path / "figures")
     manifest = Manifest.load(folder)
     manifest.verify(folder)
     assert manifest.tasks == ("similarity", "entailment")
@@ -108,10 +108,10 @@ def test_a_supervised_run_becomes_a_verified_folder_that_answers_as_the_run_what
     for said in ("python -m training train toy-sick --seed 1", manifest.fingerprint, "sees no word order"):
         assert said in card
     published = PublishedModel(folder)
-    trained, table = load_run(recipe, runs, 1)
-    ids = torch.tensor([table.tokenizer.encode("the cat sleeps", 9).ids])
+    trained = family_of(recipe, runs, 1)
+    ids = torch.tensor([trained.table.tokenizer.encode("the cat sleeps", 9).ids])
     with torch.no_grad():
-        expected = trained.eval().encoder(ids, torch.tensor([3])).numpy()
+        expected = trained.load().encoder(ids, torch.tensor([3])).numpy()
     assert expected.shape == (1, 11)
     np.testing.assert_allclose(published.embed(["the cat sleeps"]), expected, atol=1e-6)
     for pair in GoldenPairs.load(folder / "golden.json").pairs:
@@ -122,7 +122,7 @@ def test_a_supervised_run_becomes_a_verified_folder_that_answers_as_the_run_what
 
 def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs: Path, tmp_path: Path) -> None:
     trained_transfer(runs)
-    folder = publish.publish(TRANSFER, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    folder = publish.publish(family_of(TRANSFER, runs, 1), tmp_path / "models", tmp_path / "figures")
     manifest = Manifest.load(folder)
     assert manifest.similarity is not None
     assert manifest.similarity.calibration is not None
@@ -138,13 +138,14 @@ def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs:
 
 def test_any_finished_run_is_published_under_its_own_name_or_another_id(runs: Path, tmp_path: Path) -> None:
     experiment = replace(SICK, name="toy-experiment", publication=None, schedule=Schedule(epochs=0, batch_size=2))
-    run.run(experiment, runs, teacher=None, seed=1)
+    family = family_of(experiment, runs, 1)
+    run.run(family, None)
     models = tmp_path / "models"
-    folder = publish.publish(experiment, runs, models, tmp_path / "figures", seed=1)
+    folder = publish.publish(family, models, tmp_path / "figures")
     assert folder == models / "toy-experiment"
     manifest = Manifest.load(folder)
     assert (manifest.id, manifest.title) == ("toy-experiment", "Recipe toy-experiment: word_averaging")
-    other = publish.publish(experiment, runs, models, tmp_path / "figures", 1, model_id="mine", storage="float32")
+    other = publish.publish(family, models, tmp_path / "figures", model_id="mine", storage="float32")
     assert other == models / "mine"
     Manifest.load(other).verify(other)
     measured = figures.FigureFile.model_validate_json(
@@ -165,8 +166,8 @@ def test_sentiment_is_published_with_its_labels_and_a_temperature(
         objective=SentimentConfig(hidden=3),
         publication=Publication("toy-sst", "A toy"),
     )
-    run.run(recipe, runs, teacher=None, seed=1)
-    folder = publish.publish(recipe, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    run.run(family_of(recipe, runs, 1), None)
+    folder = publish.publish(family_of(recipe, runs, 1), tmp_path / "models", tmp_path / "figures")
     manifest = Manifest.load(folder)
     manifest.verify(folder)
     assert manifest.tasks == ("classification",)
@@ -201,12 +202,12 @@ def test_words_that_siamese_runs_froze_are_shared_and_a_gated_average_tells_its_
             row_scale=scale,
             publication=Publication(name, "A toy"),
         )
-        model = build_model(recipe, load_table(TABLE, runs), 1)
+        model = family_of(recipe, runs, 1).untrained()
         with torch.no_grad():
             model.embedding.weight.mul_(scale)
         (folder := run_folder(runs, recipe, 1)).mkdir(parents=True)
         torch.save(model.state_dict(), folder / WEIGHTS_NAME)
-        manifest = Manifest.load(publish.publish(recipe, runs, models, tmp_path / "figures", seed=1))
+        manifest = Manifest.load(publish.publish(family_of(recipe, runs, 1), models, tmp_path / "figures"))
         shared[name] = {file: entry.sha256 for file, entry in manifest.files.items() if entry.shared}
         assert (manifest.token_embeddings is not None) == (name == "toy-gran")
     gran, lstm = shared.values()

@@ -1,43 +1,44 @@
 """Recipes: what every one must hold to, and the published settings of those that repeat a paper."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests import toys
 from training import recipes
-from training.architectures import (
-    CrossEncoderConfig,
-    PWIMTasksConfig,
-    build_heads,
-)
+from training.architectures import HeadsConfig
 from training.architectures.parts.layers import WordEmbedding
 from training.corpora.tasks import TASKS
-from training.objectives.pairwise import PairwiseConfig
+from training.families import family_of
+from training.publishing.publish import commands_for
 from training.recipes import RECIPES, TABLES, find, gran, mgim
-from training.runs.build import build_interaction_model, build_model
-from training.runs.provenance import commands_for
+from training.sources.source import RecipeError
 from training.sources.tables import PretrainedEncoder
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_can_be_built_and_travels_as_json(name: str) -> None:
+def test_a_recipe_can_be_built_and_travels_as_json(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     recipe = find(name)
     if not isinstance(recipe.table, PretrainedEncoder):
         assert recipe.table in TABLES.values()
-    if isinstance(recipe.architecture, CrossEncoderConfig | PWIMTasksConfig):
-        words = None if isinstance(recipe.table, PretrainedEncoder) else WordEmbedding(toys.table().rows)
-        heads = set(build_heads(recipe.architecture, words).heads)
-        assert heads <= set(TASKS)
-        assert recipe.publication is None or heads == set(TASKS)
+    monkeypatch.setattr("training.runs.family.load_table", lambda *_: toys.table())
+    model = family_of(recipe, tmp_path, 1).untrained()
+    if isinstance(recipe.architecture, HeadsConfig):
+        assert set(model.heads) <= set(TASKS)
+        assert recipe.publication is None or set(model.heads) == set(TASKS)
     else:
-        build = build_interaction_model if isinstance(recipe.objective, PairwiseConfig) else build_model
-        model = build(recipe, toys.table(), seed=1)
         assert isinstance(model.embedding, WordEmbedding)
     content = recipe.as_json()
     assert content["architecture"]["kind"] == type(recipe.architecture).__name__
     assert content["objective"]["kind"] == type(recipe.objective).__name__
     assert commands_for(recipe, 2)[-1] == f"python -m training publish {name} --seed 2"
+
+
+def test_a_recipe_that_no_family_can_train_is_refused_by_its_parts(tmp_path: Path) -> None:
+    odd = replace(find("avg-sick"), name="odd", objective=find("pwim-qa").objective)
+    with pytest.raises(RecipeError, match=r"'odd': no family .* PairwiseConfig, WordAveragingConfig, SickPairs, "):
+        family_of(odd, tmp_path, 1)
 
 
 def test_a_recipe_is_found_in_its_file_and_no_name_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,7 @@ from datetime import date
 from pathlib import Path
 
 from contract.manifest import Figure
-from training.publishing.apart import ApartFile
-from training.publishing.figures import FigureFile
+from training.publishing.figures import ApartFile, FigureFile
 from training.results.page import write_report
 
 

@@ -20,8 +20,8 @@ from tests import toys
 from tests.toy_wordpiece import WORDS, wordpiece, wordpiece_json
 from training.architectures import WordAveragingConfig, build_encoder
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
-from training.publishing.families import siamese
-from training.publishing.families.transformer import write_encoder
+from training.families import siamese
+from training.families.transformer import write_encoder
 from training.publishing.folders import assemble, finish
 from training.sources.credits import TEACHER
 from training.words.storage import stored

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from training.publishing.apart import ApartFile
+from training.publishing.figures import ApartFile
 from training.results.report.markdown import number, table
 
 # Printed for Twitter (Pearson r x 100; Tables 2 and 4 of the 2016 paper, Table 4 of the 2017 paper) and for the phrases

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tests import toys
+from training.families import teaching
+from training.families.heads import load_ratings, ratings_file, save_ratings
 from training.objectives.tasks import Rated
 from training.pairs import Pair
-from training.publishing import rate
 from training.recipes import find
 from training.runs.folder import RunMissing
-from training.runs.ratings import load_ratings, ratings_file, save_ratings
 from training.sources.source import RecipeError
 from training.sources.tasks import TaskPairs
 
@@ -39,30 +39,30 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
         models.append(Model(folder))
         return models[-1]
 
-    monkeypatch.setattr(rate, "PublishedModel", open_it)
+    monkeypatch.setattr(teaching, "PublishedModel", open_it)
     monkeypatch.setattr(TaskPairs, "train", lambda self, teacher, cache: PAIRS)
-    monkeypatch.setattr(rate, "CHUNK", 3)
+    monkeypatch.setattr(teaching, "CHUNK", 3)
     return models
 
 
 def test_every_corpus_is_rated_once_and_read_back(tmp_path: Path, opened: list[Model]) -> None:
     recipe = find("pwim-general")
     recipe = replace(recipe, data=replace(recipe.data, rated_pairs=5))
-    assert rate.rate(recipe, tmp_path / "models", tmp_path, None) == 5 + 3
+    assert teaching.rate(recipe, tmp_path / "models", tmp_path, None) == 5 + 3
     found = load_ratings(tmp_path, "minilm-cross", PAIRS)
     assert len(found["sick"].rows) == 5
     assert found["msrp"].rows.tolist() == [0, 1, 2]
     for corpus, rated in found.items():
         expected = [len(PAIRS[corpus][i].a) + len(PAIRS[corpus][i].b) for i in rated.rows]
         assert rated.probabilities["relevance"][:, 0].tolist() == expected
-    assert rate.rate(recipe, tmp_path / "models", tmp_path, None) == 0
+    assert teaching.rate(recipe, tmp_path / "models", tmp_path, None) == 0
     assert len(opened[0].asked) == 8
     assert not opened[1].asked
 
 
 def test_a_recipe_without_a_model_to_learn_from_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="'minilm-cross' learns from no published model"):
-        rate.rate(find("minilm-cross"), tmp_path, tmp_path, None)
+        teaching.rate(find("minilm-cross"), tmp_path, tmp_path, None)
 
 
 def test_missing_ratings_and_those_of_other_pairs_name_the_command(tmp_path: Path) -> None:

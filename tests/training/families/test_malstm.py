@@ -14,6 +14,8 @@ from tests import toys
 from training.architectures.malstm import MALSTM
 from training.architectures.parts.svm import SupportVectorHead
 from training.corpora.readers import sick
+from training.families import family_of, malstm
+from training.families.malstm import ENTAILMENT_NAME, OUT_OF_FOLD_NAME
 from training.objectives.manhattan import ManhattanConfig
 from training.objectives.supervised import LABELS
 from training.pairs import Pair
@@ -22,10 +24,8 @@ from training.publishing.figures import FigureFile
 from training.publishing.runtime import PublishedModel
 from training.recipes import RECIPES, find
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
-from training.runs import malstm_finish, run
-from training.runs.build import load_run
+from training.runs import run
 from training.runs.folder import run_folder
-from training.runs.malstm_finish import ENTAILMENT_NAME, OUT_OF_FOLD_NAME
 from training.sources.credits import TEACHER
 from training.sources.rated import SickPairs, STSPairs, TeacherPairs, supervised_pairs
 from training.sources.source import RecipeError
@@ -54,7 +54,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def published(recipe: Recipe, runs: Path) -> tuple[PublishedModel, Manifest, dict[str, float]]:
-    folder = publish.publish(recipe, runs, runs.parent / "models", runs.parent / "figures", seed=1)
+    folder = publish.publish(family_of(recipe, runs, 1), runs.parent / "models", runs.parent / "figures")
     manifest = Manifest.load(folder)
     manifest.verify(folder)
     file = FigureFile.model_validate_json(
@@ -65,7 +65,7 @@ def published(recipe: Recipe, runs: Path) -> tuple[PublishedModel, Manifest, dic
 
 
 def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
-    run.run(FINE, runs, teacher=None, seed=1)
+    run.run(family_of(FINE, runs, 1), None)
     folder = run_folder(runs, FINE, 1)
     assert not list(folder.glob("fold-*"))
     model, manifest, figures = published(FINE, runs)
@@ -83,7 +83,7 @@ def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
     np.testing.assert_allclose(scores.rating, task.calibration.apply(scores.raw_score), rtol=1e-6)
     assert ((scores.rating >= 1) & (scores.rating <= 5)).all()
     assert manifest.tasks == ("similarity", "entailment")
-    trained, _ = load_run(FINE, runs, 1)
+    trained = family_of(FINE, runs, 1).load()
     with torch.no_grad():
         expected = trained.heads["entailment"](*map(torch.from_numpy, (model.embed(a), model.embed(b)))).exp()
     found = [list(label.values()) for label in model.entailment(a, b)]
@@ -96,34 +96,34 @@ def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
 
 
 def test_what_was_fitted_afterwards_is_kept_and_comes_again_from_the_seed(runs: Path) -> None:
-    run.run(FINE, runs, teacher=None, seed=1)
+    run.run(family_of(FINE, runs, 1), None)
     folder = run_folder(runs, FINE, 1)
     first = {name: (folder / name).read_bytes() for name in (OUT_OF_FOLD_NAME, ENTAILMENT_NAME)}
     (folder / ENTAILMENT_NAME).write_bytes(b"kept")
-    run.run(FINE, runs, teacher=None, seed=1)
+    run.run(family_of(FINE, runs, 1), None)
     assert (folder / ENTAILMENT_NAME).read_bytes() == b"kept"
     with np.load(folder / OUT_OF_FOLD_NAME) as saved:
         before = saved["g"]
     for name in first:
         (folder / name).unlink()
-    run.run(FINE, runs, teacher=None, seed=1)
+    run.run(family_of(FINE, runs, 1), None)
     with np.load(folder / OUT_OF_FOLD_NAME) as saved:
         np.testing.assert_array_equal(saved["g"], before)
 
 
 def test_a_fold_has_not_seen_the_pairs_it_scores(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[set[int]] = []
-    real = malstm_finish.train
+    real = malstm.train
 
-    def spy(objective: malstm_finish.ManhattanObjective, *args: object, **more: object) -> object:
+    def spy(objective: malstm.ManhattanObjective, *args: object, **more: object) -> object:
         seen.append(set(objective.rows.tolist()))
         return real(objective, *args, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(malstm_finish, "train", spy)
-    run.run(FINE, runs, teacher=None, seed=1)
+    monkeypatch.setattr(malstm, "train", spy)
+    run.run(family_of(FINE, runs, 1), None)
     everyone = set(range(len(supervised_pairs())))
     held_out = [everyone - rows for rows in seen]
-    assert len(seen) == malstm_finish.FOLDS
+    assert len(seen) == malstm.FOLDS
     assert set.union(*held_out) == everyone
     assert sum(map(len, held_out)) == len(everyone)  # each pair is held out once
 
@@ -153,14 +153,14 @@ def test_the_entailment_head_is_handed_over_and_the_machine_takes_its_place(
     odds_known = [replace(p, label=None, label_odds=(0.7, 0.2, 0.1)) for p in PAIRS]
     monkeypatch.setattr(TeacherPairs, "train", lambda *_: odds_known)
     monkeypatch.setitem(RECIPES, "toy-pre", before)
-    run.run(before, runs, teacher=None, seed=1)
-    old, _ = load_run(before, runs, 1)
+    run.run(family_of(before, runs, 1), None)
+    old = family_of(before, runs, 1).load()
     with torch.no_grad():
         answer = old.heads["entailment"](torch.zeros(1, 5), torch.zeros(1, 5)).argmax()
     assert LABELS[answer] == "entailment"
     after = replace(FINE, start="toy-pre", schedule=Schedule(epochs=0, batch_size=8))
-    run.run(after, runs, teacher=None, seed=1)
+    run.run(family_of(after, runs, 1), None)
     kept = torch.load(run_folder(runs, after, 1) / "model.pt", weights_only=True)
     for name, value in old.state_dict().items():
         assert torch.equal(kept[name], value), name
-    assert isinstance(load_run(after, runs, 1)[0].heads["entailment"], SupportVectorHead)
+    assert isinstance(family_of(after, runs, 1).load().heads["entailment"], SupportVectorHead)

@@ -9,9 +9,9 @@ from contract.manifest import TrainingData
 from training.corpora import catalogue, pairwise
 from training.corpora.pairwise import Corpus, CorpusParts
 from training.pairs import Pair
+from training.publishing.publish import training_data_for
 from training.recipes import RECIPES, find
 from training.recipes.recipe import Recipe
-from training.runs.provenance import training_data_for
 from training.sources.credits import TEACHER
 from training.sources.labelled import CorpusPairs
 from training.sources.tables import PublishedTable

@@ -1,10 +1,16 @@
-"""Models with a head for each task as they are served: one graph, each head calibrated on development pairs."""
+"""Models with a head for each task: PWIM with heads, and what cross-encoders have in common with it.
+
+They are served as one graph, each head calibrated on development pairs.
+"""
 
 import copy
+import hashlib
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +18,25 @@ import torch
 from torch import Tensor, nn
 
 from contract.calibration import Calibration, Logistic
-from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask
+from contract.manifest import EntailmentTask, Limits, ProbabilityTask, SimilarityTask
 from contract.subwords import AnyTokenizer
-from training.architectures import PairWithHeads
+from training.architectures import CrossEncoder, PairWithHeads, PWIMTasks, PWIMTasksConfig
+from training.architectures.parts.layers import WordEmbedding
 from training.corpora.readers import nli, sick, stsb
 from training.corpora.tasks import CALIBRATION_PAIRS, answers_of_three_kinds, development
+from training.families.interaction import PAIR, steady_texts, write_graphs
+from training.families.siamese import STS_SCALE
+from training.families.words import embedding
 from training.objectives.supervised import LABELS
-from training.objectives.tasks import PairTokens, predict
+from training.objectives.tasks import PairTokens, Rated, TasksConfig, TasksObjective, predict
 from training.pairs import Pair
 from training.publishing.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
-from training.publishing.families.siamese import STS_SCALE
+from training.recipes.recipe import Publication
+from training.records import replacing
+from training.runs.family import ModelFamily
+from training.runs.folder import RunMissing
+from training.sources.tasks import TaskPairs
+from training.teacher.encoder import bfloat16_is_fast
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +44,70 @@ SERVED = ("entailment", "similarity", "paraphrase", "relevance")
 RAW_RANGE = (0.0, 1.0)  # of the similarity
 Columns = Mapping[str, tuple[int, int]]
 Blends = Mapping[str, tuple[float, float]]  # as in the manifest: of the output, and of the cosine
+
+
+HeadsModel = TypeVar("HeadsModel", CrossEncoder, PWIMTasks)
+
+
+@dataclass(frozen=True)
+class HeadsFamily(ModelFamily[HeadsModel]):
+    """A run that learns several tasks at once; another one may continue it."""
+
+    config: TasksConfig
+    pairs: TaskPairs  # the recipe's data
+
+    uses_gpu = False  # its batches stay on the CPU
+
+    def begin_from(self, start: ModelFamily[Any], model: HeadsModel) -> None:
+        """Copy all weights of a run of the same architecture."""
+        model.load_state_dict(start.load().state_dict())
+
+    def objective(self, model: HeadsModel, teacher: Path | None) -> TasksObjective:
+        """The tasks on their corpora, with the ratings of the model that the run learns from.
+
+        Raises:
+            RunMissing: the ratings are missing.
+        """
+        learnt, dev = self.data(teacher)
+        return TasksObjective(
+            model,
+            learnt,
+            dev,
+            self.tokenizer(teacher),
+            self.config,
+            max_tokens=self.recipe.max_tokens,
+            batch_size=self.recipe.schedule.batch_size,
+            seed=self.seed,
+            low_precision=self.recipe.precision == "bfloat16" and bfloat16_is_fast(),
+            ratings=load_ratings(self.runs, by, learnt) if (by := self.pairs.rated_by) is not None else None,
+        )
+
+
+@dataclass(frozen=True)
+class PWIMTasksFamily(HeadsFamily[PWIMTasks]):
+    """PWIM with a head for each task, around the words of a table."""
+
+    architecture: PWIMTasksConfig
+
+    def untrained(self) -> PWIMTasks:
+        """PWIM around the words of the table."""
+        words = WordEmbedding(self.table.rows)
+        torch.manual_seed(self.seed)
+        return PWIMTasks(self.architecture, words)
+
+    def export(self, publication: Publication, folder: Path) -> dict[str, Any]:
+        """The graph of all answers, and that of the matrices that explain them."""
+        model, tokenizer, limit = served_heads(self.load()), self.table.tokenizer, self.architecture.limit
+        model.embedding = embedding(self.table, publication.storage, 1.0)
+        calibrations = calibrated(model, tokenizer, limit)
+        heads = Heads(model, calibrations)
+        fields = write_graphs(heads, model, tokenizer, folder, publication.model_id, limit)
+        return {**fields, "limits": Limits(max_tokens=limit), **task_fields(PAIR, heads.columns, calibrations)}
+
+    def golden_texts(self, max_tokens: int) -> list[tuple[str, str]]:
+        """Those whose answers do not depend on rounding."""
+        heads = Heads(served_heads(self.load()), HeadCalibrations())
+        return steady_texts(heads, self.table.tokenizer, max_tokens)
 
 
 @dataclass(frozen=True)
@@ -108,7 +187,7 @@ def task_fields(
     return tasks
 
 
-def served_heads(model: PairWithHeads) -> PairWithHeads:
+def served_heads(model: HeadsModel) -> HeadsModel:
     """The model without the heads that only helped to train it."""
     served = copy.deepcopy(model).eval()
     for name in set(served.heads) - set(SERVED):
@@ -173,3 +252,32 @@ def fit_relevance(kinds: Sequence[tuple[npt.NDArray[np.float64], Sequence[Pair]]
     return fit_platt(
         np.concatenate([raw for raw, _ in kinds]), np.concatenate(right), weight * len(weight) / len(kinds)
     )
+
+
+def ratings_file(runs: Path, model: str, corpus: str, pairs: Sequence[Pair]) -> Path:
+    """Where a model's ratings of a corpus lie (`training.families.teaching`): other pairs of it have another file."""
+    digest = hashlib.sha256(json.dumps([[pair.a, pair.b] for pair in pairs]).encode()).hexdigest()[:12]
+    return runs / "ratings" / model / f"{corpus}-{digest}.npz"
+
+
+def save_ratings(path: Path, rated: Rated) -> None:
+    """Write them; a kill leaves no half of a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial, partial.open("wb") as file:
+        np.savez(file, rows=rated.rows, **rated.probabilities)  # type: ignore[arg-type]
+
+
+def load_ratings(runs: Path, model: str, pairs: Mapping[str, Sequence[Pair]]) -> dict[str, Rated]:
+    """A model's ratings of every corpus.
+
+    Raises:
+        RunMissing: one was not rated; names the command.
+    """
+    found = {}
+    for corpus, its in pairs.items():
+        path = ratings_file(runs, model, corpus, its)
+        if not path.is_file():
+            raise RunMissing(f"{model} did not rate {corpus}: run `python -m training rate RECIPE` first")
+        with np.load(path, allow_pickle=False) as arrays:
+            found[corpus] = Rated(arrays["rows"], {name: arrays[name] for name in arrays.files if name != "rows"})
+    return found

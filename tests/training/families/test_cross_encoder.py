@@ -10,18 +10,19 @@ import pytest
 import torch
 
 from tests import toy_wordpiece, toys
-from training.architectures.transformer import BERTConfig, CrossEncoderConfig
+from training.architectures.transformer import BERTConfig, CrossEncoderConfig, SentenceBERT
 from training.corpora.hard import GROUP
+from training.families import family_of, teaching, transformer
+from training.families.teaching import load_learnt, save_learnt
+from training.families.transformer import START_NAME, CrossEncoderFamily
+from training.families.words import TOKENIZER
 from training.objectives.parts.batches import Indices
 from training.objectives.tasks import TasksObjective
 from training.pairs import Pair
-from training.recipes import find
+from training.recipes import RECIPES, find
 from training.recipes.recipe import Recipe, Schedule
-from training.runs import learnt, tasks
 from training.runs import run as runs_module
 from training.runs.folder import WEIGHTS_NAME, RunMissing, run_folder
-from training.runs.learnt import load_learnt, save_learnt
-from training.runs.tasks import START_NAME, TOKENIZER_NAME, load_heads, load_start
 from training.sources.source import RecipeError
 from training.sources.tables import PretrainedEncoder
 from training.sources.tasks import TaskPairs
@@ -49,10 +50,16 @@ def recipe() -> Recipe:
     )
 
 
+def bi_encoder(chosen: Recipe, runs: Path, seed: int) -> SentenceBERT:
+    family = family_of(chosen, runs, seed)
+    assert isinstance(family, CrossEncoderFamily)
+    return family.bi_encoder()
+
+
 @pytest.fixture
 def encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A teacher's folder with a tokenizer, and training pairs that need no corpus."""
-    toy_wordpiece.wordpiece().save(tmp_path / TOKENIZER_NAME)
+    toy_wordpiece.wordpiece().save(tmp_path / TOKENIZER)
 
     def load_weights(bert: torch.nn.Module, folder: Path) -> None:
         assert folder == tmp_path
@@ -60,7 +67,7 @@ def encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
             for value in bert.parameters():
                 value.add_(0.001)
 
-    monkeypatch.setattr(tasks, "load_weights", load_weights)
+    monkeypatch.setattr(transformer, "load_weights", load_weights)
     monkeypatch.setattr(TaskPairs, "train", lambda self, teacher, cache: PAIRS)
     monkeypatch.setattr(TaskPairs, "dev", lambda self: {"snli": PAIRS["snli-train"]})
     return tmp_path
@@ -69,16 +76,16 @@ def encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_the_encoder_that_a_run_begins_from_is_kept_beside_it(encoder: Path) -> None:
     chosen = recipe()
     with pytest.raises(RecipeError, match="a cross-encoder starts from a teacher"):
-        runs_module.run(chosen, encoder / "runs", None, 4)
+        runs_module.run(family_of(chosen, encoder / "runs", 4), None)
     with pytest.raises(RunMissing, match="training train minilm-cross-first --seed 4` anew"):
-        load_start(chosen, encoder / "runs", 4)
-    runs_module.run(chosen, encoder / "runs", encoder, 4)
+        bi_encoder(chosen, encoder / "runs", 4)
+    runs_module.run(family_of(chosen, encoder / "runs", 4), encoder)
     folder = run_folder(encoder / "runs", chosen, 4)
     before = torch.load(folder / START_NAME, weights_only=True)
     after = torch.load(folder / WEIGHTS_NAME, weights_only=True)
     assert torch.equal(before["words.weight"], after["bert.words.weight"])  # frozen
     assert not torch.equal(before["layers.0.query.weight"], after["bert.layers.0.query.weight"])
-    for name, value in load_start(chosen, encoder / "runs", 4).bert.state_dict().items():
+    for name, value in bi_encoder(chosen, encoder / "runs", 4).bert.state_dict().items():
         assert torch.equal(value, before[name])
 
 
@@ -86,19 +93,19 @@ def test_a_second_run_begins_with_all_weights_of_the_first_and_keeps_no_encoder(
     encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = recipe()
-    monkeypatch.setattr(tasks, "find", {first.name: first}.__getitem__)
+    monkeypatch.setitem(RECIPES, first.name, first)
     second = replace(first, name="second", start=first.name, schedule=replace(first.schedule, epochs=1))
     runs = encoder / "runs"
     with pytest.raises(RunMissing, match="training train minilm-cross-first --seed 1` first"):
-        runs_module.run(second, runs, encoder, 1)
-    runs_module.run(first, runs, encoder, 1)
+        runs_module.run(family_of(second, runs, 1), encoder)
+    runs_module.run(family_of(first, runs, 1), encoder)
     trained = torch.load(run_folder(runs, first, 1) / WEIGHTS_NAME, weights_only=True)
-    for name, value in tasks.started_heads(second, runs, encoder, 1).state_dict().items():
+    for name, value in family_of(second, runs, 1).build(encoder).state_dict().items():
         assert torch.equal(value, trained[name]), name
-    runs_module.run(second, runs, encoder, 1)
+    runs_module.run(family_of(second, runs, 1), encoder)
     assert not (run_folder(runs, second, 1) / START_NAME).exists()
     before = torch.load(run_folder(runs, first, 1) / START_NAME, weights_only=True)
-    for name, value in load_start(second, runs, 1).bert.state_dict().items():
+    for name, value in bi_encoder(second, runs, 1).bert.state_dict().items():
         assert torch.equal(value, before[name])
 
 
@@ -119,13 +126,13 @@ def test_a_killed_run_with_dropout_and_groups_ends_with_the_same_bits(
     chosen = recipe()
     assert (chosen.schedule.keep, chosen.schedule.decay) == ("last", "warm")
     assert isinstance(chosen.schedule, Schedule)
-    whole = runs_module.run(chosen, encoder / "whole", encoder, 1)
+    whole = runs_module.run(family_of(chosen, encoder / "whole", 1), encoder)
     assert whole.best_epoch == 3
     with monkeypatch.context() as patch:
         patch.setattr(TasksObjective, "loss", killed)
         with pytest.raises(Killed):
-            runs_module.run(chosen, encoder / "killed", encoder, 1)
-    runs_module.run(chosen, encoder / "killed", encoder, 1)
+            runs_module.run(family_of(chosen, encoder / "killed", 1), encoder)
+    runs_module.run(family_of(chosen, encoder / "killed", 1), encoder)
     weights = [
         torch.load(run_folder(encoder / name, chosen, 1) / WEIGHTS_NAME, weights_only=True)
         for name in ("whole", "killed")
@@ -141,13 +148,15 @@ def test_what_was_learnt_beside_published_weights_is_the_model_again(
     runs = encoder / "runs"
     folder = weights_folder(runs, "toy")
     folder.mkdir(parents=True)
-    toy_wordpiece.wordpiece().save(folder / TOKENIZER_NAME)
-    monkeypatch.setattr(tasks, "load_weights", lambda bert, folder: torch.nn.init.constant_(bert.words.weight, 0.1))
-    monkeypatch.setattr(learnt, "FOLDER", tmp_path / "learnt")
+    toy_wordpiece.wordpiece().save(folder / TOKENIZER)
+    monkeypatch.setattr(
+        transformer, "load_weights", lambda bert, folder: torch.nn.init.constant_(bert.words.weight, 0.1)
+    )
+    monkeypatch.setattr(teaching, "FOLDER", tmp_path / "learnt")
     updated = CrossEncoderConfig(replace(TINY, update_rank=2), HEADS)
     chosen = replace(recipe(), architecture=updated, table=PretrainedEncoder("toy", packages=("toy",)))
-    runs_module.run(chosen, runs, encoder, 1)
-    trained = load_heads(chosen, runs, 1)
+    runs_module.run(family_of(chosen, runs, 1), encoder)
+    trained = family_of(chosen, runs, 1).load()
     kept = save_learnt(chosen, runs, 1)
     assert kept.stat().st_size < 0.7 * sum(4 * value.numel() for value in trained.state_dict().values())
     again = load_learnt(chosen, runs)

@@ -1,4 +1,6 @@
-"""Transformers as model folders: weights int8, activations float32, the tokenizer of their vocabulary.
+"""Transformers: cross-encoders trained and published, and any of them as a model folder.
+
+Weights are int8, activations float32; the tokenizer is that of their vocabulary.
 
 Each matrix has one scale for every 32 weights of an output (symmetric, 127 steps), each word one for its row. With one
 scale for a whole output a few large weights make the steps of all others coarse: the cross-encoder's logits were off by
@@ -6,7 +8,8 @@ scale for a whole output a few large weights make the steps of all others coarse
 rounds activations too, is refused: its answers depend on the other texts of a batch (by up to .004 in a component of an
 embedding), for what is rounded up or down hangs on the last bits.
 
-`write_cross_encoder` takes any `CrossEncoder` with its calibrations, `write_encoder` a bi-encoder.
+`write_cross_encoder` takes any `CrossEncoder` with its calibrations, `write_encoder` a bi-encoder. A cross-encoder's
+similarity and relevance may be blended with the cosine of the bi-encoder that it started from.
 """
 
 import copy
@@ -18,27 +21,130 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from contract.errors import TokenizerError
-from contract.manifest import BiEncoder, FileEntry, Limits, SimilarityTask
-from contract.subwords import Subwords
-from training.architectures.transformer import BERT, CrossEncoder, SentenceBERT
+from contract.manifest import BiEncoder, Limits, SimilarityTask
+from contract.subwords import AnyTokenizer, Subwords
+from training.architectures.transformer import (
+    BERT,
+    CrossEncoder,
+    CrossEncoderConfig,
+    SentenceBERT,
+    SentenceBERTConfig,
+    load_weights,
+)
+from training.corpora.readers import stsb
+from training.corpora.tasks import answers_of_three_kinds
+from training.families.heads import (
+    RAW_RANGE,
+    Blends,
+    HeadCalibrations,
+    Heads,
+    HeadsFamily,
+    calibrated,
+    fit_relevance,
+    served_heads,
+    task_fields,
+)
+from training.families.interaction import PAIR
+from training.families.siamese import ENCODER, STS_SCALE
+from training.families.words import TOKENIZER, arrays_of, write_words
+from training.objectives.metrics import ranked
+from training.objectives.objective import Objective
+from training.objectives.tasks import EVALUATION_BATCH, PairTokens, predict
+from training.publishing.calibrate import Floats, fit_centred_isotonic
 from training.publishing.export import export_encoder, export_pair
-from training.publishing.families.heads import Blends, HeadCalibrations, Heads, task_fields
-from training.publishing.families.siamese import ENCODER, STS_SCALE
-from training.publishing.families.words import TOKENIZER, Arrays, OutsideWords, arrays_of
 from training.publishing.parity import check_encoder, check_pair
 from training.publishing.shared_files import share
+from training.recipes.recipe import Publication
+from training.runs.family import ModelFamily
+from training.runs.folder import RunMissing
+from training.sources.source import needed
+from training.sources.tables import PretrainedEncoder
+from training.teacher.weights import weights_folder
 from training.words.storage import Int8Embedding, Storage
 
 logger = logging.getLogger(__name__)
 
-PAIR = "pair.onnx"
+START_NAME = "start.pt"  # in a run's folder: the weights that a cross-encoder started from
 STARTED_FROM = "minilm"  # what the cross-encoder starts from
 MAX_TOKENS = 128
 BLOCK = 32  # weights of an output that share a scale; fewer where the inputs are no multiple of it
+WEIGHTS = tuple(i / 20 for i in range(21))  # of the cosine in a blended similarity
+MULTIPLES = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0)  # of the cosine in a blended relevance
 _LINEAR = ("query", "key", "value", "attended", "inner", "outer")
+
+
+@dataclass(frozen=True)
+class CrossEncoderFamily(HeadsFamily[CrossEncoder]):
+    """A run that begins with a published encoder, which it keeps, or continues another run."""
+
+    architecture: CrossEncoderConfig
+    encoder: PretrainedEncoder  # whose weights and words it begins with
+
+    def encoder_folder(self, teacher: Path | None) -> Path:
+        """Where the published encoder lies: the given teacher's folder, or one that was fetched.
+
+        Raises:
+            RecipeError: it is the teacher's, and no teacher was given.
+            RunMissing: it was not fetched; names the command.
+        """
+        if not self.encoder.packages:
+            return needed(teacher, "a cross-encoder starts from")
+        folder = weights_folder(self.runs, self.encoder.name)
+        if not (folder / TOKENIZER).is_file():
+            raise RunMissing(f"{folder} is not there: run `python -m training weights {self.encoder.name}` first")
+        return folder
+
+    def tokenizer(self, teacher: Path | None) -> Subwords:
+        """The tokenizer of the published encoder."""
+        return Subwords.load(self.encoder_folder(teacher) / TOKENIZER)
+
+    def untrained(self) -> CrossEncoder:
+        """All weights drawn at random."""
+        torch.manual_seed(self.seed)
+        return CrossEncoder(self.architecture)
+
+    def build(self, teacher: Path | None) -> CrossEncoder:
+        """The model as its training begins: with the weights of the run it starts from, or of the encoder."""
+        model = super().build(teacher)
+        if self.start is None:
+            load_weights(model.bert, self.encoder_folder(teacher))
+        return model
+
+    def finish(self, objective: Objective, teacher: Path | None) -> None:
+        """Keep the tokenizer, and the encoder that the run began with: publishing needs both."""
+        self.tokenizer(teacher).save(self.folder / TOKENIZER)
+        if self.start is None:
+            torch.save(self.build(teacher).bert.state_dict(), self.folder / START_NAME)
+
+    def bi_encoder(self) -> SentenceBERT:
+        """The bi-encoder that this run, or the first of its chain of runs, started from.
+
+        Raises:
+            RunMissing: the run did not keep it.
+        """
+        first: ModelFamily[Any] = self
+        while first.start is not None:
+            first = first.start
+        path = first.folder / START_NAME
+        if not path.is_file():
+            command = f"python -m training train {first.recipe.name} --seed {first.seed}"
+            raise RunMissing(f"{path} is not there: run `{command}` anew")
+        model = SentenceBERT(SentenceBERTConfig(self.architecture.bert))
+        model.bert.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
+        return model.eval()
+
+    def export(self, publication: Publication, folder: Path) -> dict[str, Any]:
+        """The graph of all answers, and that of the bi-encoder where the publication wants a blend."""
+        model, limit, blend, fitted = served_heads(self.load()), publication.max_tokens, None, None
+        tokenizer = Subwords.load(self.folder / TOKENIZER)
+        if publication.blend:
+            blend, fitted = fit_blend(model, self.bi_encoder(), tokenizer, limit)
+        calibrations = calibrated(model, tokenizer, limit, fitted)
+        return write_cross_encoder(model, self.folder / TOKENIZER, folder, publication.model_id, calibrations, blend)
 
 
 class Int8Linear(nn.Module):
@@ -125,7 +231,7 @@ def write_encoder(
     export_encoder(kept, folder / ENCODER, model_id, list(arrays))
     difference = check_encoder(folder / ENCODER, kept, len(wordpiece), arrays, limit=max_tokens)
     logger.info("%s/%s equals its module to %.1e", model_id, ENCODER, difference)
-    tensors, shared = _write_shared(arrays, wordpiece, folder)
+    tensors, shared = write_words(arrays, wordpiece, folder, "words")
     return {
         "family": "siamese",
         "dim": kept.output_dim,
@@ -185,7 +291,7 @@ def write_cross_encoder(
         "limits": Limits(max_tokens=max_tokens),
         **task_fields(PAIR, heads.columns, calibrations, {} if blend is None else blend.of_tasks),
     }
-    tensors, shared = _write_shared(arrays, wordpiece, folder)
+    tensors, shared = write_words(arrays, wordpiece, folder, "words")
     if blend is not None:
         of_encoder = write_encoder(blend.encoder, tokenizer, folder, blend.model_id, max_tokens=max_tokens)
         tensors, shared = tensors | of_encoder["tensors"], of_encoder["shared"]
@@ -200,13 +306,63 @@ def _tokenizer(path: Path, bert: BERT) -> Subwords:
     return wordpiece
 
 
-def _write_shared(arrays: Arrays, wordpiece: Subwords, folder: Path) -> OutsideWords:
-    """Words and tokenizer among the shared files: every model of these words has the same."""
-    wordpiece.save(folder / TOKENIZER)
-    tensors = {name: f"words.{name.rpartition('.')[2]}.npy" for name in arrays}
-    for name, file in tensors.items():
-        np.save(folder / file, arrays[name], allow_pickle=False)
-    shared: dict[str, FileEntry] = {
-        file: share(folder / file, folder.parent) for file in (*tensors.values(), TOKENIZER)
+def fit_blend(
+    model: CrossEncoder, encoder: SentenceBERT, tokenizer: AnyTokenizer, max_tokens: int
+) -> tuple[Blend, HeadCalibrations]:
+    """The weights of the best development figures, and the calibrations of the blended tasks.
+
+    Similarity: Spearman's correlation on the development part of the STS benchmark. Relevance: the mean over three
+    kinds of questions of the mean average precision, and Platt scaling at even odds.
+
+    Args:
+        model: with heads for similarity and relevance.
+        encoder: the bi-encoder, of the same vocabulary.
+        tokenizer: of both.
+        max_tokens: of a sentence.
+
+    Raises:
+        CorpusError: a corpus is missing or malformed.
+    """
+
+    def outputs(task: str, pairs: PairTokens) -> tuple[Floats, Floats]:
+        own = predict(model, pairs)[task][:, 0].astype(np.float64)
+        return own, np.maximum(_cosines(encoder, pairs), 0.0)
+
+    rated = stsb.read("dev")
+    gold = np.array([pair.target for pair in rated], dtype=np.float64)
+    own, cosine = outputs("similarity", PairTokens(rated, tokenizer, max_tokens))
+    own = 1 / (1 + np.exp(-own))
+    found = {weight: float(spearmanr(weight * cosine + (1 - weight) * own, gold).statistic) for weight in WEIGHTS}
+    weight = max(found, key=lambda one: found[one])
+    logger.info("similarity: %.2f of the cosine; by weight: %s", weight, {w: round(r, 4) for w, r in found.items()})
+    similarity = fit_centred_isotonic(
+        weight * cosine + (1 - weight) * own, gold, raw_range=RAW_RANGE, target_range=STS_SCALE
+    )
+
+    kinds = answers_of_three_kinds()
+    parts = [(pairs, *outputs("relevance", PairTokens(pairs, tokenizer, max_tokens))) for pairs in kinds.values()]
+    found = {
+        multiple: float(
+            np.mean(
+                [
+                    ranked(own + multiple * cosine, [p.label == "1" for p in pairs], [p.group for p in pairs])["map"]
+                    for pairs, own, cosine in parts
+                ]
+            )
+        )
+        for multiple in MULTIPLES
     }
-    return OutsideWords(tensors, shared)
+    multiple = max(found, key=lambda one: found[one])
+    logger.info("relevance: %g of the cosine; by multiple: %s", multiple, {m: round(r, 4) for m, r in found.items()})
+    relevance = fit_relevance([(own + multiple * cosine, pairs) for pairs, own, cosine in parts])
+    return Blend(encoder, weight, multiple), HeadCalibrations(similarity=similarity, relevance=relevance)
+
+
+@torch.inference_mode()
+def _cosines(encoder: SentenceBERT, pairs: PairTokens) -> Floats:
+    order = pairs.by_length(np.arange(len(pairs)), joined=False)
+    found = []
+    for start in range(0, len(order), EVALUATION_BATCH):
+        a_BS, lengths_a_B, b_BT, lengths_b_B = pairs.batch(order[start : start + EVALUATION_BATCH])
+        found.append((encoder(a_BS, lengths_a_B) * encoder(b_BT, lengths_b_B)).sum(dim=1).double().numpy())
+    return np.concatenate(found)[np.argsort(order, kind="stable")]

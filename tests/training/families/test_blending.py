@@ -16,19 +16,17 @@ from training.architectures.transformer import (
     SentenceBERT,
     SentenceBERTConfig,
 )
+from training.families import family_of, heads, transformer
+from training.families.heads import HeadCalibrations
+from training.families.transformer import START_NAME, Blend, fit_blend, write_cross_encoder
+from training.families.words import TOKENIZER
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
 from training.pairs import Pair
-from training.publishing.families import blending, heads
-from training.publishing.families.blending import fit_blend
-from training.publishing.families.heads import HeadCalibrations
-from training.publishing.families.tasks import write_folder
-from training.publishing.families.transformer import Blend, write_cross_encoder
 from training.publishing.folders import files_of
 from training.recipes import find
 from training.recipes.recipe import Recipe
 from training.runs.folder import WEIGHTS_NAME, RunMissing, run_folder
-from training.runs.tasks import START_NAME, TOKENIZER_NAME
 
 TINY = BERTConfig(vocabulary=105, hidden=24, layers=1, attention_heads=3, inner=48, positions=300)
 HEADS = {"entailment": 3, "similarity": 1, "paraphrase": 1, "relevance": 1}
@@ -59,11 +57,11 @@ def questions(encoder: SentenceBERT) -> tuple[dict[str, list[Pair]], np.ndarray]
 
 def test_the_weights_are_the_best_on_development_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = toys.pairs(40)
-    monkeypatch.setattr(blending.stsb, "read", lambda part: pairs if part == "dev" else [])
+    monkeypatch.setattr(transformer.stsb, "read", lambda part: pairs if part == "dev" else [])
     cross, encoder = models()
     tokenizer = toy_wordpiece.wordpiece()
     kinds, right = questions(encoder)
-    monkeypatch.setattr(blending, "answers_of_three_kinds", lambda: kinds)
+    monkeypatch.setattr(transformer, "answers_of_three_kinds", lambda: kinds)
     blend, calibrations = fit_blend(cross, encoder, tokenizer, 16)
     assert blend.encoder is encoder
     gold = np.array([pair.target for pair in pairs])
@@ -77,7 +75,7 @@ def test_the_weights_are_the_best_on_development_pairs(monkeypatch: pytest.Monke
             output = torch.sigmoid(output) if task == "similarity" else output
             return (own * output + of_cosine * cosine).double().numpy()
 
-    found = {weight: spearmanr(raw("similarity", similarity=weight), gold).statistic for weight in blending.WEIGHTS}
+    found = {weight: spearmanr(raw("similarity", similarity=weight), gold).statistic for weight in transformer.WEIGHTS}
     assert found[blend.similarity] == pytest.approx(max(found.values()), abs=1e-4)
     assert max(found.values()) - min(found.values()) > 0.01
     assert calibrations.similarity is not None
@@ -89,7 +87,7 @@ def test_the_weights_are_the_best_on_development_pairs(monkeypatch: pytest.Monke
         scores = raw("relevance", relevance=multiple).reshape(-1, 4)
         return float((1 / (scores >= scores[right][:, None]).sum(1)).mean())
 
-    found = {multiple: precision(multiple) for multiple in blending.MULTIPLES}
+    found = {multiple: precision(multiple) for multiple in transformer.MULTIPLES}
     assert found[blend.relevance] == pytest.approx(max(found.values()))
     assert max(found.values()) > min(found.values())
     probability = calibrations.relevance.apply(raw("relevance"))
@@ -104,7 +102,7 @@ def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest
     assert recipe.publication is not None
     publication = replace(recipe.publication, max_tokens=24)
     assert publication.blend
-    monkeypatch.setattr(blending.stsb, "read", lambda part: toys.pairs(40))
+    monkeypatch.setattr(transformer.stsb, "read", lambda part: toys.pairs(40))
     texts = toys.pairs(40)
     labelled = [replace(pair, label=LABELS[i % 3]) for i, pair in enumerate(texts)]
     decided = [replace(pair, label=str(i % 2)) for i, pair in enumerate(texts)]
@@ -113,20 +111,20 @@ def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest
     monkeypatch.setattr(heads.sick, "read", lambda part: labelled)
     monkeypatch.setattr(heads, "development", lambda corpus: decided)
     cross, encoder = models()
-    monkeypatch.setattr(blending, "answers_of_three_kinds", lambda: questions(encoder)[0])
+    monkeypatch.setattr(transformer, "answers_of_three_kinds", lambda: questions(encoder)[0])
     monkeypatch.delattr(heads, "answers_of_three_kinds")  # the blend's relevance is fitted, not the head's
     run = run_folder(tmp_path, recipe, 1)
     run.mkdir(parents=True)
     torch.save(cross.state_dict(), run / WEIGHTS_NAME)
-    toy_wordpiece.wordpiece().save(run / TOKENIZER_NAME)
+    toy_wordpiece.wordpiece().save(run / TOKENIZER)
     folder = tmp_path / "draft" / "m"
     folder.mkdir(parents=True)
     with pytest.raises(
         RunMissing, match=r"start\.pt is not there: run `python -m training train minilm-cross --seed 1"
     ):
-        write_folder(recipe, publication, tmp_path, folder, 1)
+        family_of(recipe, tmp_path, 1).export(publication, folder)
     torch.save(encoder.bert.state_dict(), run / START_NAME)
-    fields = write_folder(recipe, publication, tmp_path, folder, 1)
+    fields = family_of(recipe, tmp_path, 1).export(publication, folder)
     assert {fields[task].graph for task in HEADS} == {"pair.onnx"}
     assert fields["paraphrase"].blend is None
     assert fields["similarity"].calibration is not None

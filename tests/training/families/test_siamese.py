@@ -12,6 +12,7 @@ from training.architectures import GRANConfig
 from training.architectures.models import SiameseModel
 from training.corpora import sts_split
 from training.corpora.sts_split import STSSplit
+from training.families import family_of
 from training.objectives.metrics import graded
 from training.objectives.supervised import SupervisedConfig
 from training.publishing import publish
@@ -19,8 +20,6 @@ from training.publishing.figures import FigureFile
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
 from training.runs import run
-from training.runs.build import build_model, load_run, start_from
-from training.runs.tables import load_table
 from training.sources.credits import TEACHER
 from training.sources.rated import STSSplitPairs
 
@@ -71,12 +70,12 @@ def ratings(model: SiameseModel) -> np.ndarray:
 
 
 def test_a_run_on_the_split_is_measured_over_its_whole_test_part_and_by_set(runs: Path, tmp_path: Path) -> None:
-    result = run.run(STS, runs, None, 1)
+    result = run.run(family_of(STS, runs, 1), None)
     assert result.best["selection"] == result.best["pearson"]
-    found = measured(publish.evaluate_run(STS, runs, 1, tmp_path / "figures"))
-    model, _ = load_run(STS, runs, 1)
+    found = measured(publish.evaluate_run(family_of(STS, runs, 1), tmp_path / "figures"))
+    model = family_of(STS, runs, 1).load()
     with torch.no_grad():
-        rating = ratings(model.eval())
+        rating = ratings(model)
     gold = np.array([p.target for p in SPLIT.test])
     corpus = "STS 2012-2015 split"
     assert found[corpus, "test", "pearson"] == (pytest.approx(graded(rating, gold)["pearson"], abs=1e-4), 8)
@@ -86,13 +85,11 @@ def test_a_run_on_the_split_is_measured_over_its_whole_test_part_and_by_set(runs
 
 
 def test_features_keep_the_encoder_of_their_start_and_its_head(runs: Path) -> None:
-    run.run(STS, runs, None, 1)
-    start, _ = load_run(STS, runs, 1)
-    begun = build_model(FEATURES, load_table(FEATURES.table, runs), 1)
-    start_from(begun, STS, runs, 1)
+    run.run(family_of(STS, runs, 1), None)
+    start, begun = family_of(STS, runs, 1).load(), family_of(FEATURES, runs, 1).build(None)
     for name, value in start.heads.state_dict().items():
         assert torch.equal(begun.heads.state_dict()[name], value)
-    run.run(replace(FEATURES, schedule=Schedule(epochs=3, batch_size=5)), runs, None, 1)
-    trained, _ = load_run(FEATURES, runs, 1)
+    run.run(family_of(replace(FEATURES, schedule=Schedule(epochs=3, batch_size=5)), runs, 1), None)
+    trained = family_of(FEATURES, runs, 1).load()
     for name, value in start.encoder.state_dict().items():
         assert torch.equal(trained.encoder.state_dict()[name], value)

@@ -15,15 +15,14 @@ from contract.measures import expected_rating
 from tests import toys
 from training.architectures import MGIMConfig
 from training.corpora.pairwise import CorpusParts
+from training.families import family_of, interaction
 from training.objectives.pairwise import RATINGS_OF_SICK, YES_OR_NO, PairwiseConfig
 from training.publishing import publish
-from training.publishing.families import interaction
 from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
 from training.runs import run
-from training.runs.build import build_interaction_model, load_interaction_run
 from training.sources.credits import TEACHER
 from training.sources.labelled import CorpusPairs
 from training.sources.source import RecipeError
@@ -73,8 +72,8 @@ def published(runs: Path, tmp_path: Path) -> Publish:
     """Train a recipe, unless it was, and publish it."""
 
     def train_and_publish(recipe: Recipe) -> Path:
-        run.run(recipe, runs, teacher=None, seed=1)
-        return publish.publish(recipe, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+        run.run(family_of(recipe, runs, 1), None)
+        return publish.publish(family_of(recipe, runs, 1), tmp_path / "models", tmp_path / "figures")
 
     return train_and_publish
 
@@ -113,11 +112,12 @@ def test_a_run_becomes_a_verified_folder_with_its_words_beside_it(published: Pub
 def test_the_published_model_answers_as_the_trained_one_and_as_its_golden_pairs(published: Publish, runs: Path) -> None:
     folder = published(stored(RATED, "toy-rated", "float32"))
     model = PublishedModel(folder)
-    trained, table = load_interaction_run(RATED, runs, 1)
-    ids = [[table.tokenizer.encode(text, 9).ids for text in (p.a, p.b)] for p in toys.RATED]
+    trained = family_of(RATED, runs, 1)
+    model_of_run = trained.load()
+    ids = [[trained.table.tokenizer.encode(text, 9).ids for text in (p.a, p.b)] for p in toys.RATED]
     with torch.no_grad():
         expected = [
-            trained.eval()(torch.tensor([a]), torch.tensor([len(a)]), torch.tensor([b]), torch.tensor([len(b)]))
+            model_of_run(torch.tensor([a]), torch.tensor([len(a)]), torch.tensor([b]), torch.tensor([len(b)]))
             for a, b in ids
         ]
     rating = expected_rating(torch.cat(expected).numpy(), RATINGS_OF_SICK)
@@ -190,21 +190,21 @@ def test_what_cannot_be_measured_is_refused_before_it_is_exported(
     monkeypatch.setattr("training.corpora.pairwise.read", lambda corpus: CorpusParts(LABELLED, LABELLED, {}))
     monkeypatch.setattr(publish, "_assemble", lambda *_: pytest.fail("exported"))
     with pytest.raises(RecipeError, match="twitter-labelled has no test part"):
-        publish.evaluate_run(untested, runs, 1, tmp_path / "figures")
+        publish.evaluate_run(family_of(untested, runs, 1), tmp_path / "figures")
 
 
 def test_a_run_starts_from_another_but_for_what_does_not_fit(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run.run(RATED, runs, teacher=None, seed=1)
+    run.run(family_of(RATED, runs, 1), None)
     started = replace(RATED, name="toy-started", objective=PairwiseConfig(YES_OR_NO, "accuracy"), start="toy-rated")
     started = replace(started, data=CorpusPairs("msrp"), schedule=Schedule(epochs=0, batch_size=4))
     monkeypatch.setitem(RECIPES, "toy-rated", RATED)
-    run.run(started, runs, teacher=None, seed=1)
-    before, after = (load_interaction_run(r, runs, 1)[0].state_dict() for r in (RATED, started))
-    fresh = build_interaction_model(started, toys.table(), seed=1).state_dict()
+    run.run(family_of(started, runs, 1), None)
+    before, after = (family_of(r, runs, 1).load().state_dict() for r in (RATED, started))
+    fresh = family_of(started, runs, 1).untrained().state_dict()
     assert after["network.output.weight"].shape == (2, 4)
     for name, value in after.items():
         expected = fresh if name == "network.output.weight" else before
         assert torch.equal(value, expected[name]), name
     other = replace(started, name="toy-other", architecture=MGIMConfig(hidden=5))
     with pytest.raises(ValueError, match="holds another architecture"):
-        run.run(other, runs, teacher=None, seed=1)
+        run.run(family_of(other, runs, 1), None)

@@ -9,9 +9,9 @@ from training.architectures import MGIMConfig
 from training.architectures.mgim import MGIM
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding
+from training.families.interaction import begin_at_regression
 from training.objectives.pairwise import YES_OR_NO, TargetPairs, predict
 from training.pairs import Pair
-from training.runs.regression import begin_at_regression
 
 COUNTS = MGIMConfig(hidden=5, shared_words=True, overlaps=True, projected=True)
 SENTENCES = ("the dog runs", "a dog runs in the park", "the cat sleeps", "the park", "a cat runs", "dog")

@@ -1,0 +1,242 @@
+"""Siamese models: one encoder for both sentences, heads over its embeddings, or their cosine calibrated to ratings."""
+
+import copy
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from contract.calibration import Calibration
+from contract.graph import CLASSIFIER
+from contract.manifest import ClassificationTask, EntailmentTask, Limits, Manifest, SimilarityTask
+from contract.subwords import AnyTokenizer
+from contract.text import split_words
+from training.architectures import GRAN, ArchitectureConfig, ProjectionConfig, WordAveragingConfig, build_encoder
+from training.architectures.models import SiameseModel, output_dim
+from training.architectures.parts.heads import PairHead, SentenceHead
+from training.architectures.parts.layers import WordEmbedding
+from training.corpora.readers import sts
+from training.families.words import TOKENIZER, WordFamily, arrays_of, embedding, write_words
+from training.objectives.development import GradedSets
+from training.objectives.objective import Objective
+from training.objectives.parts.batches import Sentences
+from training.objectives.sentiment import HEAD as SENTIMENT
+from training.objectives.sentiment import LABELS as SENTIMENTS
+from training.objectives.sentiment import LabelledSentences, SentimentConfig, SentimentObjective
+from training.objectives.supervised import LABELS, LabelledPairs, SupervisedConfig, SupervisedObjective
+from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
+from training.objectives.transfer import MarginConfig, MarginObjective
+from training.pairs import Pair
+from training.publishing.calibrate import Floats, fit_centred_isotonic, fit_temperature
+from training.publishing.export import export_encoder, export_head, export_tokens
+from training.publishing.parity import check_encoder, check_head, check_tokens
+from training.publishing.runtime import PublishedModel
+from training.recipes.recipe import Publication
+from training.runs.family import ModelFamily
+from training.runs.folder import WEIGHTS_NAME
+from training.words.storage import shrink
+from training.words.unseen import map_unseen
+
+logger = logging.getLogger(__name__)
+
+ENCODER, TOKENS, SIMILARITY, ENTAILMENT = "encoder.onnx", "tokens.onnx", "similarity.onnx", "entailment.onnx"
+CLASSIFICATION = "classification.onnx"
+STS_SCALE = (0.0, 5.0)
+
+
+@dataclass(frozen=True)
+class SiameseFamily(WordFamily[SiameseModel]):
+    """A run that learns the cosine of two embeddings, or heads over them."""
+
+    architecture: ArchitectureConfig
+
+    def untrained(self) -> SiameseModel:
+        """An encoder around the words, and the heads of the objective."""
+        rows = self.rows()
+        torch.manual_seed(self.seed)
+        encoder = build_encoder(self.architecture, WordEmbedding(rows))
+        return SiameseModel(encoder, self.heads(output_dim(encoder)), self.recipe.precision)
+
+    def heads(self, dim: int) -> dict[str, PairHead | SentenceHead]:
+        """By task, over embeddings of width `dim`; none where the cosine is learnt."""
+        heads: dict[str, PairHead | SentenceHead] = {}
+        match self.recipe.objective:
+            case SupervisedConfig() as config:
+                if config.classes:
+                    heads["similarity"] = PairHead(dim, len(config.classes), config.hidden)
+                if config.entailment_weight > 0:
+                    heads["entailment"] = PairHead(dim, len(LABELS), config.hidden, directed=config.directed)
+            case SentimentConfig() as config:
+                heads[SENTIMENT] = SentenceHead(dim, len(SENTIMENTS), config.hidden)
+        return heads
+
+    def begin_from(self, start: ModelFamily[Any], model: SiameseModel) -> None:
+        """Copy a trained encoder, the "universal" start; of another architecture, its words only.
+
+        With the encoder go the heads that both have. Falls back to seed 1 of that recipe.
+        """
+        trained = (start if (start.folder / WEIGHTS_NAME).is_file() else replace(start, seed=1)).load()
+        if type(trained.encoder) is type(model.encoder):
+            model.encoder.load_state_dict(trained.encoder.state_dict())
+            for task, head in model.heads.items():
+                if task in trained.heads and type(trained.heads[task]) is type(head):
+                    head.load_state_dict(trained.heads[task].state_dict())
+        else:
+            with torch.no_grad():
+                model.embedding.weight.copy_(trained.embedding.weight)
+        model.embedding.start.copy_(model.embedding.weight.detach())
+
+    def objective(self, model: SiameseModel, teacher: Path | None) -> Objective:
+        """The objective that the recipe describes."""
+        learnt, dev = self.data(teacher)
+        tokenizer, limit, batch_size = self.table.tokenizer, self.recipe.max_tokens, self.recipe.schedule.batch_size
+        match self.recipe.objective:
+            case TeacherCosineConfig() as config:
+                texts, targets = learnt
+                sentences, sets = Sentences(texts, tokenizer, limit), GradedSets(dev, tokenizer, limit)
+                return TeacherCosineObjective(model, sentences, targets, sets, config, batch_size, self.seed)
+            case MarginConfig() as config:
+                readable = [pair for pair in learnt if split_words(pair.a) and split_words(pair.b)]
+                a, b = (Sentences([getattr(pair, side) for pair in readable], tokenizer, limit) for side in "ab")
+                return MarginObjective(model, a, b, GradedSets(dev, tokenizer, limit), config, batch_size, self.seed)
+            case SentimentConfig() as config:
+                classes, gold = (LabelledSentences(part, tokenizer, limit) for part in (learnt, dev))
+                return SentimentObjective(model, classes, gold, config, batch_size, self.seed)
+            case SupervisedConfig() as config:
+                rated, held = (LabelledPairs(part, tokenizer, limit) for part in (learnt, dev))
+                return SupervisedObjective(model, rated, held, config, batch_size, self.seed)
+        raise TypeError(f"{self.recipe.name}: no siamese model learns {type(self.recipe.objective).__name__}")
+
+    def finish(self, objective: Objective, teacher: Path | None) -> None:
+        """Move the rows that training never met, where the recipe wants that."""
+        if self.recipe.map_unseen and isinstance(objective, TeacherCosineObjective):
+            seen = np.bincount(objective.sentences.flat, minlength=len(self.table.tokenizer)).astype(np.int64)
+            weight = objective.model.embedding.weight
+            rows = map_unseen(self.table.rows, weight.detach().cpu().numpy(), seen)
+            with torch.no_grad():
+                weight.copy_(torch.from_numpy(rows))
+                logger.info("development after mapping unseen rows: %.4f", objective.evaluate()["selection"])
+
+    def export(self, publication: Publication, folder: Path) -> dict[str, Any]:
+        """The encoder around its words as they are stored, and a graph for each head."""
+        model = self.load()
+        table, factor = self.words_of(model)
+        shares = self.recipe.optimiser.embedding_learning_rate is None and publication.keep_words is None
+        if publication.keep_words is not None:
+            table = shrink(table, publication.keep_words, self.recipe.data.vocabulary())
+        encoder = copy.deepcopy(model.encoder)
+        encoder.embedding = embedding(table, publication.storage, factor)
+        return {
+            "limits": Limits(max_tokens=publication.max_tokens),
+            "similarity": self.similarity(model),
+            "entailment": EntailmentTask(graph=ENTAILMENT, labels=LABELS) if "entailment" in model.heads else None,
+            "classification": ClassificationTask(graph=CLASSIFICATION, labels=SENTIMENTS)
+            if SENTIMENT in model.heads
+            else None,
+            "additive": isinstance(self.architecture, WordAveragingConfig | ProjectionConfig),
+            **write_graphs(encoder, model.heads, table.tokenizer, folder, publication.model_id, shares=shares),
+        }
+
+    def similarity(self, model: SiameseModel) -> SimilarityTask | None:
+        """The manifest's entry: the head's expected rating, or the cosine of a model without heads."""
+        match self.recipe.objective:
+            case SupervisedConfig(classes=tuple(classes)) if classes:
+                scale = (classes[0], classes[-1])
+                return SimilarityTask(
+                    graph=SIMILARITY, classes=classes, raw_range=scale, label_scale=scale, symmetric=True
+                )
+        if model.heads:
+            return None
+        return SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), label_scale=STS_SCALE, symmetric=True)
+
+    def calibrate(self, manifest: Manifest, folder: Path) -> Manifest:
+        """The calibration of a score that is a comparison of embeddings and no head.
+
+        Probabilities of a sentence's labels get the temperature that fits the development part best.
+        """
+        model = PublishedModel(folder, manifest)
+        if (labels := manifest.classification) is not None:
+            dev = self.recipe.data.dev()
+            said = model.classification([text for text, _ in dev])
+            found = np.log([[each[label] for label in labels.labels] for each in said])
+            temperature = fit_temperature(found, np.array([label for _, label in dev]))
+            labels = labels.model_copy(update={"temperature": temperature})
+            return manifest.model_copy(update={"classification": labels})
+        if (task := manifest.similarity) is None or task.comparison is None:
+            return manifest
+        assert task.label_scale is not None  # both comparisons have one
+        task = task.model_copy(update={"calibration": self.calibration(model, task, task.label_scale)})
+        return manifest.model_copy(update={"similarity": task})
+
+    def calibration(self, model: PublishedModel, task: SimilarityTask, scale: tuple[float, float]) -> Calibration:
+        """A monotone map of the cosine to the ratings of STS 2016."""
+        raw, gold = raw_and_rated(model, [pair for rated in sts.read_year("2016-test").values() for pair in rated])
+        return fit_centred_isotonic(raw, gold, raw_range=task.raw_range, target_range=scale)
+
+
+def raw_and_rated(model: PublishedModel, pairs: Sequence[Pair]) -> tuple[Floats, Floats]:
+    """Raw scores [n] of pairs and people's ratings [n]."""
+    raw = model.similarity([p.a for p in pairs], [p.b for p in pairs]).raw_score
+    return raw, np.array([p.target for p in pairs], dtype=np.float64)
+
+
+def write_graphs(
+    encoder: nn.Module,
+    heads: Mapping[str, nn.Module] | nn.ModuleDict,
+    tokenizer: AnyTokenizer,
+    folder: Path,
+    model_id: str,
+    *,
+    shares: bool,
+    spread: float = 1.0,
+) -> dict[str, Any]:
+    """Export an encoder, around its words as they are stored, and its heads.
+
+    Args:
+        encoder: of single sentences.
+        heads: by task; others than similarity, entailment and sentiment are not served.
+        tokenizer: of its words.
+        folder: of the model.
+        model_id: what the graphs say of themselves.
+        shares: words go among the shared files beside the folder, as the tokenizer always does: they are frozen, so
+            other models may have the same.
+        spread: deviation of the embeddings that the heads are compared on.
+
+    Returns:
+        Manifest fields, without those of the tasks; `shared`: entries of shared files.
+
+    Raises:
+        ParityError, GraphMismatchError: an exported graph differs from its module.
+    """
+    kept = encoder.embedding
+    assert isinstance(kept, nn.Module)
+    arrays = arrays_of(kept, "embedding") if shares else {}
+    export_encoder(encoder, folder / ENCODER, model_id, list(arrays))
+    difference = check_encoder(folder / ENCODER, encoder, len(tokenizer), arrays)
+    tokens = TOKENS if isinstance(encoder, GRAN) and encoder.has_token_parts else None
+    if tokens is not None:
+        export_tokens(encoder, folder / tokens, model_id, list(arrays))
+        difference = max(difference, check_tokens(folder / tokens, encoder, len(tokenizer), arrays))
+    words = write_words(arrays, tokenizer, folder)
+    dim = output_dim(encoder)  # an encoder may project to another width than that of the words
+    for task, name in (("similarity", SIMILARITY), ("entailment", ENTAILMENT)):
+        if task in heads:
+            export_head(heads[task], dim, folder / name, model_id)
+            difference = max(difference, check_head(folder / name, heads[task], dim, spread=spread))
+    if SENTIMENT in heads:
+        export_head(heads[SENTIMENT], dim, folder / CLASSIFICATION, model_id, CLASSIFIER)
+        difference = max(difference, check_head(folder / CLASSIFICATION, heads[SENTIMENT], dim, "classifier"))
+    logger.info("%s: graphs equal their modules to %.1e", model_id, difference)
+    return {
+        "family": "siamese",
+        "dim": dim,
+        "encoder": ENCODER,
+        "tokenizer": TOKENIZER,
+        "token_embeddings": tokens,
+        **words._asdict(),
+    }
