@@ -65,9 +65,9 @@ def normalise_for_overlap(text: str) -> str:
     """The runs of ASCII letters and digits, in lower case: two sentences with equal results count as the same.
 
     All else separates them, for corpora spell one sentence with other marks, and with letters that a wrong encoding
-    broke ("café" is "cafÃ©" or "caf?" elsewhere). A text without such a run is compared as it is.
+    broke ("café" is "cafÃ©" or "caf?" elsewhere). A text in another script is compared by its own letters.
     """
-    return " ".join(_WORD.findall(text.lower())) or " ".join(text.split())
+    return " ".join(_WORD.findall(text.lower()) or re.findall(r"\w+", text.lower()))
 
 
 def evaluation_sentences(corpora: Collection[str] = EVALUATION_CORPORA) -> frozenset[str]:
