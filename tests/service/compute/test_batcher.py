@@ -97,11 +97,14 @@ async def test_a_request_that_is_too_large_for_the_time_leads_no_batch(batcher, 
     batcher.cost = Cost(fixed=0.0, per_token=1.0)  # each request is alone in its batch
     asking = [asyncio.create_task(batcher.get([key])) for key in (900, 20, 10)]
     await turn()
-    for most in (5.0, 15.0, 15.0, 50.0, inf):
-        if (batch := batcher.take(most)) is not None:
+    for most, taken in ((5.0, []), (15.0, [10]), (15.0, []), (50.0, [20]), (50.0, []), (inf, [900])):
+        assert (batcher.turn(most) < inf) is bool(taken)
+        batch = batcher.take(most)
+        assert (batch is not None) is bool(taken)
+        if batch is not None:
             batch.work()
             batch.done(0.0, batch.expected_seconds)
-    assert graph.batches == [[10], [20], [900]]
+            assert graph.batches[-1] == taken
     assert batcher.take(inf) is None
     await asyncio.gather(*asking)
 
