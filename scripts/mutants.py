@@ -40,6 +40,8 @@ from scripts.quick import ROOT, SLOW
 PACKAGES = ("contract", "service", "semblance", "training/objectives", "training/publishing")
 TESTS = ("tests/contract", "tests/service", "tests/client", "tests/training/objectives", "tests/training/publishing")
 SECONDS = 30.0  # of tests, for one mutant
+# What they test runs in other processes, where nothing is recorded.
+ELSEWHERE = ("tests/client/test_ends.py", "tests/client/test_extras.py", "tests/client/test_faq_page.py")
 PATIENCE = 60.0  # seconds more, until a mutant counts as killed because tests do not end
 NOT_COPIED = {".git", ".mypy_cache", ".venv", ".venv-extras", ".venv-serve", "build", "data", "models", "runs"}
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0")
@@ -237,8 +239,9 @@ def main() -> int:
     for name, usual in (("seed", 1), ("count", 60), ("at-once", 2)):
         parser.add_argument(f"--{name}", type=int, default=usual)
     wanted = parser.parse_args()
-    slow = [f"--ignore={name}" for name in SLOW if name not in TESTS]
-    recording = Recording(ROOT, ROOT / "build" / "mutants", PACKAGES, *TESTS, *slow, "-m", "not slow")
+    left = [f"--ignore={name}" for name in (*SLOW, *ELSEWHERE) if name not in TESTS]
+    parts = ("-m", "not slow", "-n", "2", "--dist", "loadfile")
+    recording = Recording(ROOT, ROOT / "build" / "mutants", PACKAGES, *TESTS, *left, *parts)
     found = run(ROOT, PACKAGES, recording, wanted.count, wanted.seed, wanted.at_once)
     return int(len(found) > 0.1 * wanted.count)
 

@@ -98,7 +98,8 @@ def test_what_stands_in_its_place(line: str, expected: set[str]) -> None:
 
 
 def test_survivors_are_those_that_no_passing_test_sees(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    recording = Recording(root, root / "build", ["toy"], "tests")
+    options = ("tests", "-n", "2", "--dist", "loadfile")
+    recording = Recording(root, root / "build", ["toy"], *options)
     lines = {line: {test.split("::")[1] for test in tests} for line, tests in recording.tests("toy/marks.py").items()}
     own = {"test_passes[51-True]", "test_passes[20-False]", "test_passes[None-False]"}
     at = {text: number for number, text in enumerate(CODE.splitlines(), start=1)}
@@ -117,7 +118,7 @@ def test_survivors_are_those_that_no_passing_test_sees(root: Path, capfd: pytest
     assert out.endswith(f"{survivor}\n5 of 6 killed\n")
     assert (root / "toy" / "marks.py").read_text() == CODE
 
-    again = Recording(root, root / "build", ["toy"], "tests")
+    again = Recording(root, root / "build", ["toy"], *options)
     assert "passed" not in capfd.readouterr().out  # as recorded
     assert set(run(root, ["toy"], again, 1, 3, 1)) <= {survivor}
 

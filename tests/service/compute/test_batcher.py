@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from itertools import chain
 from math import inf, prod
 
 import numpy as np
@@ -20,6 +21,7 @@ class Graph:
     """Doubles numbers; remembers what came together, and where it ran. A key is as long as it is large."""
 
     budget = BatchBudget(1000, 100)
+    reproducible = False
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -76,6 +78,17 @@ async def test_company_that_would_pad_more_than_it_saves_is_left_for_later(batch
     batcher.cost = Cost(fixed=0.001, per_token=0.0001)  # a run of its own costs as much as ten tokens of padding
     await asyncio.gather(batcher.get([10]), batcher.get([40]), batcher.get([12]), batcher.get([45]))
     assert sorted(graph.batches) == [[10, 12], [40, 45]]  # the small one in the event loop, the large one beside it
+
+
+async def test_where_answers_are_reproducible_only_keys_of_one_length_share_a_batch(batcher, graph) -> None:
+    """Of one request and of several, however cheap company is."""
+    graph.reproducible = True
+    asked = [[4, 9, 4, 9, 2], [9, 4], [2]]
+    answers = await asyncio.gather(*map(batcher.get, asked))
+    assert [rows.ravel().tolist() for rows in answers] == [[2.0 * key for key in keys] for keys in asked]
+    assert all(len(set(batch)) == 1 for batch in graph.batches)
+    assert sorted(key for batch in graph.batches for key in batch) == sorted(chain.from_iterable(asked))
+    assert max(map(len, graph.batches)) > 2  # those of several requests
 
 
 async def test_a_large_request_lets_others_come_in_between(batcher, graph, monkeypatch) -> None:
