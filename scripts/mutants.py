@@ -2,7 +2,7 @@
 
 Of each, the tests that reach its line run in a copy of the checkout until one fails. ARGS="--seed 3" draws others.
 
-- Which tests reach a line is recorded by pytest-cov in one run of `TESTS`, without what `scripts/quick.py` calls slow,
+- Which tests reach a line is recorded by pytest-cov in one run of `TESTS`, without the slow ones of `scripts/quick.py`,
   and kept in build/mutants until code or tests change. What a fixture reaches counts for all tests of its file.
 - Tests of files named after the module come first, then the quickest, until `SECONDS` are over by their recorded times.
   A survivor of which some were left out is printed with their number.
@@ -40,18 +40,17 @@ from scripts.quick import ROOT, SLOW
 PACKAGES = ("contract", "service", "semblance", "training/objectives", "training/publishing")
 TESTS = ("tests/contract", "tests/service", "tests/client", "tests/training/objectives", "tests/training/publishing")
 SECONDS = 30.0  # of tests, for one mutant
-# What they test runs in other processes, where nothing is recorded.
+# What these test runs in other processes.
 ELSEWHERE = ("tests/client/test_ends.py", "tests/client/test_extras.py", "tests/client/test_faq_page.py")
-PATIENCE = 60.0  # seconds more, until a mutant counts as killed because tests do not end
+SECONDS_OF_A_FILE = 2.0  # more, for its fixtures
+PATIENCE = 600.0  # seconds, and a tenth for one test, until a mutant is killed because they do not end
 NOT_COPIED = {".git", ".mypy_cache", ".venv", ".venv-extras", ".venv-serve", "build", "data", "models", "runs"}
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0")
 SWAPPED = (
     *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn), (ast.Is, ast.IsNot)),
     *((ast.And, ast.Or), (ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.BitAnd, ast.BitOr), (ast.Mod, ast.FloorDiv)),
 )
-OPERATORS: dict[type[ast.AST], type[ast.AST]] = {a: b for pair in SWAPPED for a, b in (pair, pair[::-1])} | {
-    ast.Pow: ast.Mult
-}
+OPERATORS: dict[type[ast.AST], type[ast.AST]] = {a: b for pair in SWAPPED for a, b in (pair, pair[::-1])}
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list", "floor": "ceil", "ceil": "floor"}
 _SECONDS_LATER = count(2)
 
@@ -163,36 +162,36 @@ class Recording:
             found: dict[int, set[str]] = defaultdict(set)
             for line, contexts in self._data.contexts_by_lineno(str(self._root / path)).items():
                 for test, _, phase in (context.rpartition("|") for context in contexts if context):
-                    found[line] |= (
-                        {test} & self._seconds.keys() if phase == "run" else self._of_file[test.split("::")[0]]
-                    )
+                    of_file = self._of_file[test.split("::")[0]]
+                    found[line] |= {test} & of_file if phase == "run" else of_file
             self._lines[path] = {line: tests for line, tests in found.items() if tests}
         return self._lines[path]
 
-    def chosen(self, mutant: Mutant) -> tuple[list[str], float, int]:
-        """The tests to run, the seconds that they took, and how many more reach the line."""
+    def chosen(self, mutant: Mutant) -> tuple[list[str], int]:
+        """The tests to run, and how many more reach the line."""
         tests, name = self.tests(mutant.path)[mutant.line], Path(mutant.path).stem
         order = sorted(tests, key=lambda test: (name not in test.split("::")[0], self._seconds[test], test))
-        ends = list(accumulate(self._seconds[test] for test in order))
+        first = {test.split("::")[0]: test for test in reversed(order)}
+        ends = accumulate(self._seconds[x] + SECONDS_OF_A_FILE * (first[x.split("::")[0]] == x) for x in order)
         most = max(1, sum(end <= SECONDS for end in ends))
-        return order[:most], ends[most - 1], len(order) - most
+        return order[:most], len(order) - most
 
 
 def _environment(root: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))}
 
 
-def _is_killed(at: Path, mutant: Mutant, tests: Sequence[str], seconds: float) -> bool:
-    """Whether one of these tests fails with the mutant, or they take far longer than these seconds."""
+def _is_killed(at: Path, mutant: Mutant, tests: Sequence[str]) -> bool:
+    """Whether one of these tests fails with the mutant, or does not end."""
     path, listed = at / mutant.path, at / "chosen-tests"
     text, before = path.read_text(encoding="utf-8"), path.stat().st_mtime
     path.write_text(mutant.applied(text)[2], encoding="utf-8")
     os.utime(path, (before, before + next(_SECONDS_LATER)))  # by which Python knows whose compiled file lies there
     listed.write_text("\n".join(tests), encoding="utf-8")
-    command = [*PYTEST, "-x", "-qq", f"@{listed}"]
+    command = [*PYTEST, "-x", "-qq", f"--timeout={PATIENCE / 10}", f"@{listed}"]
     process = subprocess.Popen(command, cwd=at, env=_environment(at), start_new_session=True, stdout=subprocess.DEVNULL)
     try:
-        return process.wait(PATIENCE + 4 * seconds) != 0
+        return process.wait(PATIENCE) != 0
     except subprocess.TimeoutExpired:
         return True
     finally:
@@ -219,8 +218,8 @@ def run(root: Path, packages: Sequence[str], recording: Recording, number: int, 
             shutil.copytree(root, at, ignore=lambda of, names: NOT_COPIED & set(names) if Path(of) == root else ())
             (at / "models").symlink_to(root / "models")
             for mutant in drawn[first::at_once]:
-                tests, seconds, left = recording.chosen(mutant)
-                if not _is_killed(at, mutant, tests, seconds):
+                tests, left = recording.chosen(mutant)
+                if not _is_killed(at, mutant, tests):
                     old, new, _ = mutant.applied(texts[mutant.path])
                     more = f" ({left} tests left out)" * bool(left)
                     found.append(f"{mutant.path}:{mutant.line} {old} -> {new}{more}")
