@@ -67,6 +67,7 @@ def test_a_score_is_shown_with_its_rating_where_the_model_has_one(here: Run, url
         (found,) = httpx.post(f"{url}/similarity", json=body).json()["results"]
         rows = {line.split()[0]: line.split()[1:] for line in here("score", *PAIR, "--model", model).out.splitlines()}
         assert rows["score"][0] == f"{found['score']:.4f}"
+        assert rows["model"] == [model]
         assert rows["raw"][1] == f"{found['raw_score']:.4f}"
         rated[model] = "rating" in rows
         if rated[model]:
