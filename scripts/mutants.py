@@ -4,8 +4,8 @@ Of each, the tests that reach its line run in a copy of the checkout until one f
 
 - Which tests reach a line is recorded by pytest-cov in one run of `TESTS`, without the slow ones of `scripts/quick.py`,
   and kept in build/mutants until code or tests change. What a fixture reaches counts for all tests of its file.
-- Tests of files named after the module come first, then the quickest, until `SECONDS` are over by their recorded times.
-  A survivor of which some were left out is printed with their number.
+- Tests of files named after the module come first, all of them, for caches hide what is reached; then those of its
+  folder, then the quickest, for `SECONDS` by their recorded times. With a survivor the number left out is printed.
 - Mutants are inside functions: numbers of a module are settings, chosen by measurement. There are none in texts,
   annotations, log lines, `assert` and `raise`.
 
@@ -40,8 +40,7 @@ from scripts.quick import ROOT, SLOW
 PACKAGES = ("contract", "service", "semblance", "training/objectives", "training/publishing")
 TESTS = ("tests/contract", "tests/service", "tests/client", "tests/training/objectives", "tests/training/publishing")
 SECONDS = 30.0  # of tests, for one mutant
-# What these test runs in other processes.
-ELSEWHERE = ("tests/client/test_ends.py", "tests/client/test_extras.py", "tests/client/test_faq_page.py")
+ELSEWHERE = ("client/test_ends.py", "client/test_extras.py", "client/test_faq_page.py")  # in processes that they start
 SECONDS_OF_A_FILE = 2.0  # more, for its fixtures
 PATIENCE = 600.0  # seconds, and a tenth for one test, until a mutant is killed because they do not end
 NOT_COPIED = {".git", ".mypy_cache", ".venv", ".venv-extras", ".venv-serve", "build", "data", "models", "runs"}
@@ -169,10 +168,12 @@ class Recording:
 
     def chosen(self, mutant: Mutant) -> tuple[list[str], int]:
         """The tests to run, and how many more reach the line."""
-        tests, name = self.tests(mutant.path)[mutant.line], Path(mutant.path).stem
-        order = sorted(tests, key=lambda test: (name not in test.split("::")[0], self._seconds[test], test))
+        path, line = Path(mutant.path), self.tests(mutant.path)[mutant.line]
+        named = {test for file, tests in self._of_file.items() if path.stem in Path(file).stem for test in tests}
+        far = {test for test in line - named if not test.startswith(f"tests/{path.parent}/")}
+        order = sorted(line | named, key=lambda test: (test not in named, test in far, self._seconds[test], test))
         first = {test.split("::")[0]: test for test in reversed(order)}
-        ends = accumulate(self._seconds[x] + SECONDS_OF_A_FILE * (first[x.split("::")[0]] == x) for x in order)
+        ends = accumulate(self._seconds[x] + SECONDS_OF_A_FILE * (x in first.values()) for x in order)
         most = max(1, sum(end <= SECONDS for end in ends))
         return order[:most], len(order) - most
 
@@ -221,8 +222,7 @@ def run(root: Path, packages: Sequence[str], recording: Recording, number: int, 
                 tests, left = recording.chosen(mutant)
                 if not _is_killed(at, mutant, tests):
                     old, new, _ = mutant.applied(texts[mutant.path])
-                    more = f" ({left} tests left out)" * bool(left)
-                    found.append(f"{mutant.path}:{mutant.line} {old} -> {new}{more}")
+                    found.append(f"{mutant.path}:{mutant.line} {old} -> {new} ({left} tests left out)")
                     print(found[-1], flush=True)
         return found
 
@@ -238,7 +238,7 @@ def main() -> int:
     for name, usual in (("seed", 1), ("count", 60), ("at-once", 2)):
         parser.add_argument(f"--{name}", type=int, default=usual)
     wanted = parser.parse_args()
-    left = [f"--ignore={name}" for name in (*SLOW, *ELSEWHERE) if name not in TESTS]
+    left = [f"--ignore={name}" for name in (*SLOW, *(f"tests/{name}" for name in ELSEWHERE)) if name not in TESTS]
     parts = ("-m", "not slow", "-n", "2", "--dist", "loadfile")
     recording = Recording(ROOT, ROOT / "build" / "mutants", PACKAGES, *TESTS, *left, *parts)
     found = run(ROOT, PACKAGES, recording, wanted.count, wanted.seed, wanted.at_once)

@@ -112,7 +112,7 @@ def test_survivors_are_those_that_no_passing_test_sees(root: Path, capfd: pytest
     capfd.readouterr()
     (survivor,) = run(root, ["toy"], recording, 100, 1, 2)
     assert survivor.startswith("toy/marks.py:9 ")
-    assert survivor.endswith("-> return mark is not None and mark > PASSED")
+    assert survivor.endswith("-> return mark is not None and mark > PASSED (0 tests left out)")
     out = capfd.readouterr().out
     assert "6 of 6 mutants; 1 more are on lines that no test reaches\n" in out
     assert out.endswith(f"{survivor}\n5 of 6 killed\n")
@@ -126,24 +126,29 @@ def test_survivors_are_those_that_no_passing_test_sees(root: Path, capfd: pytest
 def test_the_nearest_and_the_quickest_tests_run_while_there_is_time(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("a", "b"):
-        (root / "tests" / f"test_{name}.py").write_text(
+    (root / "tests" / "toy").mkdir()
+    for name in ("test_a.py", "toy/test_b.py"):
+        (root / "tests" / name).write_text(
             "from toy.marks import best\n\ndef test_1():\n    best([1])\n\ndef test_2():\n    best([2])\n"
         )
     (mutant,) = (mutant for mutant in mutants_of("toy/marks.py", CODE) if mutant.new == "min")
     recording = Recording(root, root / "build", ["toy"], "tests")
-    seconds = {"test_a.py::test_1": 2.0, "test_a.py::test_2": 4.0, "test_b.py::test_1": 3.0, "test_b.py::test_2": 1.0}
+    nearer = {"toy/test_b.py::test_2": 1.0, "toy/test_b.py::test_1": 3.0}
+    seconds = nearer | {"test_a.py::test_1": 2.0, "test_a.py::test_2": 4.0}
     recording._seconds = {test: seconds.get(test.removeprefix("tests/"), 5.0) for test in recording._seconds}
     monkeypatch.setattr(mutants, "SECONDS_OF_A_FILE", 10.0)
     monkeypatch.setattr(mutants, "SECONDS", 1000.0)
     tests, left = recording.chosen(mutant)
     near, others = tests[:-4], [test.removeprefix("tests/") for test in tests[-4:]]
     assert {test.split("::")[0] for test in near} == {"tests/test_marks.py"}
-    assert others == sorted(seconds, key=seconds.__getitem__)
+    assert others == list(seconds)
     assert (len(near), left) == (5, 0)
-    for most, number in ((0.0, 1), (15.0, 1), (35.0, 5), (46.0, 6), (57.9, 6), (58.0, 7), (60.9, 7), (61.0, 8)):
+    for most, number in ((0.0, 1), (15.0, 1), (35.0, 5), (46.0, 6), (48.9, 6), (49.0, 7), (60.9, 7), (61.0, 8)):
         monkeypatch.setattr(mutants, "SECONDS", most)
         assert recording.chosen(mutant) == (tests[:number], 9 - number)
+    other = next(mutant for mutant in mutants_of("toy/marks.py", CODE) if mutant.line == 9)
+    monkeypatch.setattr(mutants, "SECONDS", 1000.0)
+    assert set(recording.chosen(other)[0]) == set(near)  # all of the file that is named after the module
 
 
 def test_a_mutant_with_which_tests_do_not_end_is_killed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
