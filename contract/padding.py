@@ -10,11 +10,12 @@ PADDING_ID = 0
 _FEW = 8  # up to this number of sentences lists are faster than numpy
 
 
-def pad(ids: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def pad(ids: Sequence[Sequence[int]], least: int = 1) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Pad on the right with `PADDING_ID` to the longest sentence of the batch.
 
     Args:
         ids: B sentences, each with at least one token id.
+        least: pad further, to this length, if it is longer.
 
     Returns:
         `input_ids` int64 [B, T] and `lengths` int64 [B].
@@ -27,7 +28,7 @@ def pad(ids: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int64], npt.NDArra
     lengths = list(map(len, ids))
     if not all(lengths):
         raise ValueError(f"sentence {lengths.index(0)} has no tokens")
-    longest = max(lengths)
+    longest = max(least, *lengths)
     if len(ids) <= _FEW:
         rows = [[*sentence, *(PADDING_ID,) * (longest - n)] for sentence, n in zip(ids, lengths, strict=True)]
         return np.array(rows, dtype=np.int64), np.array(lengths, dtype=np.int64)

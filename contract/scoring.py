@@ -172,9 +172,9 @@ class CalibratedScores(NamedTuple):
     score: Floats  # [n], in 0..1; of a `ProbabilityTask` the probability
 
 
-def encode(run_encoder: Run, ids: Sequence[Sequence[int]]) -> Embeddings:
-    """Embed n sentences: their token ids -> float32 [n, dim]."""
-    input_ids, lengths = pad(ids)
+def encode(run_encoder: Run, ids: Sequence[Sequence[int]], least: int = 1) -> Embeddings:
+    """Embed n sentences: their token ids -> float32 [n, dim]; `least` as of `pad`."""
+    input_ids, lengths = pad(ids, least)
     return run_encoder({"input_ids": input_ids, "lengths": lengths})
 
 

@@ -209,10 +209,11 @@ class AsyncClient(_Endpoint):
     ) -> Self:
         """Open the models in this process; see `Client.local`.
 
-        With `whole_files` each model is opened when it is first asked, and nothing is cached; `settings` are others of
-        the service.
+        With `whole_files` each model is opened when it is first asked, nothing is cached, and an answer is the same
+        whatever else is asked; `settings` are others of the service.
         """
-        settings |= {"preload": ("none",), "cache": "off", "cache_bytes": 0} if whole_files else {}
+        if whole_files:
+            settings |= {"preload": ("none",), "cache": "off", "cache_bytes": 0, "reproducible": True}
         transport = InProcess(models_dir, **settings)
         return cls(IN_PROCESS, max_items=max_items, concurrency=concurrency, transport=transport)
 

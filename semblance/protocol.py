@@ -311,13 +311,13 @@ class ServiceRequests:
         for (call, _), part in zip(answers, parts, strict=True):  # its places are positions in ours
             at = [places[i] for i in call.places]
             ordered.append([replace(result, index=at[result.index]) for result in part.results])
-            truncated += [at[i] for i in part.truncated.candidates]
+            truncated += [at[i] for i in part.truncated.candidates]  # rising, as places and parts are
         # As the service orders: calibration makes equals of scores that differ. Of equal ones the earlier part first.
         merged = heapq.merge(*ordered, key=lambda result: -result.raw_score)
         return Ranking(
             parts[0].model,
             list(islice(merged, fixed["top_k"])),
-            RankTruncated(any(part.truncated.query for part in parts), sorted(truncated)),
+            RankTruncated(any(part.truncated.query for part in parts), truncated),
             scale=parts[0].scale,
         )
 

@@ -154,6 +154,12 @@ class Settings(BaseSettings):
         description="seconds after which a client that reads nothing, or under 4 KiB a second, is disconnected",
     )
 
+    reproducible: bool = Field(
+        default=False,
+        description="whether an answer is the same to the last digit whatever is asked beside it: only texts of one "
+        "length share a run of a graph, so few at a time take longer (docs/faults.md)",
+    )
+
     # what to cache
     cache: CachePolicy = Field(
         default="auto",

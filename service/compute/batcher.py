@@ -217,9 +217,10 @@ class Batcher(Generic[K]):
     def _pieces(self, keys: Sequence[K]) -> list[_Piece[K]]:
         shapes = list(map(self._graph.shape, keys))
         together = padded(shapes)
-        if len(keys) <= self._most(together.longest):  # the common case
+        alike = self._graph.reproducible
+        if len(keys) <= self._most(together.longest) and not (alike and len(set(shapes)) > 1):  # the common case
             return [_Piece(range(len(keys)), keys, together)]
-        batches = batched(shapes, self.cost.each, self._most)
+        batches = batched(shapes, self.cost.each, self._most, alike=alike)
         return [_Piece(batch, [keys[i] for i in batch], padded([shapes[i] for i in batch])) for batch in batches]
 
     def _most(self, longest: Shape) -> int:
@@ -242,6 +243,8 @@ class Batcher(Generic[K]):
         return rows
 
     def _pays(self, joined: Padding, one: Padding, other: Padding) -> bool:
+        if self._graph.reproducible and one.longest != other.longest:
+            return False
         return joined.items <= self._most(joined.longest) and self.cost.of(joined) <= self.cost.of(one) + self.cost.of(
             other
         )

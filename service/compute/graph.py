@@ -17,6 +17,7 @@ from service.compute.padding import BatchBudget, Shape
 from service.errors import InferenceFailed
 from service.observe.telemetry import ModelTelemetry
 
+LENGTH_STEP = 4  # tokens; longer steps would pad more, shorter ones make more runs of fewer texts
 _LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
 
 K = TypeVar("K")
@@ -29,9 +30,17 @@ class Graph:
     A log-probability may be minus infinity, and is replaced by `_LEAST_LOGARITHM`.
     """
 
-    def __init__(self, name: str, run: Run, manifest: Manifest, telemetry: ModelTelemetry) -> None:
-        """Take the graph of that file; `run` is its session, and `telemetry` counts its runs."""
+    def __init__(
+        self, name: str, run: Run, manifest: Manifest, telemetry: ModelTelemetry, *, reproducible: bool = False
+    ) -> None:
+        """Take the graph of that file; `run` is its session, and `telemetry` counts its runs.
+
+        `reproducible`: texts are padded by their own length alone. A row's last digits hang on how far its texts are
+        padded, and on nothing else of its batch.
+        """
         self.run = run
+        self.reproducible = reproducible
+        self._most = manifest.limits.max_tokens
         self._name = name
         self._model = manifest.id
         self._telemetry = telemetry
@@ -73,11 +82,15 @@ class TextGraph(Graph, ABC, Generic[K]):
 
     @abstractmethod
     def shape(self, key: K) -> Shape:
-        """Number of tokens of each sentence."""
+        """Number of tokens of each sentence, with the padding that is its own."""
 
     @abstractmethod
     def resized(self, key: K, shape: Shape) -> K:
         """A key of this shape, with the tokens of another one: cut, or repeated."""
+
+    def padded_length(self, tokens: int) -> int:
+        """To which length a sentence of so many tokens is padded for its own sake."""
+        return max(tokens, min(self._most, -(-tokens // LENGTH_STEP) * LENGTH_STEP)) if self.reproducible else tokens
 
 
 class SentenceGraph(TextGraph[Ids]):
@@ -89,11 +102,11 @@ class SentenceGraph(TextGraph[Ids]):
 
     def rows(self, keys: Sequence[Ids]) -> Rows:
         """One row for each sentence, as in `TextGraph.rows`."""
-        return encode(self, keys)
+        return encode(self, keys, self.padded_length(max(map(len, keys))))
 
     def shape(self, key: Ids) -> Shape:
         """Number of tokens of the sentence."""
-        return (len(key),)
+        return (self.padded_length(len(key)),)
 
     def resized(self, key: Ids, shape: Shape) -> Ids:
         """A sentence of this shape, as in `TextGraph.resized`."""
@@ -109,13 +122,13 @@ class PairGraph(TextGraph[Pair]):
 
     def rows(self, keys: Sequence[Pair]) -> Rows:
         """One row for each pair, as in `TextGraph.rows`."""
-        ids_a, lengths_a = pad([a for a, _ in keys])
-        ids_b, lengths_b = pad([b for _, b in keys])
+        ids_a, lengths_a = pad([a for a, _ in keys], self.padded_length(max(len(a) for a, _ in keys)))
+        ids_b, lengths_b = pad([b for _, b in keys], self.padded_length(max(len(b) for _, b in keys)))
         return self({"input_ids_a": ids_a, "lengths_a": lengths_a, "input_ids_b": ids_b, "lengths_b": lengths_b})
 
     def shape(self, key: Pair) -> Shape:
         """Numbers of tokens of both sentences."""
-        return len(key[0]), len(key[1])
+        return self.padded_length(len(key[0])), self.padded_length(len(key[1]))
 
     def resized(self, key: Pair, shape: Shape) -> Pair:
         """A pair of this shape, as in `TextGraph.resized`."""
@@ -136,6 +149,13 @@ KINDS: Mapping[GraphKind, type[Graph]] = {
 }
 
 
-def graphs_of(manifest: Manifest, runs: Mapping[str, Run], telemetry: ModelTelemetry) -> dict[str, Graph]:
-    """All graphs of a model by file name; `runs` are their sessions."""
-    return {name: KINDS[kind](name, runs[name], manifest, telemetry) for name, kind in manifest.graph_kinds.items()}
+def graphs_of(
+    manifest: Manifest, runs: Mapping[str, Run], telemetry: ModelTelemetry, *, reproducible: bool = False
+) -> dict[str, Graph]:
+    """All graphs of a model by file name; `runs` are their sessions, `reproducible` as of `Graph`."""
+    return {
+        name: KINDS[kind](
+            name, runs[name], manifest, telemetry, reproducible=reproducible and kind in ("encoder", "pair")
+        )
+        for name, kind in manifest.graph_kinds.items()
+    }

@@ -34,24 +34,27 @@ def padded(shapes: Sequence[Shape]) -> Padding:
     return Padding(shapes[0] if len(shapes) == 1 else tuple(map(max, zip(*shapes, strict=True))), len(shapes))
 
 
-def batched(shapes: Sequence[Shape], cost: Callable[[Shape], float], most: Callable[[Shape], int]) -> list[list[int]]:
+def batched(
+    shapes: Sequence[Shape], cost: Callable[[Shape], float], most: Callable[[Shape], int], *, alike: bool = False
+) -> list[list[int]]:
     """Positions in batches, the cheapest first.
 
     Args:
         shapes: of all items.
         cost: of one item.
         most: the number of items that a batch may have whose longest has this shape, at least 1.
+        alike: only items of one shape are in a batch.
     """
     costs = list(map(cost, shapes))
     batches: list[list[int]] = []
     batch: list[int] = []
     longest: Shape = ()
     fit = 0
-    for i in sorted(range(len(shapes)), key=costs.__getitem__):
+    for i in sorted(range(len(shapes)), key=lambda i: (costs[i], shapes[i])):
         shape = shapes[i]
         if batch and shape != longest:
             longest = tuple(map(max, longest, shape))
-            fit = most(longest)
+            fit = 0 if alike else most(longest)
         if len(batch) >= fit:
             batch, longest, fit = [], shape, most(shape)
             batches.append(batch)

@@ -125,7 +125,7 @@ class Opener:
             self._providers = [CPU]  # one attempt, and its many lines of ONNX Runtime, are enough
         provider = "cuda" if has_cuda else "cpu"
         telemetry = ModelTelemetry(manifest.graphs)
-        graphs = graphs_of(manifest, sessions, telemetry)
+        graphs = graphs_of(manifest, sessions, telemetry, reproducible=self._settings.reproducible)
         hints = LanguageHints.of(manifest.languages) if self._settings.language_hints else None
         parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._pool, self._cache, hints)
         scorer = FAMILIES[manifest.family](parts)

@@ -81,13 +81,13 @@ _LOWER_LETTERS = bytes(code if code in _KEPT else 32 for code in bytes(range(256
 _NOTHING = repeat(0)
 
 
-def language_of(text: str) -> str | None:
-    """The language that a text seems to be in, by its beginning; None where that cannot be told.
+def language_of(text: str, start: int = 0) -> str | None:
+    """The language that a text seems to be in, by what follows `start`; None where that cannot be told.
 
     One of `KNOWN` needs three words, of which one in fifteen is among the commonest of that language, and more than
     among those of English. A text in the letters of another script has the likeliest language of that script.
     """
-    beginning = text[:_READ]
+    beginning = text[start : start + _READ]
     if beginning.isascii():  # in a third of the time
         in_ascii = beginning.encode().translate(_LOWER_LETTERS).replace(b"'", b"' ").split()
         read = len(in_ascii) - in_ascii.count(b"'")
@@ -143,7 +143,7 @@ class LanguageHints:
             start: where each begins, after a prompt.
         """
         for i, text in enumerate(texts):
-            if (found := language_of(text[start : start + _READ])) is not None and found not in self._own:
+            if (found := language_of(text, start)) is not None and found not in self._own:
                 yield i, f"{found}?"
 
 

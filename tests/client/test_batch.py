@@ -534,3 +534,32 @@ def test_a_batch_that_cannot_be_says_why_in_a_line(
     assert err.startswith("semblance: ")
     assert message in err
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.artifacts
+@pytest.mark.parametrize("model", ["minilm-small", "minilm-cross"])
+def test_a_file_is_the_same_however_its_texts_share_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    """A transformer's last digits hang on how far a text is padded: of these rows most differed, run after run."""
+    source = write(tmp_path / "in.csv", rows(40))
+    options = BatchOptions("similarity", DEFAULT_COLUMNS["similarity"], model=model)
+
+    def asked(output: Path, rows_at_once: int, concurrency: int, watch: job.Watch = lambda _: None) -> bytes:
+        async def ask() -> None:
+            async with AsyncClient.local(ROOT / "models", whole_files=True) as client:
+                await run_batch(client, source, output, options, concurrency=concurrency, watch=watch)
+
+        monkeypatch.setattr(job, "ROWS_AT_ONCE", rows_at_once)
+        asyncio.run(ask())
+        return output.read_bytes()
+
+    def stop(progress: job.BatchProgress) -> None:
+        raise KeyboardInterrupt
+
+    whole = asked(tmp_path / "whole.csv", 40, 1)
+    assert asked(tmp_path / "parts.csv", 7, 4) == whole
+    with pytest.raises(KeyboardInterrupt):
+        asked(tmp_path / "resumed.csv", 5, 2, stop)
+    assert not (tmp_path / "resumed.csv").exists()
+    assert asked(tmp_path / "resumed.csv", 16, 4) == whole

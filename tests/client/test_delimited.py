@@ -114,6 +114,10 @@ def test_another_encoding_is_read_when_it_is_named(tmp_path: Path, encoding: str
     assert "café" in next(iter(row.values()))
 
 
+def test_a_mark_of_utf_8_is_no_text_where_the_encoding_is_named(tmp_path: Path) -> None:
+    assert rows(tmp_path / "x.csv", "\ufeffa,b\r\n1,2\r\n", FileFormat("utf-8")) == [{"a": "1", "b": "2"}]
+
+
 @pytest.mark.parametrize(
     ("read_as", "message"),
     [

@@ -22,3 +22,13 @@ def test_nothing_to_pad_is_an_error_that_says_so() -> None:
         pad([[1], [], [2]])
     with pytest.raises(ValueError, match="sentence 0 has no tokens"):
         pad([[]])
+
+
+@pytest.mark.parametrize("count", [2, 20])
+def test_padding_may_go_further_than_the_longest(count: int) -> None:
+    sentences = [[1, 2]] * (count - 1) + [[3]]
+    for least, length in ((1, 2), (2, 2), (5, 5)):
+        ids, lengths = pad(sentences, least)
+        assert ids.shape == (count, length)
+        assert [row[:n].tolist() for row, n in zip(ids, lengths, strict=True)] == sentences
+        assert all(not row[n:].any() for row, n in zip(ids, lengths, strict=True))

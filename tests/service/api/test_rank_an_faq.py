@@ -122,7 +122,16 @@ async def test_a_published_fit_answers_until_the_model_is_another(serve: Serve, 
         ({"entries": [{"question": " ", "answer": " "}]}, "entries.0", "no visible"),
         ({"entries": ENTRIES, "match": "title"}, "match", "expected"),
         ({"entries": ENTRIES, "min_score": 1.5}, "min_score", "1.0 or less"),
-        ({"entries": ENTRIES, "min_confidence": 0.5}, "min_confidence", "no confidence was fitted for avg-paraphrase"),
+        (
+            {"entries": ENTRIES, "min_confidence": 0.5},
+            "min_confidence",
+            "no confidence was fitted for avg-paraphrase; ",
+        ),
+        (
+            {"entries": ENTRIES, "min_confidence": 0.5, "rerank_model": "pair-sick", "rerank_top": 2},
+            "min_confidence",
+            "fitted for avg-paraphrase before pair-sick with rerank_top 2; ",
+        ),
     ],
 )
 async def test_what_does_not_fit_is_named(lasting: Client, body: dict[str, Any], field: str, words: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from itertools import chain
 from math import inf, prod
 
 import numpy as np
@@ -20,6 +21,7 @@ class Graph:
     """Doubles numbers; remembers what came together, and where it ran. A key is as long as it is large."""
 
     budget = BatchBudget(1000, 100)
+    reproducible = False
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -78,6 +80,17 @@ async def test_company_that_would_pad_more_than_it_saves_is_left_for_later(batch
     assert sorted(graph.batches) == [[10, 12], [40, 45]]  # the small one in the event loop, the large one beside it
 
 
+async def test_where_answers_are_reproducible_only_keys_of_one_length_share_a_batch(batcher, graph) -> None:
+    """Of one request and of several, however cheap company is."""
+    graph.reproducible = True
+    asked = [[4, 9, 4, 9, 2], [9, 4], [2]]
+    answers = await asyncio.gather(*map(batcher.get, asked))
+    assert [rows.ravel().tolist() for rows in answers] == [[2.0 * key for key in keys] for keys in asked]
+    assert all(len(set(batch)) == 1 for batch in graph.batches)
+    assert sorted(key for batch in graph.batches for key in batch) == sorted(chain.from_iterable(asked))
+    assert max(map(len, graph.batches)) > 2  # those of several requests
+
+
 async def test_a_large_request_lets_others_come_in_between(batcher, graph, monkeypatch) -> None:
     now = 0.0  # all come at once, however long this machine pauses between them
     monkeypatch.setattr("service.compute.jobs.perf_counter", lambda: now)
@@ -97,11 +110,14 @@ async def test_a_request_that_is_too_large_for_the_time_leads_no_batch(batcher, 
     batcher.cost = Cost(fixed=0.0, per_token=1.0)  # each request is alone in its batch
     asking = [asyncio.create_task(batcher.get([key])) for key in (900, 20, 10)]
     await turn()
-    for most in (5.0, 15.0, 15.0, 50.0, inf):
-        if (batch := batcher.take(most)) is not None:
+    for most, taken in ((5.0, []), (15.0, [10]), (15.0, []), (50.0, [20]), (50.0, []), (inf, [900])):
+        assert (batcher.turn(most) < inf) is bool(taken)
+        batch = batcher.take(most)
+        assert (batch is not None) is bool(taken)
+        if batch is not None:
             batch.work()
             batch.done(0.0, batch.expected_seconds)
-    assert graph.batches == [[10], [20], [900]]
+            assert graph.batches[-1] == taken
     assert batcher.take(inf) is None
     await asyncio.gather(*asking)
 

@@ -17,6 +17,7 @@ from contract.scoring import Array, Embeddings, Run
 from contract.tokenizer import Encoded
 from service.app import create_app
 from service.compute.pool import INLINE_SECONDS
+from service.errors import Overloaded
 from service.http.application import Application
 from service.http.connection import MAX_PIPELINED
 from service.http.server import Server
@@ -132,6 +133,22 @@ async def test_work_shared_with_a_caller_who_stays_goes_on(models: Path) -> None
         assert (await callers[2][0].readline()).startswith(b"HTTP/1.1 200")
         assert gate.ran == [1]
         callers[2][1].close()
+
+
+async def test_who_is_given_up_while_a_graph_runs_is_told_at_once(models: Path) -> None:
+    async with serving(models, worker_threads=1) as (app, address):
+        gate = Gate(app, "pair-sick")
+        incoming, out = await asyncio.open_connection(*address)
+        out.write(post(pairs_of("a dog"), spaces=100_000))  # which is held
+        await until(lambda: app.service.pool.busy == 1, "it runs")
+        (connection,) = (each for holders in app.scoring.held._of.values() for each in holders)
+        connection.give_up(Overloaded("too much is held", limit=1))
+        async with asyncio.timeout(NEEDED_SECONDS):
+            assert (await incoming.readline()).startswith(b"HTTP/1.1 429")
+        assert gate.ran == []
+        gate.open.set()
+        await until(lambda: counted(app, 429) == 1, "it is counted")
+        out.close()
 
 
 async def test_who_is_not_answered_when_the_service_stops_is_told_to_ask_again(models: Path) -> None:

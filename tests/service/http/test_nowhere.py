@@ -46,6 +46,12 @@ async def test_no_route_is_named_that_is_far(lasting: Client, path: str) -> None
     assert response.json()["error"]["message"] == "Not Found"
 
 
+@pytest.mark.parametrize(("path", "of_openai"), [("/v1", True), ("/v1/x", True), ("/v1x", False)])
+async def test_the_error_is_in_the_format_of_the_paths_beginning(lasting: Client, path: str, of_openai: bool) -> None:
+    error = (await lasting.get(path)).json()["error"]
+    assert (error.get("type") == "invalid_request_error", "request_id" in error) == (of_openai, not of_openai)
+
+
 @pytest.mark.parametrize("path", ["//embed", "/embed/", "/v1/v1/embeddings", "/Embed"])
 def test_through_a_socket_too(url: str, path: str) -> None:
     connection = http.client.HTTPConnection(urlsplit(url).netloc)

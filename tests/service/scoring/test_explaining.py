@@ -167,6 +167,13 @@ def test_a_matrix_outside_its_range(tmp_path) -> None:
     assert message.endswith("outside -1..1")
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.5, 1.0), (0.0, 0.5)])
+def test_a_matrix_that_leaves_its_range_on_one_side(tmp_path, low: float, high: float) -> None:
+    cosine, alike = fakes.EXPLAINED.matrices
+    message = with_explanation(tmp_path, matrices=(cosine, alike.model_copy(update={"range": (low, high)})))
+    assert message.endswith(f"matrix alike holds 0 to 1, outside {low:g}..{high:g}")
+
+
 def test_another_number_of_matrices_than_described(tmp_path) -> None:
     message = with_explanation(tmp_path, matrices=fakes.EXPLAINED.matrices[:1])
     assert message.endswith("explanation.onnx: matrices is 2, explanation needs 1")
