@@ -75,6 +75,7 @@ class ConfidenceFit(BaseModel):
     rerank_model: str | None = Field(None, max_length=64, description="id of the second stage; null: there is none")
     rerank_fingerprint: str | None = Field(None, max_length=64)
     rerank_top: int | None = Field(None, ge=2, description="how many of the best the second stage orders")
+    match: Match | None = Field(None, description="what of an FAQ's entries it was fitted with; null: any text")
     intercept: float
     weights: dict[Feature, float] = Field(description="for each feature of the ranking")
     rows: int = Field(ge=1, description="questions that it was fitted on")

@@ -37,8 +37,11 @@ from coverage import CoverageData
 
 from scripts.quick import ROOT, SLOW
 
-PACKAGES = ("contract", "service", "semblance", "training/objectives", "training/publishing")
-TESTS = ("tests/contract", "tests/service", "tests/client", "tests/training/objectives", "tests/training/publishing")
+PACKAGES = ("contract", "service", "semblance", "training/objectives", "training/publishing", "training/families")
+TESTS = (
+    *("tests/contract", "tests/service", "tests/client"),
+    *("tests/training/objectives", "tests/training/publishing", "tests/training/families"),
+)
 SECONDS = 90.0  # of tests, for one mutant; most are killed by the first ones
 ELSEWHERE = ("client/test_ends.py", "client/test_extras.py", "client/test_faq_page.py")  # in processes that they start
 SECONDS_OF_A_FILE = 2.0  # more, for its fixtures

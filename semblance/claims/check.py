@@ -27,6 +27,7 @@ _ADDS: dict[str, Kind] = {
     "differences": "text",
     "against": "text",
 }
+SHOWN = 5  # problems that are told
 CLAIMS_AT_ONCE = 25  # of one request, so that a file's progress is seen
 
 
@@ -39,6 +40,7 @@ class Checked:
     contradicted: int
     not_stated: int
     skipped: int
+    problems: list[str]  # the first of the rows without an answer, and why
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,12 @@ async def check(
     texts = [text_of_file(path, read_as.encoding) for path in documents]
     chunks = list(given.source.chunks(0, ROWS_AT_ONCE))
     found, bad = _claims_of(given, chunks, names)
+    problems = [f"{_where(row, why)}: {why.reason}" for row, why in sorted(bad.items())]
     if not found:
+        if problems:
+            raise BatchError(f"{claims}, {problems[0]}")
         raise BatchError(f"{claims}: no row has a claim in the column {column!r}")
-    answers = await _answers(client, found, texts, model, encoder, step)
+    answers = await _answers(client, found, texts, names, model, encoder, step)
 
     def rows() -> Iterator[Answered]:
         for number, chunk in enumerate(chunks):
@@ -113,8 +118,15 @@ async def check(
     if output is not None and write is not None:
         write_output(write, output, given.source, adds, rows, sorted(bad.items()))
     counts = Counter(each.label for each in answers.values())
-    counted = Checked(len(answers), counts["entailed"], counts["contradicted"], counts["not_stated"], len(bad))
+    counted = Checked(
+        len(answers), counts["entailed"], counts["contradicted"], counts["not_stated"], len(bad), problems[:SHOWN]
+    )
     return counted, [(claim.text, answers[claim]) for claim in found]
+
+
+def _where(row: int, why: BadRow) -> str:
+    """The line of a row, or its number where a file has no lines."""
+    return f"row {row + 1}" if why.line is None else f"line {why.line}"
 
 
 def names_of(documents: Sequence[Path]) -> list[str]:
@@ -162,6 +174,7 @@ async def _answers(
     client: AsyncClient,
     claims: Sequence[Claim],
     texts: Sequence[str],
+    names: Sequence[str],
     model: str | None,
     encoder: str | None,
     step: Step,
@@ -178,14 +191,17 @@ async def _answers(
                     [texts[i] for i in documents], [claim.text for claim in part], model=model, encoder=encoder
                 )
             except RequestFailed as error:
-                raise _said_of(error, part) from None
+                raise _said_of(error, part, [names[i] for i in documents]) from None
             for claim, result in zip(part, answer.results, strict=True):
                 answers[claim] = _at(result, documents)
     return answers
 
 
-def _said_of(error: RequestFailed, part: Sequence[Claim]) -> RequestFailed:
-    """An error about one of the claims, which says which."""
+def _said_of(error: RequestFailed, part: Sequence[Claim], names: Sequence[str]) -> RequestFailed:
+    """An error about one of the claims or documents, which says which."""
+    field, _, place = (error.field or "").partition(".")
+    if field == "documents" and place.isdecimal() and int(place) < len(names):
+        return error.about(f"the document {names[int(place)]}")
     if error.index is None or not (error.field or "").startswith("claims.") or error.index >= len(part):
         return error
     text = part[error.index].text

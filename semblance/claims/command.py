@@ -60,6 +60,9 @@ def claims(
             )
 
     checked, answers = run_shown(run)
+    if output is None:
+        for problem in checked.problems:
+            typer.echo(f"semblance: {source}, {problem}", err=True)
     if output is None and not as_json:
         Console().print(render.claims(answers, names_of(documents)))
     if output is None and as_json:

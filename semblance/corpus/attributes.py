@@ -74,6 +74,17 @@ def attributes(text: str) -> dict[Said, str]:
     return found
 
 
+LEAST_STEM = 3  # letters
+
+
+def stem(word: str) -> str:
+    """A word without the ending of a verb or of a plural: `charge`, `charges`, `charged` and `charging` have one."""
+    for ending in ("ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= LEAST_STEM:
+            return word.removesuffix(ending)
+    return word
+
+
 def negated(words: Collection[str]) -> frozenset[str]:
     """Of the words of a text those that come right after a negation: of "does not leak" `leak`."""
     found: set[str] = set()

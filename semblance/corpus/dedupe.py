@@ -342,12 +342,18 @@ def _review_rows(
     embedded: Sequence[str],
     reader: str | None,
 ) -> list[ReviewRow]:
-    """The pairs to review, the most doubtful first: those that were joined, and those that nearly were."""
+    """The pairs to review, the most doubtful first: those that were joined, and those that nearly were.
+
+    Those that a person has answered come last, all of them, so that no answer is lost.
+    """
     joined = first[judged.pairs.queries] == first[judged.pairs.rows]
-    shown = np.flatnonzero(joined | (probabilities >= DOUBT))
+    doubtful = joined | (probabilities >= DOUBT)
+    answered = np.array(sorted(places), dtype=np.int64)
+    doubtful[answered] = False
+    shown = np.flatnonzero(doubtful)
     order = shown[np.argsort(np.abs(probabilities[shown] - JOINED_FROM), kind="stable")][:MOST]
     rows: list[ReviewRow] = []
-    for at in order.tolist():
+    for at in [*order.tolist(), *answered.tolist()]:
         a, b = int(judged.pairs.queries[at]), int(judged.pairs.rows[at])
         own = tuple(int(corpus.texts.first_row[corpus.vectors.texts[vector]]) for vector in (a, b))
         _, nearest_of, alike, _, edited = judged.features[at]
@@ -355,6 +361,8 @@ def _review_rows(
         why += ", but for one place or their order the same" if edited else ""
         if not np.isnan(judged.read[at]):
             why += f", one entails the other {judged.read[at]:.2f} ({reader})"
+        if at not in places and joined[at] != (probabilities[at] >= JOINED_FROM):
+            why += ", joined through others of their group" if joined[at] else ", but not near on average"
         of_pair = (embedded[a], embedded[b])
         score = float(probabilities[at])
         rows.append(ReviewRow((own[0], own[1]), of_pair, score, bool(joined[at]), why, places.get(at)))

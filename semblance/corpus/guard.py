@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contract.quantities import Difference, quantities
-from semblance.corpus.attributes import Said, attributes, negated
+from semblance.corpus.attributes import Said, attributes, negated, stem
 from semblance.corpus.neighbours import Near
 from semblance.corpus.wording import words_of
 
@@ -48,13 +48,19 @@ def difference(a: Facts, b: Facts) -> Difference | None:
                 min((a.said[key] for key in own - other), key=_order),
                 min((b.said[key] for key in other - own), key=_order),
             )
-    if denied := (a.negated & b.affirmed) - b.negated:
-        word = min(denied)
-        return Difference(f"not {word}", word)
-    if denied := (b.negated & a.affirmed) - a.negated:
-        word = min(denied)
-        return Difference(word, f"not {word}")
+    if words := _denied(a, b):
+        return Difference(f"not {words[0]}", words[1])
+    if words := _denied(b, a):
+        return Difference(words[1], f"not {words[0]}")
     return None
+
+
+def _denied(a: Facts, b: Facts) -> tuple[str, str] | None:
+    """A word that a negates, and how b affirms it, in whatever form; None: there is none."""
+    affirmed = {stem(word): word for word in sorted(b.affirmed)}
+    also = {stem(word) for word in b.negated}
+    found = ((word, affirmed[stem(word)]) for word in sorted(a.negated) if stem(word) in affirmed.keys() - also)
+    return next(found, None)
 
 
 class Guard:
@@ -67,12 +73,12 @@ class Guard:
 
     def __init__(self, texts: Sequence[str]) -> None:
         """Read n texts; those that say the same share one record."""
-        denied = frozenset[str]().union(*(negated(words_of(text)) for text in texts))
+        denied = {stem(word) for text in texts for word in negated(words_of(text))}
         kinds: dict[tuple[frozenset[Said], frozenset[str], frozenset[str]], int] = {}
         self._kind_of = np.empty(len(texts), dtype=np.int64)
         self._kinds: list[Facts] = []
         for i, each in enumerate(map(facts, texts)):
-            affirmed = each.affirmed & denied  # no other word can be a difference
+            affirmed = frozenset(w for w in each.affirmed if stem(w) in denied)  # no other word can be a difference
             key = (frozenset(each.said), each.negated, affirmed)
             self._kind_of[i] = kinds.setdefault(key, len(kinds))
             if self._kind_of[i] == len(self._kinds):

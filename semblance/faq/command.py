@@ -92,6 +92,8 @@ def choose_for_faq(
 
 
 def _may_write(output: Path) -> None:
+    if not output.parent.is_dir():
+        raise BatchError(f"{output}: there is no folder {output.parent}")
     if output.exists():
         try:
             FAQ.load(output)
@@ -108,6 +110,7 @@ def _chosen(taken: Decided, faq: Faq, rerank_top: int, command: str) -> FAQ:
         rerank_model=None if second is None else second.id,
         rerank_fingerprint=None if second is None else second.fingerprint,
         rerank_top=None if second is None else rerank_top,
+        match=match,
         intercept=round(taken.fitted.intercept, 6),
         weights={
             name: round(weight, 6) for name, weight in taken.fitted.named(taken.ranked.configuration.features).items()

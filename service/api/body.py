@@ -25,6 +25,7 @@ _OTHER_KEYS = 64  # besides those
 _PLACE_BYTES = 16_384  # of a body in which the place of a lone surrogate is looked for, within some 3 ms
 _MOST_FIELDS_OF_ITEMS = 16  # such as documents that are objects
 _MOST_OTHER_VALUES = 1000
+_BOUNDS = ("min_length", "max_length", "ge", "gt", "le", "lt")  # as pydantic names what a value must keep
 _OTHERS_NAMED = 2  # errors beside the first, in a message
 _LONGEST_NAME = 100  # characters of an unknown field, for which a near one is looked for
 _SURROGATE = "a lone surrogate is not a character"
@@ -162,7 +163,7 @@ def what_is_wrong(
         if len(others) > _OTHERS_NAMED:
             named.append(f"{len(others) - _OTHERS_NAMED} more")
         more = f" (and {', '.join(named)})" if named else ""
-        limit = context.get("min_length", context.get("ge"))
+        limit = next((context[name] for name in _BOUNDS if name in context), None)
         kind = UnsupportedField if problem["type"] == UNSUPPORTED else InvalidRequest
         return _invalid(".".join(map(str, problem["loc"])), _said(problem, known) + more, limit, kind)
     why = context.get("error", problem["msg"])

@@ -1,9 +1,11 @@
 """`POST /rank`: fields checked, the models found, candidates or entries ordered, and whether that is an answer."""
 
+from collections.abc import Sequence
+
 from contract.ranking import ConfidenceFit, Match, texts_of
 from service.api.limits import RequestLimits, counted
 from service.errors import InvalidRequest, some
-from service.schemas import RankRequest, RankResponse
+from service.schemas import Entry, RankRequest, RankResponse
 from service.scoring.ranking import RERANK_TOP, Candidates, Wanted, rank
 from service.scoring.scorer import Scorer
 from service.service import Service
@@ -58,9 +60,22 @@ def _candidates(limits: RequestLimits, request: RankRequest) -> Candidates:
         return Candidates("candidates", request.candidates)
     entries = request.entries or []
     names = _FIELDS[request.match]
+    _check_entries(entries)
     limits.check_count("entries", len(entries) * len(names), "max_candidates")
     texts = [text for entry in entries for text in texts_of(entry["question"], entry["answer"], request.match)]
     return Candidates("entries", texts, names)
+
+
+def _check_entries(entries: Sequence[Entry]) -> None:
+    """Refuse what the command refuses in a file: a text that nobody sees, and an id that names two entries."""
+    places: dict[str, int] = {}
+    for place, entry in enumerate(entries):
+        for name in ("question", "answer"):
+            if not entry[name].strip():
+                raise InvalidRequest("the text has no visible character", field=f"entries.{place}.{name}")
+        if (known := entry.get("id")) is not None and places.setdefault(known, place) != place:
+            message = f"{known!r} is the id of entries.{places[known]} too"
+            raise InvalidRequest(message, field=f"entries.{place}.id")
 
 
 async def _second_stage(service: Service, request: RankRequest) -> Scorer | None:
@@ -87,6 +102,9 @@ def _fit(request: RankRequest, first: Scorer, second: Scorer | None, count: int)
     own = request.confidence_fit
     if own is not None and not own.is_for(of_first, of_second, wanted_top):
         message = "it was fitted for other models, other versions of them or another rerank_top: choose again"
+        raise InvalidRequest(message, field="confidence_fit")
+    if own is not None and own.match not in (None, request.match):
+        message = f"it was fitted with match {own.match!r}: ask with that, or choose again"
         raise InvalidRequest(message, field="confidence_fit")
     published = (fit for fit in first.manifest.confidence if fit.is_for(of_first, of_second, wanted_top))
     fit = own or next(published, None)

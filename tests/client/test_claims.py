@@ -171,6 +171,22 @@ def test_a_reader_that_is_not_installed_is_named_with_its_extra(
     assert module
 
 
+def test_a_row_without_an_answer_is_told_with_its_reason(semblance: Run, url: str) -> None:
+    Path("c.csv").write_text("claim,document\nthe cat sleeps,other.md\n")
+    ran = semblance("claims", "man.md", "c.csv", "--url", url)
+    assert (ran.code, "c.csv, line 2: no document 'other.md' was given, but man.md" in ran.err) == (2, True)
+    Path("c.csv").write_text("claim,document\nthe cat sleeps,man.md\n,man.md\n")
+    ran = semblance("claims", "man.md", "c.csv", "--url", url)
+    assert (ran.code, "c.csv, line 3: the text has no visible character" in ran.err) == (0, True)
+
+
+def test_a_document_that_the_service_refuses_is_called_by_its_file(semblance: Run, url: str) -> None:
+    Path("heads.md").write_text("# Only a heading\n")
+    ran = semblance("claims", "heads.md", "claims.txt", "--url", url)
+    assert ran.code == 1
+    assert "the document heads.md: there is no sentence" in ran.err
+
+
 @pytest.mark.artifacts
 def test_the_page_prints_what_it_says(published: str, semblance: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last digit of a confidence may differ."""

@@ -119,7 +119,13 @@ async def test_a_published_fit_answers_until_the_model_is_another(serve: Serve, 
             "entries.3.question",
             "no visible",
         ),
-        ({"entries": [{"question": " ", "answer": " "}]}, "entries.0", "no visible"),
+        ({"entries": [{"question": " ", "answer": " "}]}, "entries.0.question", "no visible"),
+        ({"entries": [{"question": "a", "answer": ""}]}, "entries.0.answer", "no visible"),
+        (
+            {"entries": [{"question": "a", "answer": "b", "id": name} for name in ("x", "y", "x")]},
+            "entries.2.id",
+            "'x' is the id of entries.0 too",
+        ),
         ({"entries": ENTRIES, "match": "title"}, "match", "expected"),
         ({"entries": ENTRIES, "min_score": 1.5}, "min_score", "1.0 or less"),
         (
@@ -155,3 +161,15 @@ async def test_both_texts_count_towards_the_limit(serve: Serve) -> None:
         await ranked(client, entries=ENTRIES, match="both")
         error = await ranked(client, 413, entries=ENTRIES, match="either")
     assert (error["field"], error["limit"]) == ("entries", 4)
+
+
+async def test_a_bound_from_above_is_told_too(lasting: Client) -> None:
+    error = await ranked(lasting, 422, entries=ENTRIES, min_score=1.5)
+    assert error["limit"] == 1
+
+
+async def test_a_fit_is_for_the_texts_that_it_was_fitted_with(lasting: Client, root) -> None:
+    fitted = {**fit_of(root), "match": "question"}
+    assert (await ranked(lasting, entries=ENTRIES, confidence_fit=fitted, match="question"))["confidence"] > 0
+    error = await ranked(lasting, 422, entries=ENTRIES, confidence_fit=fitted, match="answer")
+    assert (error["field"], "match 'question'" in error["message"]) == ("confidence_fit", True)
