@@ -177,7 +177,7 @@ def test_a_row_without_an_answer_is_told_with_its_reason(semblance: Run, url: st
     assert (ran.code, "c.csv, line 2: no document 'other.md' was given, but man.md" in ran.err) == (2, True)
     Path("c.csv").write_text("claim,document\nthe cat sleeps,man.md\n,man.md\n")
     ran = semblance("claims", "man.md", "c.csv", "--url", url)
-    assert (ran.code, "c.csv, line 3: the text has no visible character" in ran.err) == (0, True)
+    assert (ran.code, "c.csv, line 3: the text has no visible character" in ran.err) == (4, True)
 
 
 def test_a_document_that_the_service_refuses_is_called_by_its_file(semblance: Run, url: str) -> None:
