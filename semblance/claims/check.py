@@ -64,6 +64,7 @@ async def check(
     model: str | None = None,
     encoder: str | None = None,
     prefix: str = "",
+    overwrite: bool = False,
     step: Step = lambda what, share: None,
 ) -> tuple[Checked, list[tuple[str, ClaimResult]]]:
     """Hold the claims of a file against documents.
@@ -79,6 +80,7 @@ async def check(
         model: reads passages with claims.
         encoder: finds the passages.
         prefix: put before the names of the new columns.
+        overwrite: replace an output that is there.
         step: is told what is done.
 
     Returns:
@@ -91,6 +93,8 @@ async def check(
     write = None if output is None else write_of(output)
     if output is not None and output.resolve() in {path.resolve() for path in (claims, *documents)}:
         raise BatchError(f"{output} is an input: name another file")
+    if output is not None and output.exists() and not overwrite:
+        raise BatchError(f"{output} exists; --overwrite replaces it")
     names = names_of(documents)
     adds = {f"{prefix}{name}": kind for name, kind in _ADDS.items()}
     given = opened(claims, column, read_as)

@@ -33,6 +33,7 @@ def claims(
     prefix: Annotated[str, typer.Option(help="put before the names of the new columns")] = "",
     model: ModelName = None,
     encoder: Annotated[str | None, typer.Option(help="whose embeddings find the passages")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace OUTPUT")] = False,
     patience: Patience = PATIENCE,
     as_json: Json = False,
 ) -> None:
@@ -56,6 +57,7 @@ def claims(
                 model=model,
                 encoder=encoder,
                 prefix=prefix,
+                overwrite=overwrite,
                 step=step,
             )
 
