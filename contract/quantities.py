@@ -75,7 +75,9 @@ _MEASURED = re.compile(  # 500 ml, thirty days, 5 to 7 working days
     re.IGNORECASE,
 )
 _PAID = re.compile(rf"([\u20ac$\u00a3])\s?({_NUMBER})")
-_CLOCK = re.compile(r"(?<![\w.,:])(\d{1,2})(?::(\d\d))?\s?([ap])\.?m\b\.?|(?<![\w.,:])(\d{1,2}):(\d\d)(?![\w:])", re.I)
+_CLOCK = re.compile(
+    r"(?<![\w.,:])(\d{1,2})(?::(\d\d))?\s?([ap])(?:m\b|\.m\b\.?)|(?<![\w.,:])(\d{1,2}):(\d\d)(?![\w:])", re.I
+)
 _MONTH = re.compile(rf"(?<=\d )({'|'.join(_MONTHS)})\b|\b({'|'.join(_MONTHS)})(?= \d)", re.IGNORECASE)
 _CODE = re.compile(r"(?<!\w)(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*")
 _PLAIN = re.compile(_NUMBER)
