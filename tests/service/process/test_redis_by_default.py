@@ -13,12 +13,11 @@ ASKED = re.compile(r"curl 127\.0\.0\.1:8000(/\S+) -H 'content-type: application/
 
 def test_the_questions_of_the_readme_leave_vectors_in_redis(redis_server: RedisServer) -> None:
     questions = ASKED.findall(Path(ROOT, "README.md").read_text("utf-8"))
-    assert {path for path, _ in questions} >= {"/similarity", "/rank"}
+    assert {path for path, _ in questions} == {"/rank", "/claims"}
     with running(ROOT / "models", redis_url=redis_server.url) as (_, url), redis_server.client() as kept:
         for path, body in questions:
             before = kept.dbsize()
             asked = httpx.post(f"{url}{path}", content=body, headers={"content-type": "application/json"}, timeout=None)
             assert asked.status_code == 200, asked.text
-            if path in ("/similarity", "/rank"):
-                # Vectors are written after the answer.
-                until(lambda before=before: kept.dbsize() > before, f"there are those of {path}")  # type: ignore[misc]
+            # Vectors are written after the answer.
+            until(lambda before=before: kept.dbsize() > before, f"there are those of {path}")  # type: ignore[misc]
