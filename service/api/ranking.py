@@ -103,7 +103,7 @@ def _fit(request: RankRequest, first: Scorer, second: Scorer | None, count: int)
     if own is not None and not own.is_for(of_first, of_second, wanted_top):
         message = "it was fitted for other models, other versions of them or another rerank_top: choose again"
         raise InvalidRequest(message, field="confidence_fit")
-    if own is not None and own.match not in (None, request.match):
+    if own is not None and request.entries is not None and own.match not in (None, request.match):
         message = f"it was fitted with match {own.match!r}: ask with that, or choose again"
         raise InvalidRequest(message, field="confidence_fit")
     published = (fit for fit in first.manifest.confidence if fit.is_for(of_first, of_second, wanted_top))

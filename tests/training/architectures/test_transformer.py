@@ -18,7 +18,6 @@ from training.architectures.transformer import (
     SentenceBERT,
     SentenceBERTConfig,
     load_weights,
-    merge_updates,
 )
 
 TINY = BERTConfig(vocabulary=105, hidden=12, layers=2, attention_heads=3, inner=24, positions=40)
@@ -87,7 +86,7 @@ def test_every_weight_but_the_words_gets_a_gradient(precision: str, config: BERT
 
 
 @LAYOUTS
-def test_only_updates_of_low_rank_learn_and_merged_they_answer_alike(config: BERTConfig) -> None:
+def test_only_updates_of_low_rank_learn(config: BERTConfig) -> None:
     model, plain = cross(replace(config, update_rank=2)), cross(config)
     plain.load_state_dict({name: value for name, value in model.state_dict().items() if name in plain.state_dict()})
     sides = (*batch(TEXTS), *batch(OTHERS))
@@ -97,11 +96,7 @@ def test_only_updates_of_low_rank_learn_and_merged_they_answer_alike(config: BER
     with torch.no_grad():
         for parameter in learnt.values():
             parameter.normal_(std=0.3)
-    expected = model(*sides)["entailment"]
-    assert not torch.allclose(expected, plain(*sides)["entailment"], atol=1e-3)
-    merge_updates(model.bert)
-    assert set(model.state_dict()) == set(plain.state_dict())
-    assert torch.allclose(model(*sides)["entailment"], expected, atol=1e-5)
+    assert not torch.allclose(model(*sides)["entailment"], plain(*sides)["entailment"], atol=1e-3)
 
 
 def test_mpnet_is_that_of_transformers(tmp_path: Path) -> None:
