@@ -22,8 +22,10 @@ def test_no_part_has_a_text_of_another(read: Callable[[Part], list[Pair]]) -> No
 
 def test_each_sentence_has_a_paraphrase_and_an_edit_of_each_kind() -> None:
     pairs = [pair for part in PARTS for pair in written.edits(part)]
-    assert Counter(pair.label for pair in pairs) == {"0": 1200, "1": 1200}
-    assert set(Counter(pair.group for pair in pairs).values()) == {240}
+    labels, kinds = Counter(pair.label for pair in pairs), Counter(pair.group for pair in pairs)
+    assert labels["0"] == labels["1"] > 3500
+    assert len(kinds) == 10
+    assert max(kinds.values()) < 1.1 * min(kinds.values())
     assert all(pair.a != pair.b for pair in pairs)
     crossed = [pair for part in PARTS for pair in written.crossed_edits(part)]
     assert {(pair.a, pair.b, pair.label) for pair in crossed} == {
@@ -31,10 +33,17 @@ def test_each_sentence_has_a_paraphrase_and_an_edit_of_each_kind() -> None:
     }
 
 
-def test_labels_of_entailment_and_claims_are_as_many_each() -> None:
-    for read, each in ((written.entailment, 120), (written.claims, 132)):
-        labels = Counter(pair.label for part in PARTS for pair in read(part))
-        assert labels == {"entailment": each, "neutral": each, "contradiction": each}
+@pytest.mark.parametrize("read", [written.entailment, written.claims])
+def test_labels_of_entailment_and_claims_are_about_as_many_each(read: Callable[[Part], list[Pair]]) -> None:
+    labels = Counter(pair.label for part in PARTS for pair in read(part))
+    assert set(labels) == {"entailment", "neutral", "contradiction"}
+    assert max(labels.values()) < 1.15 * min(labels.values())
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_about_a_fifth_is_kept_back(read: Callable[[Part], list[Pair]]) -> None:
+    train, dev, test = (len(read(part)) for part in PARTS)
+    assert 0.15 < (dev + test) / (train + dev + test) < 0.35
 
 
 def test_a_quarter_of_the_questions_has_no_answer() -> None:

@@ -15,8 +15,14 @@ from training.pairs import Pair
 FOLDER = Path(__file__).parents[1] / "written"
 Part = Literal["train", "dev", "test"]
 PARTS: tuple[Part, ...] = ("train", "dev", "test")
-_SUBJECTS: dict[str, Part] = {"insurance": "dev", "sport clubs": "dev", "energy": "test", "offices": "test"}
-_NUMBERS: dict[str, Part] = {"10": "dev", "11": "test", "12": "test"}  # of FAQs and of policies
+_SUBJECTS: dict[str, Part] = {
+    **dict.fromkeys(("insurance", "sport clubs", "libraries", "hairdressers"), "dev"),
+    **dict.fromkeys(("energy", "offices", "hotels", "museums", "weather and outdoors"), "test"),
+}
+_NUMBERS: dict[str, Part] = {  # of FAQs and of policies
+    **dict.fromkeys(("10", "13", "14", "37", "38"), "dev"),
+    **dict.fromkeys(("11", "12", "15", "16", "39", "40", "41"), "test"),
+}
 _EDIT = ("kind", "subject", "sentence", "edit", "paraphrase")
 _SENTENCES = {"entailed": "entailment", "contradicted": "contradiction", "not_stated": "neutral"}
 
