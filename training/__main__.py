@@ -122,14 +122,16 @@ def rate(
 @app.command()
 def keep(
     recipe: Annotated[str, typer.Argument(help="name of a recipe whose model learns beside published weights")],
-    seed: Seed = 1,
+    seed: Annotated[
+        list[int] | None, typer.Option(help="of the run; given several times: their mean [default: 1]")
+    ] = None,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Keep what a run learnt beside published weights in this repository, so that it can teach elsewhere."""
+    """Keep what runs learnt beside published weights in this repository, so that it can teach elsewhere."""
     from training.families.teaching import save_learnt
     from training.recipes import find
 
-    console.print(f"{recipe}: {save_learnt(find(recipe), runs, seed)}")
+    console.print(f"{recipe}: {save_learnt(find(recipe), runs, seed or [1])}")
 
 
 @app.command()

@@ -25,7 +25,7 @@ from training.progress import tracked
 from training.publishing.runtime import PublishedModel
 from training.recipes import find
 from training.recipes.recipe import Recipe
-from training.recipes.teacher import RECIPES
+from training.recipes.teacher import TEACHERS
 from training.records import replacing
 from training.runs.folder import RunMissing
 from training.sources.source import RecipeError
@@ -35,7 +35,6 @@ from training.teacher.encoder import bfloat16_is_fast
 logger = logging.getLogger(__name__)
 
 FOLDER = Path(__file__).parents[1] / "teacher" / "learnt"
-TEACHERS = {recipe.name for recipe in RECIPES}
 CHUNK = 4_000  # pairs between two marks of the progress bar
 
 
@@ -103,18 +102,22 @@ def learnt_file(recipe: Recipe) -> Path:
     return FOLDER / f"{recipe.name}.npz"
 
 
-def save_learnt(recipe: Recipe, runs: Path, seed: int) -> Path:
-    """Keep what a finished run learnt, in float16.
+def save_learnt(recipe: Recipe, runs: Path, seeds: Sequence[int]) -> Path:
+    """Keep what finished runs learnt, the mean of their weights, in float16.
+
+    Runs that start from the same weights lie in one basin, so that their mean answers like their ensemble at the cost
+    of one (M. Wortsman et al., "Model soups", ICML 2022).
 
     Raises:
-        RunMissing: it was not trained; names the command.
+        RunMissing: one was not trained; names the command.
         TypeError: its model learns all of its weights.
     """
-    model = family_of(recipe, runs, seed).load()
-    names = _learnt_names(model)
+    models = [family_of(recipe, runs, seed).load() for seed in seeds]
+    names = _learnt_names(models[0])
     path = learnt_file(recipe)
     path.parent.mkdir(exist_ok=True)
-    learnt = {name: value.half().numpy() for name, value in model.state_dict().items() if name in names}
+    states = [model.state_dict() for model in models]
+    learnt = {name: torch.stack([state[name] for state in states]).mean(0).half().numpy() for name in sorted(names)}
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez(file, allow_pickle=False, **learnt)
     return path

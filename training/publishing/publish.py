@@ -13,8 +13,9 @@ from contract.manifest import Figure, Manifest, Provenance, TrainingData
 from training.publishing.figures import FigureFile
 from training.publishing.folders import assemble, environment, finish
 from training.publishing.runtime import PublishedModel
-from training.recipes import published_as, starts_of
+from training.recipes import find, published_as, starts_of
 from training.recipes.recipe import Publication, Recipe
+from training.recipes.teacher import TEACHERS
 from training.runs.family import ModelFamily
 from training.runs.loop import read_result
 from training.sources.tables import PretrainedEncoder, ServedTable
@@ -116,8 +117,10 @@ def _assemble(family: ModelFamily[Any], publication: Publication, folder: Path) 
 def commands_for(recipe: Recipe, seed: int) -> tuple[str, ...]:
     """All commands from corpora to the published folder, in order."""
     rated = isinstance(recipe.data, TaskPairs) and recipe.data.rated_by is not None
-    table = recipe.table
+    table, kept = recipe.table, kept_teacher(recipe)
     return (
+        # What the teacher learnt lies in the repository; its recipe says how it was trained.
+        *([f"python -m training weights {kept.table.name}"] if kept is not None else []),
         # A pretrained encoder needs no command: it is the teacher's folder.
         *([] if isinstance(table, PretrainedEncoder) else [f"python -m training {table.command} {table.name}"]),
         *([f"python -m training rate {recipe.name}"] if rated else []),
@@ -130,7 +133,7 @@ def commands_for(recipe: Recipe, seed: int) -> tuple[str, ...]:
 
 
 def training_data_for(recipe: Recipe) -> tuple[TrainingData, ...]:
-    """Every corpus used for training or selection, those of the runs it starts from included.
+    """Every corpus used for training or selection, those of the runs it starts from and of its teacher included.
 
     An entry that several runs of the chain share is listed once.
     """
@@ -139,4 +142,12 @@ def training_data_for(recipe: Recipe) -> tuple[TrainingData, ...]:
     found = training_data_for(published_as(table.model)) if isinstance(table, ServedTable) else table.sources()
     for each in chain:
         found = (*found, *each.data.sources(each.calibrated_on))
+    if (kept := kept_teacher(recipe)) is not None:
+        found = (*found, *training_data_for(kept))
     return tuple(dict.fromkeys(found))
+
+
+def kept_teacher(recipe: Recipe) -> Recipe | None:
+    """The recipe of the model that rates its pairs, where that is not published but kept."""
+    name = recipe.data.rated_by if isinstance(recipe.data, TaskPairs) else None
+    return find(name) if name in TEACHERS else None

@@ -157,7 +157,7 @@ def test_what_was_learnt_beside_published_weights_is_the_model_again(
     chosen = replace(recipe(), architecture=updated, table=PretrainedEncoder("toy", packages=("toy",)))
     runs_module.run(family_of(chosen, runs, 1), encoder)
     trained = family_of(chosen, runs, 1).load()
-    kept = save_learnt(chosen, runs, 1)
+    kept = save_learnt(chosen, runs, [1])
     assert kept.stat().st_size < 0.7 * sum(4 * value.numel() for value in trained.state_dict().values())
     again = load_learnt(chosen, runs)
     for name, parameter in again.named_parameters():

@@ -9,12 +9,13 @@ from contract.manifest import TrainingData
 from training.corpora import catalogue, pairwise
 from training.corpora.pairwise import Corpus, CorpusParts
 from training.pairs import Pair
-from training.publishing.publish import training_data_for
+from training.publishing.publish import commands_for, training_data_for
 from training.recipes import RECIPES, find
 from training.recipes.recipe import Recipe
-from training.sources.credits import TEACHER
+from training.sources.credits import MPNET, TEACHER
 from training.sources.labelled import CorpusPairs
 from training.sources.tables import PublishedTable
+from training.sources.tasks import TaskPairs
 from training.words.published import WordVectors
 
 
@@ -78,3 +79,17 @@ def test_the_data_of_the_starts_come_first(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(RECIPES, "pwim-answers", start)
     recipe = replace(find("pwim-qa"), data=CorpusPairs("answers"), start="pwim-answers")
     assert training_data_for(recipe) == (*training_data_for(start), *used(recipe))
+
+
+def test_the_data_of_a_teacher_that_is_kept_come_last() -> None:
+    """A published model that rates pairs names its own data in its manifest; a kept one has none."""
+    taught = replace(find("minilm-cross"), start=None, data=TaskPairs(("written-edits",), rated_by="mpnet-pairs"))
+    teacher = replace(find("mpnet-pairs"), data=TaskPairs(("written-claims",)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(RECIPES, "mpnet-pairs", teacher)
+        found = training_data_for(taught)
+        assert found[-2].name == MPNET.name
+        assert "entailment" in found[-1].use
+        published = training_data_for(replace(taught, data=replace(taught.data, rated_by="minilm-cross")))
+    assert MPNET.name not in {entry.name for entry in published}
+    assert "python -m training weights all-mpnet-base-v2" == commands_for(taught, 1)[0]
