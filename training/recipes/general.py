@@ -178,12 +178,12 @@ _CROSS = Recipe(
 
 # The third run: one pool of pairs, all rated by the pair teacher, each seen once an epoch.
 _THIRD = {
-    "snli-train": 9_000,
-    "mnli-train": 11_000,
+    "snli-train": 7_000,
+    "mnli-train": 10_000,
     "mnli-not": 600,
-    "litl": 3_000,
-    "san-wiki": 2_500,
-    "wanli": 6_000,
+    "litl": 2_000,
+    "san-wiki": 1_500,
+    "wanli": 5_000,
     "fever-nli": 1_500,
     "fever-dev": 1_000,
     "fool-me-twice": 800,
@@ -200,7 +200,7 @@ _THIRD = {
     "trecqa-half-hard": 1_000,
     "selqa-hard": 1_000,
     "qnli-dev-hard": 1_000,
-    "nq-sentences-hard": 2_500,
+    "nq-sentences-hard": 2_000,
     "medquad-hard": 800,
     "stackexchange-hard": 1_500,
     "written-answers-hard": 4_000,
@@ -216,8 +216,8 @@ _THIRD = {
     "twitter-labelled": 700,
     "qqp-labelled": 1_500,
     "parade": 700,
-    "written-edits": 5_000,
-    "written-crossed-edits": 2_500,
+    "written-edits": 6_000,
+    "written-crossed-edits": 3_000,
     # similarity
     "cosines": 2_000,
     "caption-contrast": 600,

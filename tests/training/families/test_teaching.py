@@ -18,6 +18,7 @@ from training.sources.source import RecipeError
 from training.sources.tasks import TaskPairs
 
 PAIRS = {"sick": toys.RATED, "msrp": toys.RATED[:3]}
+GROUPS = {"wikiqa-hard": toys.RATED}  # learnt by the order of answers, without ratings
 
 
 class Model:
@@ -40,7 +41,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
         return models[-1]
 
     monkeypatch.setattr(teaching, "PublishedModel", open_it)
-    monkeypatch.setattr(TaskPairs, "train", lambda self, teacher, cache: PAIRS)
+    monkeypatch.setattr(TaskPairs, "train", lambda self, teacher, cache: PAIRS | GROUPS)
     monkeypatch.setattr(teaching, "CHUNK", 3)
     return models
 
@@ -49,7 +50,8 @@ def test_every_corpus_is_rated_once_and_read_back(tmp_path: Path, opened: list[M
     recipe = find("pwim-general")
     recipe = replace(recipe, data=replace(recipe.data, rated_pairs=5))
     assert teaching.rate(recipe, tmp_path / "models", tmp_path, None) == 5 + 3
-    found = load_ratings(tmp_path, "minilm-cross", PAIRS)
+    found = load_ratings(tmp_path, "minilm-cross", PAIRS | GROUPS)
+    assert set(found) == set(PAIRS)
     assert len(found["sick"].rows) == 5
     assert found["msrp"].rows.tolist() == [0, 1, 2]
     for corpus, rated in found.items():
