@@ -23,7 +23,7 @@ from benchmarks.report import arguments, machine, table, write
 from semblance import Client
 from semblance.cli import app
 from training.corpora.readers import written
-from training.corpora.readers.written import Part
+from training.corpora.readers.written import Part, Policy
 
 PARTS: tuple[Part, ...] = ("dev", "test")
 LABELS = ("entailed", "contradicted", "not_stated")
@@ -65,7 +65,7 @@ def measure(options: argparse.Namespace) -> None:
         rows.append([faq.name, str(len(faq.questions)), *(f"{found[name]:.2f}" for name in FAQ_FIGURES), found["by"]])
     lines += ["## FAQs: `semblance choose --faq`", "", *table(["FAQ", "questions", *FAQ_FIGURES, "by"], rows), ""]
     with Client.local() as client:
-        checked = claims(client, options.part, options.model)
+        checked = claims(client, written.policies(options.part), options.model)
         kinds = edits(client, options.part, options.model)
     results |= {"claims right": checked.right, "evidence right": checked.shown, "edits": kinds}
     counts = Counter(checked.answers)
@@ -107,11 +107,11 @@ def _write(path: Path, columns: Sequence[str], rows: Sequence[Sequence[str]]) ->
         csv.writer(file).writerows([columns, *rows])
 
 
-def claims(client: Client, part: Part, model: str | None = None) -> Checked:
+def claims(client: Client, policies: Sequence[Policy], model: str | None = None) -> Checked:
     """Each policy's claims through `POST /claims`."""
     answers: list[tuple[str, str]] = []
     evidence: list[bool] = []
-    for policy in written.policies(part):
+    for policy in policies:
         found = client.claims(policy.document, [claim.text for claim in policy.claims], model=model)
         for claim, result in zip(policy.claims, found.results, strict=True):
             answers.append((claim.label, result.label))
