@@ -27,6 +27,7 @@ from training.corpora.readers.written import Part, Policy
 
 PARTS: tuple[Part, ...] = ("dev", "test")
 LABELS = ("entailed", "contradicted", "not_stated")
+Section = tuple[dict[str, Any], list[str]]  # figures by name, and lines of the page
 
 
 class Checked(NamedTuple):
@@ -51,37 +52,55 @@ def main() -> None:
     parser = arguments("python -m benchmarks.decisions", __doc__)
     parser.add_argument("--part", choices=PARTS, default="dev")
     parser.add_argument("--model", default="minilm-cross", help="reads claims and edits [default: %(default)s]")
+    parser.add_argument("--only", action="append", choices=list(SECTIONS), help="these [default: all]")
     measure(parser.parse_args())
 
 
 def measure(options: argparse.Namespace) -> None:
-    """All three, with the confusion of the claims."""
-    results: dict[str, object] = {}
+    """The sections that are asked for, one after the other."""
+    results: dict[str, Any] = {}
     lines: list[str] = []
-    rows = []
-    for faq in written.faqs(options.part):
-        found = chosen(faq)
-        results[f"faq {faq.name}"] = found
-        rows.append([faq.name, str(len(faq.questions)), *(f"{found[name]:.2f}" for name in FAQ_FIGURES), found["by"]])
-    lines += ["## FAQs: `semblance choose --faq`", "", *table(["FAQ", "questions", *FAQ_FIGURES, "by"], rows), ""]
     with Client.local() as client:
-        checked = claims(client, written.policies(options.part), options.model)
-        kinds = edits(client, options.part, options.model)
-    results |= {"claims right": checked.right, "evidence right": checked.shown, "edits": kinds}
+        for name in options.only or SECTIONS:
+            found, printed = SECTIONS[name](client, options.part, options.model)
+            results |= found
+            lines += [*printed, ""]
+    command = " ".join(
+        [f"python -m benchmarks.decisions --part {options.part}", *map("--only {}".format, options.only or ())]
+    )
+    about = f"`{command}`. {machine('onnxruntime', 'numpy')}."
+    write(options.out, f"decisions-{options.part}", "Right decisions", about, lines, results)
+
+
+def measured_faqs(client: Client, part: Part, model: str) -> Section:
+    """Figures of what is recommended for each FAQ."""
+    found = {f"faq {faq.name}": chosen(faq) | {"questions": len(faq.questions)} for faq in written.faqs(part)}
+    rows = [
+        [name.removeprefix("faq "), str(each["questions"]), *(f"{each[key]:.2f}" for key in FAQ_FIGURES), each["by"]]
+        for name, each in found.items()
+    ]
+    return found, ["## FAQs: `semblance choose --faq`", "", *table(["FAQ", "questions", *FAQ_FIGURES, "by"], rows)]
+
+
+def measured_claims(client: Client, part: Part, model: str) -> Section:
+    """Shares of right labels and right evidence, and the confusion of labels."""
+    checked = claims(client, written.policies(part), model)
     counts = Counter(checked.answers)
     confusion = [[wanted, *(str(counts[wanted, given]) for given in LABELS)] for wanted in LABELS]
-    lines += [
-        f"## Claims: {len(checked.answers)}, label right {checked.right:.2f}, evidence right {checked.shown:.2f}",
-        "",
-        *table(["right label", *LABELS], confusion),
-        "",
-        "## Edits of a sentence's meaning against other wordings of it: AUC of the paraphrase score",
+    shares = f"label right {checked.right:.2f}, evidence right {checked.shown:.2f}"
+    lines = [f"## Claims: {len(checked.answers)}, {shares}", "", *table(["right label", *LABELS], confusion)]
+    return {"claims right": checked.right, "evidence right": checked.shown}, lines
+
+
+def measured_edits(client: Client, part: Part, model: str) -> Section:
+    """AUC by kind of edit."""
+    kinds = edits(client, part, model)
+    title = "## Edits of a sentence's meaning against other wordings of it: AUC of the paraphrase score"
+    return {"edits": kinds}, [
+        title,
         "",
         *table(["kind", "AUC"], [[kind, f"{value:.2f}"] for kind, value in kinds.items()]),
-        "",
     ]
-    about = f"`python -m benchmarks.decisions --part {options.part}`. {machine('onnxruntime', 'numpy')}."
-    write(options.out, f"decisions-{options.part}", "Right decisions", about, lines, results)
 
 
 FAQ_FIGURES = ("first_right", "decisions_right", "wrong_given", "refused_known")
@@ -137,6 +156,8 @@ def area(right: Sequence[float], wrong: Sequence[float]) -> float:
     above = np.subtract.outer(np.array(right), np.array(wrong))
     return float((above > 0).mean() + (above == 0).mean() / 2)
 
+
+SECTIONS = {"faqs": measured_faqs, "claims": measured_claims, "edits": measured_edits}
 
 if __name__ == "__main__":
     main()
