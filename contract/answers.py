@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from contract.scoring import EntailmentLabel
-
 Scale = Literal["similarity", "paraphrase_probability", "relevance_probability"]
+EntailmentLabel = Literal["entailment", "neutral", "contradiction", "not_entailment"]
 ClaimLabel = Literal["entailed", "contradicted", "not_stated"]
 Range = tuple[float, float]
 ALWAYS = {"always": True}
