@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from contract.answers import EntailmentLabel as EntailmentLabel
 from contract.calibration import Calibration
 from contract.measures import Floats, clip, cosine, exp_l1, expected_rating, probabilities, rounded, to_unit
 from contract.padding import pad
@@ -22,7 +23,6 @@ Run = Callable[[Mapping[str, Array]], npt.NDArray[np.float32]]  # feeds by tenso
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]  # never a path
 ScoreTask = Literal["similarity", "paraphrase", "relevance"]  # the tasks that give a pair one score
 # The three labels, or of a model with two outputs `not_entailment` for neutral and contradiction together.
-EntailmentLabel = Literal["entailment", "neutral", "contradiction", "not_entailment"]
 NLI: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = ("entailment", "neutral", "contradiction")
 Label = Annotated[str, Field(min_length=1, max_length=64)]
 

@@ -1,4 +1,7 @@
-"""The commands. Without a URL they open the models in this process; with one they ask that service."""
+"""The commands of one request each, and `serve`; `semblance/commands.py` has the others.
+
+Without a URL they open the models in this process; with one they ask that service.
+"""
 
 import os
 import sys
@@ -10,9 +13,7 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from semblance import render
-from semblance.batch.command import batch
-from semblance.claims.command import claims
-from semblance.corpus.command import dedupe, search
+from semblance.commands import LazyGroup
 from semblance.extras import needs
 from semblance.options import (
     File,
@@ -25,11 +26,10 @@ from semblance.options import (
     TopK,
     expand_option_groups,
 )
-from semblance.threshold.command import choose
-from semblance.tuning import SETTINGS, import_model, tune
 from semblance.version import version
 
 app = typer.Typer(
+    cls=LazyGroup,
     rich_markup_mode="markdown",  # of the default, brackets would be styles
     name="semblance",
     no_args_is_help=True,
@@ -243,15 +243,6 @@ def serve(
         chosen[name] = value
     os.environ.update({PREFIX + name.upper(): str(value) for name, value in chosen.items() if value is not None})
     raise typer.Exit(main())
-
-
-app.command()(batch)
-app.command(context_settings=SETTINGS)(tune)
-app.command("import", context_settings=SETTINGS)(import_model)
-app.command()(dedupe)
-app.command()(search)
-app.command()(choose)
-app.command()(claims)
 
 
 def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]:

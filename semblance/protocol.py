@@ -22,6 +22,7 @@ from semblance.retries import retry_after
 from semblance.types import (
     Claims,
     Embeddings,
+    EmbedResponse,
     Entailments,
     Explanation,
     Labels,
@@ -175,7 +176,7 @@ class ServiceRequests:
     def embed(self, sentences: Iterable[str], *, model: str | None = None, role: Role = None) -> Steps[Embeddings]:
         """Embed sentences, any number of them; `role`: as queries or passages, with the model's prompt for it."""
         given = _texts("sentences", sentences)
-        parts = yield from self._ask_in_parts("/embed", "sentences", given, model, _Embeddings, {"role": role})
+        parts = yield from self._ask_in_parts("/embed", "sentences", given, model, EmbedResponse, {"role": role})
         hints = [hint for part in parts for hint in part.language or [None] * len(part.truncated)]
         return Embeddings(
             parts[0].model,
@@ -292,11 +293,11 @@ class ServiceRequests:
         results = [replace(result, stage=2) for result in fine.results]
         results += [replace(result, stage=1) for result in coarse.results[rerank_top:]]
         return Ranking(
-            coarse.model,
-            results[:top_k],
-            coarse.truncated,
-            fine.model,
-            fine.truncated,
+            model=coarse.model,
+            results=results[:top_k],
+            truncated=coarse.truncated,
+            rerank_model=fine.model,
+            rerank_truncated=fine.truncated,
             scale=coarse.scale,
             rerank_scale=fine.scale,
         )
@@ -315,9 +316,9 @@ class ServiceRequests:
         # As the service orders: calibration makes equals of scores that differ. Of equal ones the earlier part first.
         merged = heapq.merge(*ordered, key=lambda result: -result.raw_score)
         return Ranking(
-            parts[0].model,
-            list(islice(merged, fixed["top_k"])),
-            RankTruncated(any(part.truncated.query for part in parts), truncated),
+            model=parts[0].model,
+            results=list(islice(merged, fixed["top_k"])),
+            truncated=RankTruncated(query=any(part.truncated.query for part in parts), candidates=truncated),
             scale=parts[0].scale,
         )
 
@@ -407,17 +408,6 @@ def _kind(found: object) -> str:
 
 def _results(parts: Sequence[Any]) -> list[Any]:
     return [result for part in parts for result in part.results]
-
-
-@dataclass(frozen=True, slots=True)
-class _Embeddings:
-    """Embeddings as JSON has them."""
-
-    model: str
-    dim: int
-    embeddings: list[list[float]]
-    truncated: list[bool]
-    language: list[str | None] | None = None
 
 
 def _fitting(

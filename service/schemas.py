@@ -1,17 +1,22 @@
 """Bodies of requests and answers; those of requests with the examples in /docs.
 
-Requests are pydantic models: an unknown or mistyped field is an error. Answers are typed dicts, which are fast to
-build. `semblance/types.py` repeats them as dataclasses, because the client does not import the service; a test compares
-both. Lengths of lists and texts are checked in `service/api/limits.py`.
+Requests are pydantic models: an unknown or mistyped field is an error. Answers are dicts, with the fields of the types
+in `contract/answers.py`, of which the OpenAPI document is made here. Lengths of lists and texts are checked in
+`service/api/limits.py`.
 """
 
-from typing import Annotated, Literal, NotRequired
+import dataclasses
+from dataclasses import MISSING
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, with_config
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue, PlainValidator, with_config
+from pydantic_core import CoreSchema, PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from contract.manifest import EntailmentLabel, Role, ScoreTask
+from contract import answers
+from contract.answers import Scale
+from contract.manifest import Role, ScoreTask
 from contract.ranking import MOST_ENTRIES, ConfidenceFit, Match
 
 ModelName = Annotated[
@@ -19,12 +24,6 @@ ModelName = Annotated[
     Field(description="which model answers; without it, the default one (see GET /models)"),
 ]
 Ratio = Annotated[float, Field(ge=0, le=1)]
-Scale = Literal["similarity", "paraphrase_probability", "relevance_probability"]
-SCALE = (
-    "what a score says: `similarity` how alike two texts are, 0 to 1, as people rate it; `paraphrase_probability` how "
-    "probable it is that they say the same; `relevance_probability` that a candidate is an answer to the query, if it "
-    "were one in two cases: over .5 speaks for it, however many candidates there are"
-)
 SCALES: dict[ScoreTask, Scale] = {
     "similarity": "similarity",
     "paraphrase": "paraphrase_probability",
@@ -265,347 +264,52 @@ class ExplainRequest(OwnRequest):
     model: ModelName = None
 
 
-class ModelAnswer(TypedDict):
-    """The model that answered."""
-
-    model: str
-
-
-class Scored(TypedDict):
-    """The score of one pair."""
-
-    score: Annotated[float, Field(ge=0, le=1, description="calibrated similarity")]
-    raw_score: Annotated[float, Field(description="as the model gives it")]
-    rating: NotRequired[Annotated[float, Field(description="on the rating scale of the corpus, if the model has one")]]
-    rating_scale: NotRequired[tuple[float, float]]
-
-
-_LANGUAGE = (
-    "where a text seems to be in a language that is none of the model's, that language with a question mark, such as "
-    "`de?`: its scores mean little (docs/models.md)"
-)
-Hint = Annotated[str, Field(description=f"{_LANGUAGE}; absent else")]
-_HINTS = Field(description=f"of each text, {_LANGUAGE}, else null; absent where all are null")
-
-
-class SimilarityResult(Scored):
-    """The answer for one pair."""
-
-    tokens: Annotated[tuple[int, int], Field(description="tokens read of a and of b")]
-    truncated: Annotated[tuple[bool, bool], Field(description="whether a and b were cut at the model's limit")]
-    unknown: Annotated[
-        tuple[Ratio, Ratio],
-        Field(
-            description="share of the words of a and of b outside the model's vocabulary; "
-            "of a long text that is truncated, of the words that were read"
-        ),
-    ]
-    language: NotRequired[Annotated[tuple[str | None, str | None], _HINTS]]
-
-
-class SimilarityResponse(ModelAnswer):
-    """One result for each pair, in the order of the request."""
-
-    scale: Annotated[Scale, Field(description=SCALE)]
-    results: list[SimilarityResult]
-
-
-class RankResult(TypedDict):
-    """The score of one candidate."""
-
-    index: Annotated[int, Field(description="its position in the request")]
-    score: Annotated[float, Field(ge=0, le=1, description="calibrated, on the scale of the model that scored it")]
-    raw_score: Annotated[float, Field(description="as the model that scored it gives it; the order is by this")]
-    stage: NotRequired[
-        Annotated[Literal[1, 2], Field(description="which of the two stages placed and scored it; absent in one stage")]
-    ]
-    language: NotRequired[Hint]
-    id: NotRequired[Annotated[str, Field(description="of the entry; absent where it has none")]]
-
-
-class RankTruncated(TypedDict):
-    """Texts that were cut at the model's token limit."""
-
-    query: bool
-    candidates: Annotated[list[int], Field(description="positions in the request")]
-
-
-class RankResponse(ModelAnswer):
-    """The candidates by their raw score, best first; of equal ones the earlier first.
-
-    In two stages those that the second model ordered come first, then the others in the order of the first model.
-    """
-
-    scale: Annotated[Scale, Field(description=f"of `model`: {SCALE}")]
-    results: Annotated[list[RankResult], Field(description="empty where `answered` is false")]
-    answered: Annotated[
-        bool, Field(description="false: the first is below `min_score` or `min_confidence`, so nothing is answered")
-    ]
-    confidence: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            le=1,
-            description="the probability that the first candidate is right, and so that one of them is; null where "
-            "none was fitted for these models, or there is one candidate alone (docs/faq.md)",
-        ),
-    ]
-    truncated: RankTruncated
-    language: NotRequired[Annotated[str, Field(description=f"of the query: {_LANGUAGE}; absent else")]]
-    rerank_model: NotRequired[Annotated[str, Field(description="model of the second stage; absent in one stage")]]
-    rerank_scale: NotRequired[Annotated[Scale, Field(description="likewise, of `rerank_model`")]]
-    rerank_truncated: NotRequired[
-        Annotated[RankTruncated, Field(description="what was cut at that model's token limit, of what it read")]
-    ]
-
-
-class Probabilities(TypedDict):
-    """The probability of each label of the model; they sum to 1."""
-
-    entailment: Ratio
-    neutral: NotRequired[Ratio]
-    contradiction: NotRequired[Ratio]
-    not_entailment: NotRequired[
-        Annotated[float, Field(ge=0, le=1, description="of a model of two labels: neutral or contradiction")]
-    ]
-
-
-class EntailmentResult(TypedDict):
-    """The answer for one pair."""
-
-    label: Annotated[EntailmentLabel, Field(description="the most probable one")]
-    probabilities: Probabilities
-    truncated: Annotated[tuple[bool, bool], Field(description="whether premise and hypothesis were cut")]
-    language: NotRequired[Annotated[tuple[str | None, str | None], _HINTS]]
-    index: NotRequired[
-        Annotated[int, Field(description="of claims: position of the sentence that supports this one best")]
-    ]
-    sentence: NotRequired[Annotated[str, Field(description="that sentence; the label is what it says of the claim")]]
-
-
-class EntailmentResponse(ModelAnswer):
-    """One result for each pair, or each claim, in the order of the request."""
-
-    results: list[EntailmentResult]
-
-
-ClaimLabel = Literal["entailed", "contradicted", "not_stated"]
-
-
-class ClaimPassage(TypedDict):
-    """A sentence of a document, or two neighbours, and what it says of a claim."""
-
-    document: Annotated[int, Field(description="its position in the request")]
-    start: Annotated[int, Field(description="of its first character in the document, from 0, in code points")]
-    end: Annotated[int, Field(description="after its last one")]
-    text: Annotated[str, Field(description="without markup; of a table row its cells")]
-    headings: Annotated[list[str], Field(description="that it stands under, outermost first; the line above a list")]
-    label: Annotated[ClaimLabel, Field(description="what it says of the claim, most probably")]
-    probability: Annotated[float, Field(ge=0, le=1, description="of that")]
-    differences: Annotated[
-        list[str], Field(description="numbers, dates and amounts of the claim that are others here: `3 is not 5`")
-    ]
-
-
-class ClaimProbabilities(TypedDict):
-    """Of each label; they sum to 1."""
-
-    entailed: Ratio
-    contradicted: Ratio
-    not_stated: Ratio
-
-
-class ClaimResult(TypedDict):
-    """The answer for one claim."""
-
-    label: Annotated[ClaimLabel, Field(description="what the documents say of it")]
-    confidence: Annotated[float, Field(ge=0, le=1, description="how probable that label is")]
-    probabilities: ClaimProbabilities
-    evidence: NotRequired[Annotated[ClaimPassage, Field(description="that says so; absent where nothing is stated")]]
-    runner_up: Annotated[ClaimPassage, Field(description="what speaks most for another label that states something")]
-    truncated: Annotated[bool, Field(description="whether the claim was cut at the model's limit")]
-    language: NotRequired[Hint]
-
-
-class ClaimsResponse(ModelAnswer):
-    """One result for each claim, in the order of the request."""
-
-    encoder: Annotated[str, Field(description="the model that found the passages")]
-    results: list[ClaimResult]
-
-
-class ClassifyResult(TypedDict):
-    """The answer for one text."""
-
-    label: Annotated[str, Field(description="the most probable one")]
-    probabilities: Annotated[
-        dict[str, Ratio], Field(description="of each label; they sum to 1, except where each was judged by itself")
-    ]
-    truncated: Annotated[bool, Field(description="whether the text, or a label in its template, was cut")]
-    language: NotRequired[Hint]
-
-
-class ClassifyResponse(ModelAnswer):
-    """One result for each text, in the order of the request."""
-
-    results: list[ClassifyResult]
-
-
-class EmbedResponse(ModelAnswer):
-    """One embedding for each sentence, in the order of the request."""
-
-    dim: int
-    embeddings: list[list[float]]
-    truncated: Annotated[list[bool], Field(description="whether each sentence was cut at the model's limit")]
-    language: NotRequired[Annotated[list[str | None], _HINTS]]
-
-
-class TokensOfSentence(TypedDict):
-    """A sentence as the model read it."""
-
-    tokens: Annotated[
-        list[str],
-        Field(description="words; pieces of words, ## where one continues a word; <bucket n> for what no piece covers"),
-    ]
-    truncated: Annotated[bool, Field(description="whether it was cut at the model's limit")]
-    language: NotRequired[Hint]
-
-
-class Explained(TypedDict):
-    """What an explanation shows, and the range of its numbers."""
-
-    name: str
-    description: str
-    range: NotRequired[Annotated[tuple[float, float], Field(description="the lowest and highest value there can be")]]
-
-
-class MatrixOfTokens(Explained):
-    """A number for each token of a with each token of b."""
-
-    values: Annotated[list[list[float]], Field(description="rows are the tokens of a, columns those of b")]
-
-
-class VectorsOfTokens(Explained):
-    """A number for each token of a, and one for each of b."""
-
-    a: list[float | None]
-    b: list[float | None]
-
-
-class ExplainResponse(ModelAnswer, Scored):
-    """The explanation of a score; docs/explaining.md says what each model shows."""
-
-    a: TokensOfSentence
-    b: TokensOfSentence
-    matrices: list[MatrixOfTokens]
-    vectors: list[VectorsOfTokens]
-
-
-class FigureInfo(TypedDict):
-    """One measured figure of a model."""
-
-    task: str
-    corpus: str
-    split: str
-    metric: str
-    value: float
-    rows: int
-
-
-class ExplanationNames(TypedDict):
-    """Names of the matrices and vectors in a model's explanations."""
-
-    matrices: list[str]
-    vectors: list[str]
-
-
-class DomainInfo(TypedDict):
-    """For what text one task of a model is."""
-
-    task: str
-    learnt_from: Annotated[list[str], Field(description="corpora whose labels taught it; empty: it learnt without")]
-    elsewhere: Annotated[
-        Literal["good", "chance", "unmeasured"],
-        Field(description="on text of other kinds: good, at or near chance, or not measured; docs/models.md"),
-    ]
-    measured_on: Annotated[list[str], Field(description="the corpora of other kinds that say so")]
-
-
-class ConfidenceInfo(TypedDict):
-    """What makes `confidence` of a ranking: logistic regression of what the ranking looks like (docs/faq.md)."""
-
-    model: str
-    fingerprint: str
-    rerank_model: Annotated[str | None, Field(description="null: of a ranking in one stage")]
-    rerank_fingerprint: str | None
-    rerank_top: int | None
-    intercept: float
-    weights: Annotated[dict[str, float], Field(description="of each feature of the ranking")]
-    rows: Annotated[int, Field(description="questions that it was fitted on")]
-    calibration_error: Annotated[float, Field(description="on questions of an FAQ that it was not fitted on")]
-    fitted_by: str
-
-
-class ModelInfo(TypedDict):
-    """What one model can be asked, and how it was measured."""
-
-    id: str
-    title: str
-    architecture: str
-    family: Literal["siamese", "interaction"]
-    tasks: Annotated[
-        list[str],
-        Field(description="similarity, entailment, paraphrase, relevance, classification, embedding, explanation"),
-    ]
-    default_for: Annotated[list[str], Field(description="routes that use it when no model is named")]
-    dim: int | None
-    max_tokens: int
-    languages: Annotated[
-        list[str] | None, Field(description="of the texts that it is for, as ISO 639 codes; null: not known")
-    ]
-    rating_scale: tuple[float, float] | None
-    labels: Annotated[list[str] | None, Field(description="that POST /classify answers with; null: none of its own")]
-    explanations: Annotated[ExplanationNames, Field(description="what POST /explain shows of it")]
-    main: Annotated[bool, Field(description="one of those to choose from first; the others are also here")]
-    open: Annotated[bool, Field(description="false: opened at its first request, which waits for that")]
-    provider: Annotated[str | None, Field(description="cuda where CUDA runs its graphs, else cpu; null: not open")]
-    cache: Annotated[list[str], Field(description="where vectors are kept: memory, redis; docs/caching.md")]
-    fingerprint: str
-    figures: Annotated[NotRequired[list[FigureInfo]], Field(description="with ?full=true")]
-    domain: Annotated[NotRequired[list[DomainInfo]], Field(description="for what text each task is; with ?full=true")]
-    confidence: Annotated[
-        NotRequired[list[ConfidenceInfo]], Field(description="for which rankings POST /rank knows it; with ?full=true")
-    ]
-
-
-class LimitsInfo(TypedDict):
-    """Limits of one request."""
-
-    max_body_bytes: int
-    max_pairs: int
-    max_candidates: int
-    max_sentences: int
-    max_text_chars: int
-    max_document_chars: int
-    max_claims: int
-    max_explained_tokens: int
-    request_timeout_seconds: float
-
-
-class RerankInfo(TypedDict):
-    """Defaults of the second stage of /rank."""
-
-    default_model: Annotated[str | None, Field(description="null: a request must name its rerank_model")]
-    default_top: int
-
-
-class ModelsResponse(TypedDict):
-    """The served models, the defaults and the limits."""
-
-    models: list[ModelInfo]
-    defaults: Annotated[dict[str, str], Field(description="route -> model")]
-    rerank: RerankInfo
-    limits: LimitsInfo
+class AnswerForm(NamedTuple):
+    """Describes dicts as an answer of contract/answers.py, for the OpenAPI document."""
+
+    answer: type
+    name: str = ""  # in the document; without it the answer's own
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The schema of a typed dict with the answer's fields."""
+        return handler.generate_schema(typed_dict(self.answer, self.name))
+
+
+@cache
+def typed_dict(answer: Any, name: str = "") -> Any:
+    """An answer as it is sent: what has a default may be absent, and is not null."""
+    hints, fields = get_type_hints(answer, include_extras=True), {}
+    for each in dataclasses.fields(answer):
+        hint, required = hints[each.name], each.metadata.get("always", False)
+        if each.default is None and type(None) in get_args(hint):
+            (hint,) = (kind for kind in get_args(hint) if kind is not type(None))
+        absent = each.default is not MISSING or each.default_factory is not MISSING
+        fields[each.name] = NotRequired[_as_sent(hint)] if absent and not required else _as_sent(hint)
+    made = TypedDict(name or answer.__name__, fields)  # type: ignore[misc]  # a name that is no literal
+    made.__doc__ = answer.__doc__
+    return made
+
+
+def _as_sent(hint: Any) -> Any:
+    """A type with the answers in it as typed dicts."""
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return typed_dict(hint)
+    if get_origin(hint) is Annotated:
+        return Annotated[_as_sent(get_args(hint)[0]), *hint.__metadata__]
+    return list[_as_sent(get_args(hint)[0])] if get_origin(hint) is list else hint  # type: ignore[misc]
+
+
+# Answers are dicts, which are built and written in a fraction of the time of objects.
+Answer = dict[str, Any]
+SimilarityResponse = Annotated[Answer, AnswerForm(answers.Similarities, "SimilarityResponse")]
+RankResponse = Annotated[Answer, AnswerForm(answers.Ranking, "RankResponse")]
+EntailmentResponse = Annotated[Answer, AnswerForm(answers.Entailments, "EntailmentResponse")]
+ClaimsResponse = Annotated[Answer, AnswerForm(answers.Claims, "ClaimsResponse")]
+ClassifyResponse = Annotated[Answer, AnswerForm(answers.Labels, "ClassifyResponse")]
+EmbedResponse = Annotated[Answer, AnswerForm(answers.EmbedResponse)]
+ExplainResponse = Annotated[Answer, AnswerForm(answers.Explanation, "ExplainResponse")]
+ModelsResponse = Annotated[Answer, AnswerForm(answers.Models, "ModelsResponse")]
+Readiness = Annotated[Answer, AnswerForm(answers.Readiness)]
 
 
 class ReloadedModel(TypedDict):
@@ -629,15 +333,6 @@ class Liveness(TypedDict):
     """The process is alive."""
 
     status: Literal["alive"]
-
-
-class Readiness(TypedDict):
-    """Whether requests should be sent here, and reasons if not."""
-
-    status: Literal["ready", "degraded", "unready"]
-    reasons: list[str]
-    models: list[str]
-    redis: Literal["off", "up", "down"]
 
 
 class ErrorDetail(TypedDict):

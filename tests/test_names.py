@@ -11,17 +11,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PRODUCT = ("contract", "service", "semblance", "workbench", "training")
 GLOSSARY = re.findall(r"^\| ([\w ,]+) \| (.+) \| `(.+)` \|$", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
 WORDS = 4  # at least, in the summary of a docstring: a noun, and what is said of it
-# The same thing of the service and of its client, under one name: an answer's type, or an error's.
-TYPES = {"service/schemas.py", "semblance/types.py"}
+# The same error where the service raises it, and where its client does.
 ERRORS = {"service/errors.py", "semblance/errors.py"}
-SHARED = {
-    **dict.fromkeys(("InvalidRequest", "Overloaded", "TooLarge", "Unauthorized"), ERRORS),
-    **dict.fromkeys(("ClaimPassage", "ClaimProbabilities", "ClaimResult", "ClassifyResult", "ConfidenceInfo"), TYPES),
-    **dict.fromkeys(("DomainInfo", "EntailmentResult", "ExplanationNames", "FigureInfo", "LimitsInfo"), TYPES),
-    **dict.fromkeys(("MatrixOfTokens", "ModelInfo", "Probabilities", "RankResult", "RankTruncated"), TYPES),
-    **dict.fromkeys(("Readiness", "RerankInfo", "SimilarityResult", "TokensOfSentence", "VectorsOfTokens"), TYPES),
-    "Entry": {"service/schemas.py", "semblance/faq/saved.py"},
-}
+SHARED = dict.fromkeys(("InvalidRequest", "Overloaded", "TooLarge", "Unauthorized"), ERRORS)
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

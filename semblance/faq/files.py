@@ -9,7 +9,7 @@ from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND, open_source
 from semblance.batch.rows import BadRow, Row, Unreadable, text_of
 from semblance.errors import BatchError
-from semblance.faq.saved import Entry
+from semblance.faq.saved import FAQEntry
 
 NONE = -1  # in the place of an entry: the FAQ has no answer
 FEWEST_ENTRIES = 2
@@ -21,7 +21,7 @@ _CHUNK = 1000  # rows read at a time
 class Faq(NamedTuple):
     """n entries, and what a user should know of how the file was read."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[FAQEntry]
     notes: Sequence[str] = ()
 
 
@@ -41,14 +41,14 @@ def read_faq(path: Path, read_as: FileFormat = AS_FOUND) -> Faq:
             fewer than two entries or more than a request may have.
     """
     rows, notes = _rows(path, ("question", "answer"), read_as)
-    entries: list[Entry] = []
+    entries: list[FAQEntry] = []
     seen: dict[str, str] = {}
     for place, row in rows:
         name = _id(row) or str(len(entries) + 1)
         if name in seen:
             raise BatchError(f"{path}: {place}: id {name!r} is that of {seen[name]} too")
         seen[name] = place
-        entries.append(Entry(name, _text(path, place, row, "question"), _text(path, place, row, "answer")))
+        entries.append(FAQEntry(name, _text(path, place, row, "question"), _text(path, place, row, "answer")))
     if len(entries) < FEWEST_ENTRIES:
         raise BatchError(f"{path}: an FAQ has {FEWEST_ENTRIES} entries or more, found {len(entries)}")
     if len(entries) > MOST_ENTRIES:

@@ -10,7 +10,7 @@ from semblance.errors import InvalidArgument
 from semblance.types import Ranking
 
 
-class Entry(NamedTuple):
+class FAQEntry(NamedTuple):
     """One entry of an FAQ."""
 
     id: str
@@ -28,7 +28,7 @@ class FAQ:
             confidence_fit.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[FAQEntry, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -40,7 +40,7 @@ class FAQ:
         """
         try:
             settings = json.loads(Path(path).read_text(encoding="utf-8"))
-            entries = tuple(Entry(each["id"], each["question"], each["answer"]) for each in settings.pop("entries"))
+            entries = tuple(FAQEntry(each["id"], each["question"], each["answer"]) for each in settings.pop("entries"))
         except OSError as error:
             raise InvalidArgument(f"{path}: {error.strerror or error}") from None
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -66,6 +66,6 @@ class Reply:
         ranking: the service's answer; without results where there is no entry.
     """
 
-    entry: Entry | None
+    entry: FAQEntry | None
     confidence: float | None
     ranking: Ranking

@@ -1,12 +1,10 @@
 """Claims held against every sentence of a document: which sentence supports each of them best."""
 
 from collections.abc import Sequence
-from typing import cast
 
-from contract.manifest import EntailmentLabel
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
-from service.schemas import EntailmentResponse, EntailmentResult, Probabilities
+from service.schemas import Answer, EntailmentResponse
 from service.scoring.languages import add_hints
 from service.scoring.scorer import Scorer
 
@@ -31,18 +29,18 @@ async def support(
     premises = list(sentences) * len(claims)
     hypotheses = [claim for claim in claims for _ in sentences]
     answers = await scorer.entailment(premises, hypotheses)
-    results: list[EntailmentResult] = []
+    results: list[Answer] = []
     for i, claim in enumerate(claims):
         found = answers[i * len(sentences) : (i + 1) * len(sentences)]
         best = max(range(len(found)), key=lambda n: found[n]["entailment"])
         results.append(
             {
-                "label": cast(EntailmentLabel, most_likely(found[best])),
-                "probabilities": cast(Probabilities, found[best]),
+                "label": most_likely(found[best]),
+                "probabilities": found[best],
                 "truncated": (sentences[best].truncated, claim.truncated),
                 "index": best,
                 "sentence": texts[best],
             }
         )
     add_hints(results, [sentences[result["index"]] for result in results], claims)
-    return EntailmentResponse(model=scorer.id, results=results)
+    return {"model": scorer.id, "results": results}

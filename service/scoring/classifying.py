@@ -10,7 +10,7 @@ from itertools import chain
 from contract.measures import to_digits
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
-from service.schemas import ClassifyResponse, ClassifyResult
+from service.schemas import Answer, ClassifyResponse
 from service.scoring.scorer import Scorer
 
 TEMPLATE = "This text is about {}."
@@ -24,12 +24,12 @@ async def classify(scorer: Scorer, texts: Sequence[Encoded]) -> ClassifyResponse
         InferenceFailed: a graph raised, or gave a number that is not finite.
     """
     answers = await scorer.classify(texts)
-    results: list[ClassifyResult] = [
+    results: list[Answer] = [
         {"label": most_likely(each), "probabilities": each, "truncated": text.truncated}
         for each, text in zip(answers, texts, strict=True)
     ]
     _add_hints(results, texts)
-    return ClassifyResponse(model=scorer.id, results=results)
+    return {"model": scorer.id, "results": results}
 
 
 async def zero_shot(
@@ -55,7 +55,7 @@ async def zero_shot(
     premises = list(chain.from_iterable([text] * len(labels) for text in texts))
     every = list(hypotheses) * len(texts)
     answers = await scorer.entailment(premises, every)
-    results: list[ClassifyResult] = []
+    results: list[Answer] = []
     cut = any(hypothesis.truncated for hypothesis in hypotheses)
     for i, text in enumerate(texts):
         found = judged(answers[i * len(labels) : (i + 1) * len(labels)], multi_label=multi_label)
@@ -68,10 +68,10 @@ async def zero_shot(
             }
         )
     _add_hints(results, texts)
-    return ClassifyResponse(model=scorer.id, results=results)
+    return {"model": scorer.id, "results": results}
 
 
-def _add_hints(results: Sequence[ClassifyResult], texts: Sequence[Encoded]) -> None:
+def _add_hints(results: Sequence[Answer], texts: Sequence[Encoded]) -> None:
     for result, text in zip(results, texts, strict=True):
         if text.language is not None:
             result["language"] = text.language

@@ -8,7 +8,7 @@ from contract.explaining import contributions
 from contract.manifest import Manifest
 from contract.measures import rounded, to_digits
 from contract.tokenizer import Encoded
-from service.schemas import ExplainResponse, ExplanationNames, MatrixOfTokens, VectorsOfTokens
+from service.schemas import Answer, ExplainResponse
 from service.scoring.scorer import Scorer
 
 _SHARES = "contributions"
@@ -31,12 +31,12 @@ async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
     task = scorer.manifest.similarity
     assert task is not None, "the registry lets no model be asked what it cannot do"
     width = task.raw_range[1] - task.raw_range[0]
-    matrices: list[MatrixOfTokens] = []
-    vectors: list[VectorsOfTokens] = []
+    matrices: list[Answer] = []
+    vectors: list[Answer] = []
     if scorer.manifest.explanation is not None:
         values = await scorer.matrices(a, b)
         for matrix, of_matrix in zip(scorer.manifest.explanation.matrices, rounded(values).tolist(), strict=True):
-            described = MatrixOfTokens(name=matrix.name, description=matrix.description, values=of_matrix)
+            described = {"name": matrix.name, "description": matrix.description, "values": of_matrix}
             matrices.append({**described, "range": matrix.range})
     if _has_shares(scorer.manifest):
         shares = contributions(await scorer.embed_tokens(a), await scorer.embed_tokens(b))
@@ -82,7 +82,7 @@ def deletions(sentence: Encoded) -> list[Encoded]:
     return [sentence._replace(ids=ids[:i] + ids[i + 1 :]) for i in range(len(ids))] if len(ids) > 1 else []
 
 
-def explanation_names(manifest: Manifest) -> ExplanationNames:
+def explanation_names(manifest: Manifest) -> Answer:
     """The names of the matrices and vectors in explanations by this model."""
     matrices: list[str] = []
     vectors: list[str] = []

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 
 from contract.tokenizer import Encoded
-from service.schemas import EntailmentResult, SimilarityResult
+from service.schemas import Answer
 from service.scoring.common_words import ENGLISH, OFTEN_IN_ENGLISH, OTHERS
 
 KNOWN = ("en", *OTHERS)  # ISO 639-1
@@ -147,9 +147,7 @@ class LanguageHints:
                 yield i, f"{found}?"
 
 
-def add_hints(
-    results: Sequence[SimilarityResult] | Sequence[EntailmentResult], a: Sequence[Encoded], b: Sequence[Encoded]
-) -> None:
+def add_hints(results: Sequence[Answer], a: Sequence[Encoded], b: Sequence[Encoded]) -> None:
     """Add what is known of the languages of n pairs to their results."""
     for result, x, y in zip(results, a, b, strict=True):
         if x.language is not None or y.language is not None:

@@ -15,7 +15,7 @@ from contract.scoring import best_first
 from contract.tokenizer import Encoded
 from service.errors import TooSlow
 from service.observe.timings import TIMINGS
-from service.schemas import SCALES, RankResponse, RankResult, RankTruncated
+from service.schemas import SCALES, Answer, RankResponse
 from service.scoring.scorer import Scorer
 
 RERANK_TOP = 15  # candidates that a second stage orders, unless a request says how many: best on development questions
@@ -64,13 +64,13 @@ class _Stage(NamedTuple):
     places: list[int]  # in the request
     scores: list[float]
     raw: list[float]
-    truncated: RankTruncated
+    truncated: Answer
     query_language: str | None  # hint on the query
     languages: dict[int, str]  # hints on candidates, by their positions in the request
 
-    async def results(self, first: int = 0, last: int | None = None) -> list[RankResult]:
+    async def results(self, first: int = 0, last: int | None = None) -> list[Answer]:
         """The results from the first to before the last place; yields to other requests between parts."""
-        results: list[RankResult] = []
+        results: list[Answer] = []
         last = len(self.places) if last is None else min(last, len(self.places))
         for start in range(first, last, _PART):
             if start > first:
@@ -115,14 +115,15 @@ async def rank(
         wanted.min_confidence is None or (confidence is not None and confidence >= wanted.min_confidence)
     )
     top_k = wanted.top_k if answered else 0
-    answer = RankResponse(
-        model=first.id,
-        scale=SCALES[first.manifest.ranking_task],
-        answered=answered,
-        confidence=confidence,
-        results=await (coarse.results(last=top_k) if fine is None else _both(coarse, fine, wanted.rerank_top, top_k)),
-        truncated=coarse.truncated,
-    )
+    results = coarse.results(last=top_k) if fine is None else _both(coarse, fine, wanted.rerank_top, top_k)
+    answer: RankResponse = {
+        "model": first.id,
+        "scale": SCALES[first.manifest.ranking_task],
+        "answered": answered,
+        "confidence": confidence,
+        "results": await results,
+        "truncated": coarse.truncated,
+    }
     language = coarse.query_language
     if second is not None and fine is not None:
         answer["rerank_model"] = second.id
@@ -134,7 +135,7 @@ async def rank(
     return answer
 
 
-async def _both(coarse: _Stage, fine: _Stage, rerank_top: int, top_k: int | None) -> list[RankResult]:
+async def _both(coarse: _Stage, fine: _Stage, rerank_top: int, top_k: int | None) -> list[Answer]:
     """The results of two stages."""
     results = await fine.results(last=top_k)
     rest = await coarse.results(rerank_top, top_k)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from math import exp, log
 from typing import NamedTuple
 
+from contract.answers import ClaimLabel
 from contract.measures import to_digits
 from contract.quantities import differences, has_quantity, quantities, within_ranges
-from service.schemas import ClaimLabel, ClaimProbabilities
 from service.scoring.evidence import Found, Passage
 from service.scoring.scorer import Raw
 
@@ -75,7 +75,7 @@ class Verdict(NamedTuple):
     """
 
     label: ClaimLabel
-    probabilities: ClaimProbabilities
+    probabilities: dict[ClaimLabel, float]
     evidence: Statement | None
     runner_up: Statement
 
@@ -98,7 +98,7 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
         differing.append(differ)
     entailed, contradicted = to_digits(sum(entailing)), to_digits(sum(contradicting))
     not_stated = to_digits(max(0.0, 1 - sum(entailing) - sum(contradicting)))
-    probabilities: ClaimProbabilities = {
+    probabilities: dict[ClaimLabel, float] = {
         "entailed": entailed,
         "contradicted": contradicted,
         "not_stated": not_stated,

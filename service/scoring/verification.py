@@ -12,7 +12,7 @@ from typing import NamedTuple
 from contract.scoring import Embeddings
 from service.compute.pool import Pool
 from service.observe.timings import TIMINGS
-from service.schemas import ClaimPassage, ClaimResult, ClaimsResponse
+from service.schemas import Answer, ClaimsResponse
 from service.scoring.documents import Sentence, sentences_in
 from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of
 from service.scoring.scorer import Scorer
@@ -98,9 +98,9 @@ async def verify(
         reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more)
         readings[i].append(reading)
     work = [(_JOIN_SECONDS, partial(verdict, claim, some)) for claim, some in zip(claims, readings, strict=True)]
-    results: list[ClaimResult] = []
+    results: list[Answer] = []
     for said, hypothesis in zip(await pool.run_all(work), hypotheses, strict=True):
-        result: ClaimResult = {
+        result: Answer = {
             "label": said.label,
             "confidence": said.probabilities[said.label],
             "probabilities": said.probabilities,
@@ -112,7 +112,7 @@ async def verify(
         if hypothesis.language is not None:
             result["language"] = hypothesis.language
         results.append(result)
-    return ClaimsResponse(model=pair.id, encoder=encoder.id, results=results)
+    return {"model": pair.id, "encoder": encoder.id, "results": results}
 
 
 def _find(passages: Sequence[Passage], embeddings: Embeddings, claims: Sequence[str]) -> list[list[Found]]:
@@ -121,7 +121,7 @@ def _find(passages: Sequence[Passage], embeddings: Embeddings, claims: Sequence[
     return [evidence.best(claim, each) for claim, each in zip(claims, embeddings[-len(claims) :], strict=True)]
 
 
-def _passage(documents: Documents, statement: Statement) -> ClaimPassage:
+def _passage(documents: Documents, statement: Statement) -> Answer:
     """A passage as the answer has it."""
     passage = statement.passage
     first, last = documents.sentences[passage.first], documents.sentences[passage.last]

@@ -166,6 +166,10 @@ def test_wrong_usage(semblance: Run, arguments: tuple[str, ...]) -> None:
     assert "Traceback" not in err
 
 
+def test_a_command_that_is_not_there_is_compared_with_those_that_are_not_imported_yet(semblance: Run) -> None:
+    assert "Did you mean 'choose'?" in semblance("chose").err
+
+
 @pytest.mark.parametrize(("command", "what"), [(("rank", "a cat"), "candidates"), (("embed",), "sentences")])
 def test_nothing_on_standard_input_is_said_in_plain_words(
     semblance: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], what: str

@@ -17,7 +17,7 @@ from semblance.faq.configurations import Configuration, Ranked, configurations, 
 from semblance.faq.decisions import compare, recommended
 from semblance.faq.files import NONE, Questions, read_faq, read_questions
 from semblance.faq.fitting import best_threshold, calibration_error, fit, folds_of
-from semblance.faq.saved import Entry
+from semblance.faq.saved import FAQEntry
 from semblance.faq.scores import Model, Scores, score
 from semblance.logistic import Flags, Floats
 from tests import fakes
@@ -220,7 +220,7 @@ def test_the_command_writes_what_the_client_and_the_service_take(
     assert right == sorted(right, reverse=True)
     assert {each["question"] for each in said["wrong"]} <= {each["question"] for each in QUESTIONS}
     faq = FAQ.load(output)
-    assert faq.entries == tuple(Entry(**each) for each in ENTRIES)
+    assert faq.entries == tuple(FAQEntry(**each) for each in ENTRIES)
     assert (faq.settings["model"], faq.settings["match"]) == (taken["model"], taken["match"])
     assert faq.settings["min_confidence"] == pytest.approx(taken["min_confidence"], abs=1e-4)
     with Client.local(models) as client:

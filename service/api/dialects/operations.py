@@ -1,7 +1,7 @@
 """What those who run the service ask of it: models, health, metrics, and the page at `/`."""
 
 from collections.abc import Mapping
-from typing import Annotated, cast
+from typing import Annotated
 
 from pydantic import BeforeValidator
 
@@ -10,11 +10,8 @@ from service.api.dialects.scoring import DialectContext
 from service.api.operation import OperationResponse, ReadOperation, RequestView
 from service.models.registry import ModelRegistry
 from service.schemas import (
-    ConfidenceInfo,
-    DomainInfo,
-    FigureInfo,
+    Answer,
     Liveness,
-    ModelInfo,
     ModelsResponse,
     Readiness,
     ReloadReport,
@@ -99,10 +96,10 @@ def operations(scoring: DialectContext) -> list[ReadOperation]:
     ]
 
 
-def _describe(name: str, registry: ModelRegistry, defaults: Mapping[str, str], *, full: bool) -> ModelInfo:
+def _describe(name: str, registry: ModelRegistry, defaults: Mapping[str, str], *, full: bool) -> Answer:
     model = registry[name]
     manifest, opened = model.manifest, model.opened
-    info: ModelInfo = {
+    info: Answer = {
         "id": manifest.id,
         "title": manifest.title,
         "architecture": manifest.architecture,
@@ -122,7 +119,7 @@ def _describe(name: str, registry: ModelRegistry, defaults: Mapping[str, str], *
         "fingerprint": manifest.fingerprint,
     }
     if full:
-        info["figures"] = [cast(FigureInfo, figure.model_dump()) for figure in manifest.figures]
-        info["domain"] = [cast(DomainInfo, each.model_dump(mode="json")) for each in manifest.domain or ()]
-        info["confidence"] = [cast(ConfidenceInfo, each.model_dump(mode="json")) for each in manifest.confidence]
+        info["figures"] = [figure.model_dump() for figure in manifest.figures]
+        info["domain"] = [each.model_dump(mode="json") for each in manifest.domain or ()]
+        info["confidence"] = [each.model_dump(mode="json") for each in manifest.confidence]
     return info

@@ -1,9 +1,8 @@
 """Our own requests to models: check limits, find the model, ask it, build the answer."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from contract.manifest import EntailmentLabel
 from contract.measures import to_digits
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
@@ -17,6 +16,7 @@ from service.api.ranking import answer_rank
 from service.errors import RequestError, TooLarge
 from service.schemas import (
     SCALES,
+    Answer,
     ClaimsRequest,
     ClaimsResponse,
     ClassifyRequest,
@@ -25,16 +25,13 @@ from service.schemas import (
     EmbedResponse,
     EntailmentRequest,
     EntailmentResponse,
-    EntailmentResult,
     ErrorResponse,
     ExplainRequest,
     ExplainResponse,
-    Probabilities,
     RankRequest,
     RankResponse,
     SimilarityRequest,
     SimilarityResponse,
-    SimilarityResult,
 )
 from service.scoring.explaining import explain as explained
 from service.scoring.languages import add_hints
@@ -90,7 +87,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
         with counted("pairs", len(request.pairs)):
             a, b = await read_pairs(scorer, request.pairs, ("a", "b"))
             raw, ratings, scores = await scorer.similarity(a, b, request.task)
-        results: list[SimilarityResult] = [
+        results: list[Answer] = [
             {
                 "score": score,
                 "raw_score": raw_score,
@@ -107,8 +104,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
             for result, rating in zip(results, ratings, strict=True):
                 result["rating"] = rating
                 result["rating_scale"] = scale
-        answer = SimilarityResponse(model=scorer.id, scale=SCALES[request.task], results=results)
-        return scorer.id, answer
+        return scorer.id, {"model": scorer.id, "scale": SCALES[request.task], "results": results}
 
     async def rank(request: RankRequest) -> tuple[str, RankResponse]:
         return await answer_rank(service, limits, request)
@@ -133,16 +129,16 @@ def operations(scoring: DialectContext) -> list[Operation]:
         premises, hypotheses = await read_pairs(scorer, request.pairs, ("premise", "hypothesis"))
         with counted("pairs", len(request.pairs)):
             answers = await scorer.entailment(premises, hypotheses)
-        results: list[EntailmentResult] = [
+        results: list[Answer] = [
             {
-                "label": cast(EntailmentLabel, most_likely(probabilities)),
-                "probabilities": cast(Probabilities, probabilities),
+                "label": most_likely(probabilities),
+                "probabilities": probabilities,
                 "truncated": (premise.truncated, hypothesis.truncated),
             }
             for probabilities, premise, hypothesis in zip(answers, premises, hypotheses, strict=True)
         ]
         add_hints(results, premises, hypotheses)
-        return scorer.id, EntailmentResponse(model=scorer.id, results=results)
+        return scorer.id, {"model": scorer.id, "results": results}
 
     async def claims(request: ClaimsRequest) -> tuple[str, ClaimsResponse]:
         return await answer_verification(service, limits, request)

@@ -1,13 +1,10 @@
-"""`semblance tune` and `semblance import`: commands of `workbench`."""
+"""`semblance tune` and `semblance import`."""
 
 from importlib import import_module
 
 import typer
 
 from semblance.extras import needs
-
-# Their options, --help too, are the workbench's own.
-SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": list[str]()}
 
 
 def tune(context: typer.Context) -> None:
