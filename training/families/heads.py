@@ -23,7 +23,7 @@ from contract.subwords import AnyTokenizer
 from training.architectures import CrossEncoder, PairWithHeads, PWIMTasks, PWIMTasksConfig
 from training.architectures.parts.layers import WordEmbedding
 from training.corpora.readers import nli, sick, stsb
-from training.corpora.tasks import CALIBRATION_PAIRS, HARD, answers_of_three_kinds, development
+from training.corpora.tasks import CALIBRATION_PAIRS, answers_of_three_kinds, development
 from training.families.interaction import PAIR, steady_texts, write_graphs
 from training.families.siamese import STS_SCALE
 from training.families.words import embedding
@@ -79,7 +79,9 @@ class HeadsFamily(ModelFamily[HeadsModel]):
             batch_size=self.recipe.schedule.batch_size,
             seed=self.seed,
             low_precision=self.recipe.precision == "bfloat16" and bfloat16_is_fast(),
-            ratings=load_ratings(self.runs, by, learnt) if (by := self.pairs.rated_by) is not None else None,
+            ratings=None
+            if (by := self.pairs.rated_by) is None
+            else load_ratings(self.runs, by, self.pairs.rated(learnt)),
         )
 
 
@@ -268,15 +270,13 @@ def save_ratings(path: Path, rated: Rated) -> None:
 
 
 def load_ratings(runs: Path, model: str, pairs: Mapping[str, Sequence[Pair]]) -> dict[str, Rated]:
-    """A model's ratings of every corpus but those of `HARD`, whose groups are learnt without.
+    """A model's ratings of every corpus.
 
     Raises:
         RunMissing: one was not rated; names the command.
     """
     found = {}
     for corpus, its in pairs.items():
-        if corpus in HARD:
-            continue
         path = ratings_file(runs, model, corpus, its)
         if not path.is_file():
             raise RunMissing(f"{model} did not rate {corpus}: run `python -m training rate RECIPE` first")

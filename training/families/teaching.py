@@ -16,7 +16,6 @@ from scipy.special import expit, softmax
 from torch import nn
 
 from training.architectures import CrossEncoder
-from training.corpora.tasks import HARD
 from training.families import family_of
 from training.families.heads import ratings_file, save_ratings
 from training.objectives.supervised import LABELS
@@ -42,7 +41,7 @@ CHUNK = 4_000  # pairs between two marks of the progress bar
 def rate(recipe: Recipe, models: Path, runs: Path, teacher: Path | None) -> int:
     """Write the ratings that `train` needs. Returns the pairs rated.
 
-    Left out are corpora that are rated already, and those of `HARD`, whose groups are learnt without ratings.
+    Left out are corpora that are rated already, and those that the recipe learns without ratings.
 
     Args:
         recipe: what is to be trained.
@@ -59,9 +58,9 @@ def rate(recipe: Recipe, models: Path, runs: Path, teacher: Path | None) -> int:
     name = recipe.data.rated_by
     model = TrainedTeacher(find(name), runs) if name in TEACHERS else PublishedModel(models / name)
     rated = 0
-    for corpus, pairs in recipe.data.train(teacher, runs / "teacher").items():
+    for corpus, pairs in recipe.data.rated(recipe.data.train(teacher, runs / "teacher")).items():
         path = ratings_file(runs, name, corpus, pairs)
-        if corpus in HARD or path.is_file():
+        if path.is_file():
             continue
         rows = np.random.default_rng(0).permutation(len(pairs))[: recipe.data.rated_pairs]
         rows.sort()

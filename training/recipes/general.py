@@ -245,7 +245,9 @@ RECIPES = (
         _CROSS_SECOND,
         name="minilm-cross",
         reaches="see analyses/RESULTS.md; half an hour of one core after minilm-cross-second and 40 minutes of rating",
-        data=TaskPairs(tuple(_THIRD), rated_by="mpnet-pairs-second", rated_pairs=12_000, drawn=_THIRD),
+        data=TaskPairs(
+            tuple(_THIRD), rated_by="mpnet-pairs-second", rated_pairs=12_000, unrated=("sick",), drawn=_THIRD
+        ),
         objective=TasksConfig(first={}, first_epochs=0, then={name: 2 * count // 3 for name, count in _THIRD.items()}),
         start="minilm-cross-second",
         publication=Publication(

@@ -38,6 +38,7 @@ class TaskPairs(DataSource[ByCorpus, ByCorpus]):
     seed: int = 0
     rated_by: str | None = None  # id of a published model of several tasks whose ratings are learnt too
     rated_pairs: int = 5_000  # of a corpus at most that it rates
+    unrated: tuple[str, ...] = ()  # corpora whose labels follow a convention that it does not know
     drawn: Mapping[str, int] = field(default_factory=dict)  # corpus -> at most so many of its pairs, drawn at random
 
     def train(self, teacher: Path | None, cache: Path) -> ByCorpus:
@@ -67,6 +68,10 @@ class TaskPairs(DataSource[ByCorpus, ByCorpus]):
             return pairs
         chosen = np.random.default_rng(self.seed).permutation(len(pairs) // size)[: most // size]
         return [pairs[unit * size + i] for unit in chosen.tolist() for i in range(size)]
+
+    def rated(self, pairs: ByCorpus) -> ByCorpus:
+        """Those corpora that the model rates: not `unrated`, nor `HARD`, whose groups are learnt without ratings."""
+        return {name: each for name, each in pairs.items() if name not in self.unrated and name not in HARD}
 
     def _cosines(self, encode: Encode) -> Sequence[Pair]:
         drawn = [text for _, text in mixtures.unlabelled_sentences(limit=self.sentences, seed=self.seed)]

@@ -50,7 +50,7 @@ def test_every_corpus_is_rated_once_and_read_back(tmp_path: Path, opened: list[M
     recipe = find("pwim-general")
     recipe = replace(recipe, data=replace(recipe.data, rated_pairs=5))
     assert teaching.rate(recipe, tmp_path / "models", tmp_path, None) == 5 + 3
-    found = load_ratings(tmp_path, "minilm-cross", PAIRS | GROUPS)
+    found = load_ratings(tmp_path, "minilm-cross", recipe.data.rated(PAIRS | GROUPS))
     assert set(found) == set(PAIRS)
     assert len(found["sick"].rows) == 5
     assert found["msrp"].rows.tolist() == [0, 1, 2]
@@ -60,6 +60,13 @@ def test_every_corpus_is_rated_once_and_read_back(tmp_path: Path, opened: list[M
     assert teaching.rate(recipe, tmp_path / "models", tmp_path, None) == 0
     assert len(opened[0].asked) == 8
     assert not opened[1].asked
+
+
+def test_a_corpus_of_another_convention_is_not_rated(tmp_path: Path, opened: list[Model]) -> None:
+    recipe = find("pwim-general")
+    recipe = replace(recipe, data=replace(recipe.data, unrated=("sick",)))
+    assert teaching.rate(recipe, tmp_path / "models", tmp_path, None) == 3
+    assert set(load_ratings(tmp_path, "minilm-cross", recipe.data.rated(PAIRS))) == {"msrp"}
 
 
 def test_a_recipe_without_a_model_to_learn_from_is_refused(tmp_path: Path) -> None:
