@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
 from training.corpora import pairwise
+from training.corpora.edits import edits
 from training.corpora.files import data_dir, one_of
 from training.corpora.leakage import (
     normalise_for_overlap,
@@ -23,9 +24,6 @@ from training.corpora.leakage import (
 )
 from training.corpora.readers import faq, intents, labelled_pairs, nli, paraphrase, sick, stsb, written
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
-from training.corpora.request_edits import request_edits
-from training.corpora.role_edits import role_edits
-from training.corpora.surface_edits import surface_edits
 from training.pairs import Pair
 
 T = TypeVar("T")
@@ -151,15 +149,15 @@ def _read(folder: Path, name: str) -> Sequence[Pair]:
             return tuple(Pair(p.a, p.b, label=str(int(p.label == "entailment"))) for p in _read(folder, "cannot"))
         case "role-edits":
             sentences = dict.fromkeys(text for p in _read(folder, "snli-train") for text in (p.a, p.b))
-            return tuple(without_evaluation_sentences(list(role_edits(sentences))))
+            return tuple(without_evaluation_sentences(list(edits(name, sentences))))
         case "surface-edits":
             samples = [_sample(_read(folder, corpus), SURFACE_SENTENCES) for corpus in _TEXTS]
             sentences = dict.fromkeys((p.a, p.b)[i % 2] for half in samples for i, p in enumerate(half))
-            return tuple(without_evaluation_sentences(list(surface_edits(sentences))))
+            return tuple(without_evaluation_sentences(list(edits(name, sentences))))
         case "request-edits":
             asked = dict.fromkeys(text for p in _read(folder, "qqp-labelled") for text in (p.a, p.b))
             said = dict.fromkeys(text for corpus in INTENTS for text, _ in requests(corpus))
-            return tuple(without_evaluation_sentences(list(request_edits([*asked, *said]))))
+            return tuple(without_evaluation_sentences(list(edits(name, [*asked, *said]))))
         case "qnli-not":
             return tuple(Pair(p.b, p.a, label=NOT_ENTAILMENT) for p in _read(folder, "qnli-dev") if p.label == "0")
         case "surface-entailment":
