@@ -12,7 +12,14 @@ PARTS = {
     "fine.dev": [("1", "so dull ,"), ("2", "well , fine")],
     "fine.test": [("4", "joyous !")],
 }
-PHRASES = [("1", "a dull man"), ("3", "joyous dog"), ("2", "a man"), ("1", "So Dull"), ("4", "joyous"), ("3", "well fine")]
+PHRASES = [
+    ("1", "a dull man"),
+    ("3", "joyous dog"),
+    ("2", "a man"),
+    ("1", "So Dull"),
+    ("4", "joyous"),
+    ("3", "well fine"),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -35,5 +35,7 @@ def phrases() -> list[tuple[str, int]]:
     rows = read_rows("SST phrases", PHRASES_FILE, ("label", "sentence", "count", "phrase"))
     neutral = LABELS["fine"].index("neutral")
     classes = tuple(str(label) for label in range(len(LABELS["fine"])))
-    labelled = [(row.text("phrase"), int(row.choice("label", classes)), row.choice("sentence", ("0", "1"))) for row in rows]
+    labelled = [
+        (row.text("phrase"), int(row.choice("label", classes)), row.choice("sentence", ("0", "1"))) for row in rows
+    ]
     return [(text, int(label > neutral)) for text, label, whole in labelled if whole == "0" and label != neutral]
