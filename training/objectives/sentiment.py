@@ -3,7 +3,7 @@
 Wieting et al. (2016), section 4.4: negative log-likelihood of the class under a head over the sentence's embedding.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from training.corpora.readers import sst
 from training.objectives.development import encode_all
 from training.objectives.metrics import labelled
 from training.objectives.objective import Objective
-from training.objectives.parts.batches import Indices, Sentences
+from training.objectives.parts.batches import Indices, Sentences, alike
 from training.objectives.parts.losses import total_of
 from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
@@ -31,6 +31,7 @@ class SentimentConfig:
 
     hidden: int = 50
     regulariser: RegulariserConfig = NO_PENALTY
+    pool: int = 1  # so many batches at a time are made of a random draw sorted by length; 1: not sorted
 
 
 class LabelledSentences:
@@ -62,6 +63,13 @@ class SentimentObjective(Objective):
         self.model: SiameseModel = model
         self.training, self.development = training, development
         self.regulariser = Regulariser(model, config.regulariser)
+        self.pool = config.pool
+
+    def batches(self, epoch: int) -> Iterator[Indices]:
+        """The epoch's batches, where the settings say so of sentences of like length."""
+        if self.pool == 1:
+            return super().batches(epoch)
+        return alike(self.training.sentences.lengths, self.batch_size, self.pool, self.seed, epoch)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Mean negative log-likelihood plus penalties."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from contract.manifest import Figure, TrainingData
 from training.corpora import pairwise
+from training.corpora.leakage import contains_evaluation_sentence, normalise_for_overlap
 from training.corpora.pairwise import Corpus
 from training.corpora.readers import sst
 from training.pairs import Pair
@@ -102,11 +103,22 @@ class TeacherAnswers(OfCorpus):
 
 @dataclass(frozen=True)
 class SSTSentences(DataSource[list[tuple[str, int]], list[tuple[str, int]]]):
-    """SST train, binary: sentences, no phrases (`training.corpora.readers.sst`)."""
+    """SST train, binary: its sentences (`training.corpora.readers.sst`), and the phrases that they are made of."""
+
+    phrases: bool = False  # as K. S. Tai, R. Socher, C. D. Manning (ACL 2015, section 5.1) train
 
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[tuple[str, int]]:
-        """Sentences and classes; they need no teacher."""
-        return sst.read("train")
+        """Sentences and classes, then phrases and theirs; they need no teacher.
+
+        A phrase that is a sentence of the other parts is left out.
+        """
+        return [*sst.read("train"), *self._phrases()]
+
+    def _phrases(self) -> list[tuple[str, int]]:
+        if not self.phrases:
+            return []
+        others = {normalise_for_overlap(text) for split in ("dev", "test") for text, _ in sst.read(split, "fine")}
+        return [row for row in sst.phrases() if not contains_evaluation_sentence(row[0], others)]
 
     def dev(self) -> list[tuple[str, int]]:
         """The development part of SST."""
@@ -118,7 +130,9 @@ class SSTSentences(DataSource[list[tuple[str, int]], list[tuple[str, int]]]):
 
     def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
         """SST with its rows and uses."""
-        yield entry("sst", "train: sentiment; dev: choice of the epoch, temperature", len(self.train()))
+        yield entry("sst", "train: sentiment; dev: choice of the epoch, temperature", len(sst.read("train")))
+        if self.phrases:
+            yield entry("sst-phrases", "train: sentiment of phrases that are not neutral", len(self._phrases()))
 
 
 def _catalogued(corpus: Corpus, group: str) -> str:

@@ -1,4 +1,4 @@
-"""Stanford Sentiment Treebank (Socher et al. 2013), sentence level, lower-cased and tokenised."""
+"""Stanford Sentiment Treebank (Socher et al. 2013): its sentences, and the phrases of its training trees."""
 
 from training.corpora.files import one_of, read_rows
 
@@ -8,6 +8,8 @@ LABELS = {
     "binary": ("negative", "positive"),
     "fine": ("very negative", "negative", "neutral", "positive", "very positive"),
 }
+
+PHRASES_FILE = "sst-phrases/sst-phrases.train.tsv.gz"
 
 
 def path_of(task: str, split: str) -> str:
@@ -23,3 +25,17 @@ def read(split: str, task: str = "binary") -> list[tuple[str, int]]:
         (row.text("sentence"), int(row.choice("label", classes)))
         for row in read_rows("SST", file, ("label", "sentence"))
     ]
+
+
+def phrases() -> list[tuple[str, int]]:
+    """(phrase, class 0/1) below the roots of the training trees, each once, without neutral ones.
+
+    Tokenised as the sentences, with capitals. What people said is negative or very negative is 0.
+    """
+    rows = read_rows("SST phrases", PHRASES_FILE, ("label", "sentence", "count", "phrase"))
+    neutral = LABELS["fine"].index("neutral")
+    classes = tuple(str(label) for label in range(len(LABELS["fine"])))
+    labelled = [
+        (row.text("phrase"), int(row.choice("label", classes)), row.choice("sentence", ("0", "1"))) for row in rows
+    ]
+    return [(text, int(label > neutral)) for text, label, whole in labelled if whole == "0" and label != neutral]

@@ -54,6 +54,22 @@ def shuffled(n: int, batch_size: int, seed: int, epoch: int, *, drop_last: bool 
         yield order[start : start + batch_size]
 
 
+def alike(lengths: npt.NDArray[np.int64], batch_size: int, pool: int, seed: int, epoch: int) -> Iterator[Indices]:
+    """Batches of sentences of like length, so that a recurrent encoder takes few steps for most of them.
+
+    A random order is cut into pools of `pool` batches; each is sorted by `lengths`. The batches come in a random
+    order, which depends only on (seed, epoch), as that of `shuffled` does.
+    """
+    generator = np.random.default_rng((seed, epoch))
+    order = generator.permutation(len(lengths))
+    batches: list[Indices] = []
+    for start in range(0, len(order), pool * batch_size):
+        drawn = order[start : start + pool * batch_size]
+        drawn = drawn[np.argsort(lengths[drawn], kind="stable")]
+        batches += [drawn[i : i + batch_size] for i in range(0, len(drawn), batch_size)]
+    return (batches[i] for i in generator.permutation(len(batches)))
+
+
 def by_size(lengths_a: npt.ArrayLike, lengths_b: npt.ArrayLike) -> Indices:
     """An order of n pairs in which neighbours are alike in both lengths [n], so that a batch has little padding."""
     steps, columns = -(-np.asarray(lengths_a) // SIZE_STEP), np.asarray(lengths_b)

@@ -63,6 +63,20 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
         [("wonderful .", 1), ("dreadful .", 0)],
     ),
     (
+        sst.phrases,  # those of a whole sentence, and neutral ones, are left out
+        sst.PHRASES_FILE,
+        ("label", "sentence", "count", "phrase"),
+        [
+            ("0", "0", "2", "rather Dreadful"),
+            ("1", "0", "1", "dull"),
+            ("2", "0", "9", "of the"),
+            ("3", "0", "1", "fine"),
+            ("4", "0", "1", "a joy"),
+            ("4", "1", "1", "This is a joy ."),
+        ],
+        [("rather Dreadful", 0), ("dull", 0), ("fine", 1), ("a joy", 1)],
+    ),
+    (
         paraphrase.quora,
         "quora-paraphrase/train.tsv.gz",
         TWO,
@@ -173,6 +187,13 @@ def test_rows_are_read(write, read, file, header, rows, expected):
 
 
 REFUSED: list[tuple[Read, str, Row, Row, str]] = [
+    (
+        sst.phrases,
+        sst.PHRASES_FILE,
+        ("label", "sentence", "count", "phrase"),
+        ("5", "0", "1", "too good"),
+        r"expected one of 0, 1, 2, 3, 4 in column label, got '5'",
+    ),
     (
         lambda: pit2015.read("dev"),
         pit2015.FILES["dev"],

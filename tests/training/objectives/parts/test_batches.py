@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contract.padding import pad
 from tests import toys
-from training.objectives.parts.batches import Sentences, shuffled
+from training.objectives.parts.batches import Sentences, alike, shuffled
 
 TEXTS = ["the man plays guitar", "dog", "a cat is running", "mow", "the big dog sleeps in the small park"]
 
@@ -55,3 +55,20 @@ def test_the_order_depends_on_seed_and_epoch_alone() -> None:
 def test_an_epoch_resumed_inside_goes_on_with_the_same_batches() -> None:
     whole = [batch.tolist() for batch in shuffled(40, 7, 1, 3)]
     assert [batch.tolist() for batch in islice(shuffled(40, 7, 1, 3), 4, None)] == whole[4:]
+
+
+def test_batches_of_like_length_hold_every_sentence_once_in_an_order_of_seed_and_epoch() -> None:
+    lengths = np.random.default_rng(0).integers(1, 50, 205)
+
+    def order(seed: int, epoch: int) -> list[list[int]]:
+        return [batch.tolist() for batch in alike(lengths, 10, 5, seed, epoch)]
+
+    first = order(1, 3)
+    assert sorted(index for batch in first for index in batch) == list(range(205))
+    assert sorted(map(len, first)) == [5] + [10] * 20
+    assert order(1, 3) == first
+    assert all(order(*other) != first for other in ((1, 4), (2, 3)))
+    spread = [np.ptp(lengths[batch]) for batch in first]
+    assert np.mean(spread) < 0.5 * np.mean([np.ptp(lengths[batch]) for batch in shuffled(205, 10, 1, 3)])
+    shortest = [lengths[batch].min() for batch in first]
+    assert shortest != sorted(shortest)  # long and short ones in turn, not the short ones first
