@@ -113,7 +113,7 @@ def read_packed(path: Path) -> PackedEncoder:
 
 
 def _parsed(content: bytes) -> PackedEncoder:
-    *numbers, epsilon, block = struct.unpack_from("<7ifi", content, 8)
+    *shape, block = struct.unpack_from("<7ifi", content, 8)
     if block != BLOCK:
         raise PackedError(f"blocks of {block} weights, expected {BLOCK}")
     at = 8 + struct.calcsize("<7ifi")
@@ -138,7 +138,7 @@ def _parsed(content: bytes) -> PackedEncoder:
         if kind > 1 or offset + size > len(content):
             raise PackedError(f"{name}: type {kind}, {size} bytes from {offset} of {len(content)}")
         directory[name] = (kind, offset, size)
-    sizes, special = Sizes(*numbers, epsilon), SpecialIds(begin, end, pad, unknown)
+    sizes, special = Sizes(*shape), SpecialIds(begin, end, pad, unknown)
     return PackedEncoder(sizes, special, tuple(zip(spelt, scores, strict=True)), content, directory)
 
 

@@ -1,7 +1,7 @@
 """A Unigram tokenizer in the form of `tokenizer.json`, and the pieces of it that texts of some languages need."""
 
 import json
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -54,14 +54,14 @@ def unigram_tokenizer(pieces: Sequence[tuple[str, float]], special: SpecialIds) 
     return json.dumps(content, ensure_ascii=False)
 
 
-def uses_of(tokenizer: Tokenizer, languages: Iterable[Mapping[str, float]]) -> Counter[int]:
+def uses_of(tokenizer: Tokenizer, languages: Iterable[Mapping[str, float]]) -> dict[int, float]:
     """How often each piece stands in texts of languages, all languages alike: id -> shares of a language's words.
 
     Args:
         tokenizer: of the pieces.
         languages: of each, its words and how often each occurs.
     """
-    uses: Counter[int] = Counter()
+    uses: dict[int, float] = defaultdict(float)
     for words in languages:
         total = sum(words.values()) * sum(share for share, _ in _SPELLINGS)
         for share, spelling in _SPELLINGS:
