@@ -1,6 +1,6 @@
 """Questions in six languages about English FAQs: how often the right entry is first (docs/how-to/other-languages.md).
 
-    python -m benchmarks.other_languages                          # minilm, minilm-small and multilingual; a minute
+    python -m benchmarks.other_languages                          # minilm, minilm-small and multilingual; 10 s of CPU
     python -m benchmarks.other_languages path/to/a/model minilm   # others, by id or folder
 
 The 60 everyday questions, ten of each language, are in `other_languages.tsv`; the two FAQs, of 25 entries each, are in
