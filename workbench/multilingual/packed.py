@@ -98,7 +98,7 @@ class PackedEncoder:
 
 
 def read_packed(path: Path) -> PackedEncoder:
-    """Read a file.
+    """Read the encoder in a file of this form.
 
     Raises:
         PackedError: it is not of this form, or ends early.
