@@ -18,7 +18,9 @@ from service.observe.tracing import Tracing
 from service.service import Service
 
 # Headers that scripts of other origins may read.
-_EXPOSED = ("X-Request-Id", "X-Text-Language", "Server-Timing", "Retry-After", "retry-after-ms")
+_EXPOSED = (
+    "X-Request-Id", "X-Text-Language", "X-Suggested-Model", "Server-Timing", "Retry-After", "retry-after-ms",
+)  # fmt: skip
 
 
 class ScoringMiddleware:
@@ -102,7 +104,7 @@ class Application:
                 expose_headers=_EXPOSED,
             )
         stack = AccessLogMiddleware(stack, service.telemetry, table, pages, tracing, access_log=settings.access_log)
-        stack = RequestId(stack)
+        stack = RequestId(stack, service.registry.speaking)
         self._stack = EarlyResponseCloser(stack)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -4,7 +4,7 @@ import logging
 import os
 import re
 from asyncio import CancelledError
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from http import HTTPStatus
 from itertools import count
 from time import perf_counter
@@ -19,6 +19,7 @@ from service.http.connection import CONNECTION, Connection
 from service.http.time_limit import ClientLeft
 from service.observe.logs import REQUEST_ID, fields
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
+from service.observe.timings import Timings
 from service.observe.tracing import Tracing
 
 log = logging.getLogger(__name__)
@@ -31,8 +32,10 @@ _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
 class RequestId:
     """Gives each request an id, the caller's own or a new one, and begins its `RequestState`."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, speaking: Callable[[Collection[str], str], str | None]) -> None:
+        """Take the application, and what names a model that is for languages and has a capability, or none."""
         self._app = app
+        self._speaking = speaking
         # The prefix is unique for each process, the number within it.
         self._prefix = os.urandom(8).hex()
         self._numbers = count()
@@ -54,12 +57,21 @@ class RequestId:
                 if exchange.timings is not None:
                     spent = exchange.timings.header(perf_counter() - began)
                     message["headers"].append((b"server-timing", spent))
-                    if exchange.timings.languages:
-                        hints = ", ".join(exchange.timings.languages)
-                        message["headers"].append((b"x-text-language", hints.encode()))
+                    message["headers"] += self._on_languages(exchange, exchange.timings)
             await send(message)
 
         await self._app(scope, receive, answered)
+
+    def _on_languages(self, exchange: RequestState, timings: Timings) -> Iterator[tuple[bytes, bytes]]:
+        """The headers about texts in other languages than the model's."""
+        if not timings.languages:
+            return
+        yield b"x-text-language", ", ".join(timings.languages).encode()
+        if timings.capability is not None:
+            codes = [hint.removesuffix("?") for hint in timings.languages]
+            suggested = self._speaking(codes, timings.capability)
+            if suggested not in (None, exchange.model):
+                yield b"x-suggested-model", str(suggested).encode()
 
 
 class AccessLogMiddleware:

