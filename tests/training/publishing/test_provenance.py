@@ -92,4 +92,4 @@ def test_the_data_of_a_teacher_that_is_kept_come_last() -> None:
         assert "entailment" in found[-1].use
         published = training_data_for(replace(taught, data=replace(taught.data, rated_by="minilm-cross")))
     assert MPNET.name not in {entry.name for entry in published}
-    assert "python -m training weights all-mpnet-base-v2" == commands_for(taught, 1)[0]
+    assert commands_for(taught, 1)[0] == "python -m training weights all-mpnet-base-v2"
