@@ -186,6 +186,11 @@ class Scorer(ABC):
                 sentences[i] = sentences[i]._replace(language=language)
         return sentences
 
+    def prompted(self, texts: Sequence[str]) -> list[Encoded]:
+        """Texts -> token ids behind the prompt of a text, at once: as golden pairs were published."""
+        prompt = "" if self.manifest.prompts is None else self.manifest.prompts.text
+        return self.tokenise([prompt + text for text in texts], len(prompt))
+
     def _costs(self, texts: Sequence[str]) -> tuple[Sequence[float], float]:
         """`_chars` of each text, and what the graph gets of all; at once where all are short and in ASCII, as most."""
         lengths = list(map(len, texts))
@@ -343,7 +348,7 @@ class Scorer(ABC):
         Raises:
             InferenceFailed: a graph raised, or gave a number that is not finite.
         """
-        left, right = self.tokenise([a]), self.tokenise([b])
+        left, right = self.prompted([a]), self.prompted([b])
         found: dict[str, float] = {}
         for name in self.manifest.score_tasks:
             answer = self.similarity_at_once(left, right, name)

@@ -57,7 +57,7 @@ class SiameseScorer(Scorer):
         """See `Scorer.answers`; with the labels of each sentence."""
         found = super().answers(a, b)
         if self.manifest.classification is not None:
-            sentences = self.tokenise([a, b])
+            sentences = self.prompted([a, b])
             labels = self._label(self.embed_at_once([sentence.ids for sentence in sentences]))
             for side, of_side in zip("ab", labels, strict=True):
                 found |= {f"{label} of {side}": value for label, value in of_side.items()}

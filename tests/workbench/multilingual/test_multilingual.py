@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from starlette.testclient import TestClient
 from tokenizers import Tokenizer
 from typer.testing import CliRunner
 
 from semblance.batch.formats import AS_FOUND
+from service.app import create_app
+from service.settings import Settings
 from tests.workbench.multilingual.packed_file import INNER, LAYERS, PIECES, WIDTH, write_tiny
 from training.teacher import weights
 from workbench.__main__ import app
@@ -153,6 +156,10 @@ def test_the_packages_become_a_folder_and_that_a_model_for_seven_languages(
     manifest = json.loads((tmp_path / "own/tiny/manifest.json").read_text())
     assert manifest["languages"] == list(LANGUAGES)
     assert manifest["prompts"] == {"text": "query: ", "query": "query: ", "passage": "passage: "}
+    with TestClient(create_app(Settings(models_dir=tmp_path / "own"))) as client:  # golden pairs have the prompt too
+        answer = client.post("/rank", json={"query": "Wo ist der Hund?", "candidates": ["He is here.", "No."]})
+    assert answer.status_code == 200, answer.text
+    assert "x-text-language" not in answer.headers
 
 
 def test_the_target_of_make_fetches_and_imports() -> None:
