@@ -176,7 +176,7 @@ _CROSS = Recipe(
     max_tokens=96,
 )
 
-# The third run: one pool of pairs, rated by the pair teacher; an epoch sees two thirds of them.
+# The third run, not published yet: one pool of pairs, rated by the pair teacher; an epoch sees two thirds of them.
 _THIRD = {
     "snli-train": 7_000,
     "mnli-train": 10_000,
