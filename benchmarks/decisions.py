@@ -69,7 +69,8 @@ def measure(options: argparse.Namespace) -> None:
         [f"python -m benchmarks.decisions --part {options.part}", *map("--only {}".format, options.only or ())]
     )
     about = f"`{command}`. {machine('onnxruntime', 'numpy')}."
-    write(options.out, f"decisions-{options.part}", "Right decisions", about, lines, results)
+    name = "-".join(["decisions", options.part, *(options.only or ())])
+    write(options.out, name, "Right decisions", about, lines, results)
 
 
 def measured_faqs(client: Client, part: Part, model: str) -> Section:
