@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from safetensors.numpy import save_file
 from tokenizers import Tokenizer
 
 from training.corpora.files import read_table
@@ -70,6 +69,8 @@ def write_folder(folder: Path, packed: PackedEncoder, chosen: Sequence[int]) -> 
     place = {old: new for new, old in enumerate(chosen)}
     special = SpecialIds(*(place[old] for old in astuple(packed.special)))
     folder.mkdir(parents=True, exist_ok=True)
+    from safetensors.numpy import save_file  # comes with the extra `distill`
+
     save_file(_weights(packed, chosen), folder / "model.safetensors", metadata={"format": "pt"})
     pieces = [packed.pieces[i] for i in chosen]
     (folder / "tokenizer.json").write_text(unigram_tokenizer(pieces, special), encoding="utf-8")

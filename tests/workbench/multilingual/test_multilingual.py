@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 from starlette.testclient import TestClient
 from tokenizers import Tokenizer
 from typer.testing import CliRunner
@@ -25,6 +24,8 @@ from workbench.multilingual import folder as folders
 from workbench.multilingual.folder import LANGUAGES, make_folder, write_folder
 from workbench.multilingual.packed import PackedError, SpecialIds, read_packed
 from workbench.multilingual.pieces import kept_ids, unigram_tokenizer, uses_of
+
+load_file = pytest.importorskip("safetensors.numpy", reason="missing here: pip install '.[distill]'").load_file
 
 ROOT = Path(__file__).parents[3]
 SPECIAL = SpecialIds(0, 2, 1, 3)
