@@ -253,7 +253,7 @@ unset SEMBLANCE_WORKERS API_MEMORY
 compose stop --timeout 20 api >/dev/null 2>&1
 up proxy
 proxy=http://127.0.0.1:$PROXY_PORT
-replica=$(compose --profile replicas ps --quiet replica | sed -n 1p)  # reads all: compose fails with 255 where its pipe is closed
+replica=$(compose --profile replicas ps --quiet replica | sed -n 1p)  # it reads all: docker ends with 255 where its pipe is closed
 probe similarity "$proxy" >"$work/again.json"
 cmp "$work/first.json" "$work/again.json" || fail "the answer changed"
 load "$proxy"

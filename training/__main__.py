@@ -127,11 +127,12 @@ def keep(
     ] = None,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Keep what runs learnt beside published weights in this repository, so that it can teach elsewhere."""
-    from training.families.teaching import save_learnt
+    """Keep what runs learnt beside published weights in this repository, and measure it on its development parts."""
+    from training.families.teaching import development_figures, save_learnt
     from training.recipes import find
 
     console.print(f"{recipe}: {save_learnt(find(recipe), runs, seed or [1])}")
+    console.print("  ".join(f"{name} {value:.3f}" for name, value in development_figures(find(recipe), runs).items()))
 
 
 @app.command()

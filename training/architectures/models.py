@@ -21,6 +21,11 @@ def output_dim(encoder: nn.Module) -> int:
     return dim
 
 
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model's weights lie."""
+    return next(model.parameters()).device
+
+
 class SiameseModel(nn.Module):
     """One encoder with tied weights for both sentences; heads by task: `similarity`, `entailment`, `sentiment`."""
 

@@ -56,8 +56,6 @@ class HeadsFamily(ModelFamily[HeadsModel]):
     config: TasksConfig
     pairs: TaskPairs  # the recipe's data
 
-    uses_gpu = False  # its batches stay on the CPU
-
     def begin_from(self, start: ModelFamily[Any], model: HeadsModel) -> None:
         """Copy all weights of a run of the same architecture."""
         model.load_state_dict(start.load().state_dict())
@@ -90,6 +88,8 @@ class PWIMTasksFamily(HeadsFamily[PWIMTasks]):
     """PWIM with a head for each task, around the words of a table."""
 
     architecture: PWIMTasksConfig
+
+    uses_gpu = False  # its many small steps are no faster there
 
     def untrained(self) -> PWIMTasks:
         """PWIM around the words of the table."""

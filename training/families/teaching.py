@@ -16,10 +16,12 @@ from scipy.special import expit, softmax
 from torch import nn
 
 from training.architectures import CrossEncoder
+from training.architectures.models import device_of
+from training.corpora.tasks import DEVELOPMENT
 from training.families import family_of
 from training.families.heads import ratings_file, save_ratings
 from training.objectives.supervised import LABELS
-from training.objectives.tasks import PairTokens, Rated, predict
+from training.objectives.tasks import PairTokens, Rated, measure, predict
 from training.pairs import Pair
 from training.progress import tracked
 from training.publishing.runtime import PublishedModel
@@ -74,7 +76,7 @@ class TrainedTeacher:
 
     def __init__(self, recipe: Recipe, runs: Path) -> None:
         """Load it; raises like `load_learnt`."""
-        self._model = load_learnt(recipe, runs)
+        self._model = load_learnt(recipe, runs).to("cuda" if torch.cuda.is_available() else "cpu")
         self._tokenizer = family_of(recipe, runs, seed=0).tokenizer(None)
         self._max_tokens = recipe.max_tokens
 
@@ -82,12 +84,15 @@ class TrainedTeacher:
         """Of each task for n pairs: entailment [n, 3] in the order of `labels`, others [n, 1]."""
         if tuple(labels) != LABELS:
             raise ValueError(f"its labels are {', '.join(LABELS)}")
-        pairs = [Pair(*each) for each in zip(a, b, strict=True)]
-        with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16_is_fast()):
-            outputs = predict(self._model, PairTokens(pairs, self._tokenizer, self._max_tokens))
+        outputs = self.outputs([Pair(*each) for each in zip(a, b, strict=True)])
         return {
             task: softmax(output, axis=1) if task == "entailment" else expit(output) for task, output in outputs.items()
         }
+
+    def outputs(self, pairs: Sequence[Pair]) -> dict[str, np.ndarray]:
+        """Of each task the raw outputs for n pairs [n, K]."""
+        with torch.autocast(device_of(self._model).type, torch.bfloat16, enabled=bfloat16_is_fast()):
+            return predict(self._model, PairTokens(pairs, self._tokenizer, self._max_tokens))
 
 
 def _rated(model: PublishedModel | TrainedTeacher, pairs: Sequence[Pair], rows: np.ndarray, corpus: str) -> Rated:
@@ -123,6 +128,16 @@ def save_learnt(recipe: Recipe, runs: Path, seeds: Sequence[int]) -> Path:
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez(file, allow_pickle=False, **learnt)
     return path
+
+
+def development_figures(recipe: Recipe, runs: Path) -> dict[str, float]:
+    """The figures of what is kept of a recipe on its development parts; raises like `load_learnt`."""
+    teacher, figures = TrainedTeacher(recipe, runs), dict[str, float]()
+    for name, pairs in recipe.data.dev().items():
+        task = DEVELOPMENT[name][0]
+        measured = measure(task, teacher.outputs(pairs)[task], pairs)
+        figures |= {f"{name}_{metric}": value for metric, value in measured.items()}
+    return figures
 
 
 def load_learnt(recipe: Recipe, runs: Path) -> CrossEncoder:

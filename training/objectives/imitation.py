@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, cross_entropy, kl_div, log_softmax, normalize
 
-from training.architectures.models import Batch, Precision, SiameseModel, output_dim
+from training.architectures.models import Batch, Precision, SiameseModel, device_of, output_dim
 from training.objectives.development import GradedSets
 from training.objectives.objective import GradedObjective
 from training.objectives.parts.batches import Indices, Sentences
@@ -52,13 +52,14 @@ class Student(SiameseModel):
             few = min(FITTED, len(sentences))
             own = torch.cat([self.encode(sentences.batch(np.arange(i, min(i + 64, few)))) for i in range(0, few, 64)])
             wanted = torch.from_numpy(teacher[:few].astype(np.float32))
-            self.to_teacher.weight.copy_(torch.linalg.lstsq(own, wanted).solution.T)
+            self.to_teacher.weight.copy_(torch.linalg.lstsq(own.cpu(), wanted).solution.T)
 
     def encode(self, batch: Batch) -> Tensor:
         """(ids [B, T], lengths [B]) -> embeddings [B, D]."""
+        device = device_of(self)
         low = self.training and self.precision == "bfloat16"
-        with torch.autocast("cpu", torch.bfloat16, enabled=low):
-            embeddings: Tensor = self.encoder(*batch)
+        with torch.autocast(device.type, torch.bfloat16, enabled=low):
+            embeddings: Tensor = self.encoder(*(each.to(device) for each in batch))
         return embeddings.float()
 
 
@@ -92,7 +93,7 @@ class ImitationObjective(GradedObjective):
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """The weighted sum of both terms, and each of them."""
         student = self.model.encode(self.sentences.batch(batch))
-        target = torch.from_numpy(self.teacher[batch].astype(np.float32))
+        target = torch.from_numpy(self.teacher[batch]).to(student.device).float()
         return total_of(
             {
                 "vectors": (1 - cosine_similarity(self.model.to_teacher(student), target)).mean(),
@@ -130,13 +131,13 @@ class AnswersObjective(GradedObjective):
         q, a = (self.model.encode(self.sentences.batch(side)) for side in sides)
         mapped = normalize(self.model.to_teacher(torch.cat([q, a])), dim=1)
         q, a = normalize(q, dim=1), normalize(a, dim=1)
-        tq, ta = (normalize(torch.from_numpy(self.teacher[side].astype(np.float32)), dim=1) for side in sides)
+        tq, ta = (normalize(torch.from_numpy(self.teacher[side]).to(q.device).float(), dim=1) for side in sides)
         rated = tq @ ta.T
-        own = torch.eye(len(batch), dtype=torch.bool)
+        own = torch.eye(len(batch), dtype=torch.bool, device=q.device)
         unsure = (rated >= rated.diagonal()[:, None]) | (rated >= rated.diagonal()[None, :])
         logits = SHARPNESS * q @ a.T
         sure = logits.masked_fill(unsure & ~own, -torch.inf)
-        right = torch.arange(len(batch))
+        right = torch.arange(len(batch), device=q.device)
         order = sum(
             kl_div(log_softmax(own_side, 1), log_softmax(SHARPNESS * its, 1), log_target=True, reduction="batchmean")
             for own_side, its in ((logits, rated), (logits.T, rated.T))

@@ -25,6 +25,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
 from contract.subwords import AnyTokenizer
 from training.architectures import CrossEncoder, PairWithHeads
+from training.architectures.models import device_of
 from training.corpora.hard import GROUP
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.corpora.tasks import DEVELOPMENT, HARD, TEACHES
@@ -37,7 +38,7 @@ from training.pairs import Pair
 Values = npt.NDArray[np.float64]
 IGNORED, NOT_ENTAILED = -1, 3
 SORTED_TOGETHER = 20  # batches: pairs of like length share one, at little cost to the randomness of their order
-EVALUATION_BATCH = 32
+EVALUATION_BATCH, GPU_EVALUATION_BATCH = 32, 512
 
 
 @dataclass(frozen=True)
@@ -209,29 +210,31 @@ class TasksObjective(Objective):
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """The weighted sum of the tasks' mean losses over the batch's pairs."""
+        device = device_of(self.model)
         with self._precision():
-            outputs = self.model(*self.training.batch(batch))
-        weight = torch.from_numpy(self.weight[batch]).float()
+            outputs = self.model(*(each.to(device) for each in self.training.batch(batch)))
         parts: dict[str, Tensor] = {}
         if self.grouped[batch[0]]:
             found = cross_entropy_of_groups(outputs["relevance"][:, 0])
             return self.config.weights.get("relevance", 1.0) * found, {"groups": float(found.detach())}
         for task, output in outputs.items():
-            target = torch.from_numpy(self.targets[task][batch])
-            known = target > IGNORED
-            if known.any():
-                each = _loss(task, output[known], target[known]) * weight[known]
+            target = self.targets[task][batch]
+            # Weights of 0 and not a choice of rows, whose number a GPU would have to be waited for.
+            weight = np.where(target > IGNORED, self.weight[batch], 0.0).astype(np.float32)
+            if weight.any():
+                each = _loss(task, output, torch.from_numpy(target).to(device)) * torch.from_numpy(weight).to(device)
                 parts[task] = self.config.weights.get(task, 1.0) * each.sum() / len(batch)
         for task, ratings in self.rated.items():
-            rating = torch.from_numpy(ratings[batch])
-            known = ~rating[:, 0].isnan()
+            rating = ratings[batch]
+            known = ~np.isnan(rating[:, 0])
             if known.any():
-                each = _rating_loss(task, outputs[task][known], rating[known])
-                parts[f"{task}_rated"] = self.config.ratings_weight * each.sum() / len(batch)
+                each = _rating_loss(task, outputs[task], torch.from_numpy(np.nan_to_num(rating)).to(device))
+                found = (each * torch.from_numpy(known).to(device)).sum() / len(batch)
+                parts[f"{task}_rated"] = self.config.ratings_weight * found
         return torch.stack(list(parts.values())).sum(), {name: float(value.detach()) for name, value in parts.items()}
 
     def _precision(self) -> torch.autocast:
-        return torch.autocast("cpu", torch.bfloat16, enabled=self.low_precision)
+        return torch.autocast(device_of(self.model).type, torch.bfloat16, enabled=self.low_precision)
 
     def evaluate(self) -> dict[str, float]:
         """Figures of every development set, and their mean as `selection`."""
@@ -269,7 +272,7 @@ def _loss(task: str, output: Tensor, target: Tensor) -> Tensor:
     odds = log_softmax(output, dim=1)
     entailed = LABELS.index("entailment")
     others = torch.logsumexp(odds[:, [i for i in range(len(LABELS)) if i != entailed]], dim=1)
-    known = odds.gather(1, target.long().clamp(max=len(LABELS) - 1)[:, None])[:, 0]
+    known = odds.gather(1, target.long().clamp(0, len(LABELS) - 1)[:, None])[:, 0]
     return -torch.where(target == NOT_ENTAILED, others, known)
 
 
@@ -290,9 +293,12 @@ def predict(model: PairWithHeads, pairs: PairTokens) -> dict[str, npt.NDArray[np
     """For each head the raw outputs of all pairs [n, K]; pairs of like length are run together."""
     order = pairs.by_length(np.arange(len(pairs)), joined=isinstance(model, CrossEncoder))
     found: dict[str, list[npt.NDArray[np.float32]]] = {}
-    for start in range(0, len(order), EVALUATION_BATCH):
-        for name, output in model(*pairs.batch(order[start : start + EVALUATION_BATCH])).items():
-            found.setdefault(name, []).append(output.numpy())
+    device = device_of(model)
+    size = EVALUATION_BATCH if device.type == "cpu" else GPU_EVALUATION_BATCH
+    for start in range(0, len(order), size):
+        batch = (each.to(device) for each in pairs.batch(order[start : start + size]))
+        for name, output in model(*batch).items():
+            found.setdefault(name, []).append(output.cpu().numpy())
     back = np.argsort(order, kind="stable")
     return {name: np.concatenate(parts)[back] for name, parts in found.items()}
 

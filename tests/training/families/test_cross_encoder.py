@@ -13,11 +13,12 @@ from tests import toy_wordpiece, toys
 from training.architectures.transformer import BERTConfig, CrossEncoderConfig, SentenceBERT
 from training.corpora.hard import GROUP
 from training.families import family_of, teaching, transformer
-from training.families.teaching import load_learnt, save_learnt
+from training.families.teaching import development_figures, load_learnt, save_learnt
 from training.families.transformer import START_NAME, CrossEncoderFamily
 from training.families.words import TOKENIZER
 from training.objectives.parts.batches import Indices
-from training.objectives.tasks import TasksObjective
+from training.objectives.supervised import LABELS
+from training.objectives.tasks import PairTokens, TasksObjective, predict
 from training.pairs import Pair
 from training.recipes import RECIPES, find
 from training.recipes.recipe import Recipe, Schedule
@@ -164,6 +165,10 @@ def test_what_was_learnt_beside_published_weights_is_the_model_again(
         if parameter.requires_grad:
             assert torch.allclose(parameter, trained.state_dict()[name], atol=1e-3), name
     assert set(np.load(kept).files) == {n for n, p in again.named_parameters() if p.requires_grad}
+    tokens = PairTokens(PAIRS["snli-train"], toy_wordpiece.wordpiece(), chosen.max_tokens)
+    answers = [LABELS[i] for i in predict(again, tokens)["entailment"].argmax(1)]
+    right = np.mean([answer == pair.label for answer, pair in zip(answers, PAIRS["snli-train"], strict=True)])
+    assert development_figures(chosen, runs)["snli_accuracy"] == pytest.approx(right)
     other = replace(chosen, architecture=CrossEncoderConfig(replace(updated.bert, layers=1), HEADS))
     with pytest.raises(ValueError, match="holds another model than minilm-cross-first"):
         load_learnt(other, runs)
