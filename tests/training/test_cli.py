@@ -73,11 +73,9 @@ def test_the_commands_of_a_card_retrain_what_a_run_starts_from_first() -> None:
         "python -m training train pwim-sick-glove --seed 1",
     )
     # Its encoder is the teacher's: no command makes it. What rates its pairs is kept beside published weights.
-    assert commands_for(find("minilm-cross-third"), 1) == (
+    assert commands_for(find("minilm-cross"), 1) == (
         "python -m training weights all-mpnet-base-v2",
-        "python -m training rate minilm-cross-third",
-        "python -m training train minilm-cross-first --seed 1",
+        "python -m training rate minilm-cross",
         "python -m training train minilm-cross --seed 1",
-        "python -m training train minilm-cross-third --seed 1",
-        "python -m training publish minilm-cross-third --seed 1",
+        "python -m training publish minilm-cross --seed 1",
     )

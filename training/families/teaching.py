@@ -8,6 +8,7 @@ Network", 2015; a folder for each model, `runs/ratings/<model>/`, and in it a fi
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -150,7 +151,8 @@ def load_learnt(recipe: Recipe, runs: Path) -> CrossEncoder:
     path = learnt_file(recipe)
     if not path.is_file():
         raise RunMissing(f"{path} is not there: run `python -m training keep {recipe.name}` first")
-    model = family_of(recipe, runs, seed=0).build(None)
+    # The file holds all that the chain of runs learnt: none of these runs is needed.
+    model = family_of(replace(recipe, start=None, start_seed=None), runs, seed=0).build(None)
     names = _learnt_names(model)
     with np.load(path, allow_pickle=False) as found:
         if set(found.files) != names:

@@ -1,13 +1,12 @@
-"""`minilm` and `minilm-small`: MiniLM, whole or three of its six layers, taught the vectors of all-mpnet-base-v2.
+"""`minilm` and `minilm-small`: MiniLM, whole or three of its six layers, taught the vectors of a larger encoder.
 
 Then they learn to find the answers of questions. The word table is frozen (few texts would move common words only).
-Every step resumes: the teacher's vectors lie in chunks, the training in checkpoints.
+Every step resumes: the teacher's vectors lie in blocks, the training in checkpoints.
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,79 +19,57 @@ from training.architectures.transformer import BERTConfig, SentenceBERT, Sentenc
 from training.corpora.readers import stsb
 from training.objectives.development import GradedSets
 from training.objectives.imitation import AnswersObjective, ImitationObjective, Student
-from training.objectives.parts.batches import Indices, Sentences
+from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
-from training.runs.loop import train
-from training.sources.imitated import answers, texts_with_answers
+from training.runs.loop import Result, train
+from training.sources.imitated import answers, imitated_texts, texts_with_answers
 from training.teacher.encoder import Teacher, bfloat16_is_fast, encode_cached
 
 TOKENIZER = "tokenizer.json"
+BLOCK = 4096  # texts whose vectors lie in a file
 
 
 @dataclass(frozen=True)
 class StudentConfig:
     """What is taught, and how long."""
 
-    name: str  # of the run and the model
-    layers: tuple[int, ...]  # of all-MiniLM-L6-v2
-    learning_rate: float  # rises over the first steps, then falls in a line to zero
-    start_share: float  # of the weights it began with, in the mean with the taught ones that goes on
-    question_pairs: int = 200_000  # questions beside their right answers (`texts_with_answers`), and
-    other_texts: int = 700_000  # texts alone
-    max_tokens: int = 128  # texts are cut there, for teacher and student
-    epochs: int = 4
-    batch_size: int = 256
+    name: str = "minilm-small"  # of the run and the model
+    texts: int = 72 * BLOCK  # of a fixed sample the first ones
+    question_pairs: int = 0  # questions beside their right answers (`texts_with_answers`), and
+    other_texts: int = 0  # texts of other kinds
+    layers: tuple[int, ...] = (0, 2, 5)  # of all-MiniLM-L6-v2
+    max_tokens: int = 96  # texts are cut there, for teacher and student
+    epochs: int = 1
+    batch_size: int = 64
+    learning_rate: float = 3e-4  # rises over the first steps, then falls in a line to zero
     clip: float = 1.0
-    # Then: questions with their right answers.
-    answer_epochs: int = 3
-    answer_learning_rate: float = 1e-4
+    start_share: float = 0.0  # of the weights it began with, in the mean with the taught ones that goes on
+    # Then: questions with their right answers, of the texts whose vectors are at hand.
+    answer_pairs: int = 20_000  # at most
+    answer_epochs: int = 1
+    answer_learning_rate: float = 5e-5
 
 
-STUDENTS = {
-    config.name: config
-    for config in (
-        StudentConfig("minilm", (0, 1, 2, 3, 4, 5), learning_rate=2e-4, start_share=0.5),
-        StudentConfig("minilm-small", (0, 2, 5), learning_rate=4e-4, start_share=0.0, epochs=8),
-    )
-}
+# All six layers, taught by all-mpnet-base-v2.
+MINILM = StudentConfig(
+    name="minilm",
+    texts=8 * BLOCK,
+    question_pairs=16_000,
+    other_texts=24_000,
+    layers=(0, 1, 2, 3, 4, 5),
+    learning_rate=1e-4,
+    start_share=0.5,
+)
 
 
-class Lessons(NamedTuple):
-    """What students learn from."""
-
-    sentences: Sentences  # n texts
-    vectors: npt.NDArray[np.float16]  # of the teacher [n, E]
-    answers: Indices  # places of questions and their right answers [p, 2]
-    development: GradedSets
-
-
-def texts_of(config: StudentConfig) -> list[tuple[str, str]]:
-    """(source, text) of the texts that are taught."""
-    return texts_with_answers(config.question_pairs, config.other_texts, 1)
-
-
-def lessons(config: StudentConfig, tokenizer: Subwords, teacher: Path, cache: Path) -> Lessons:
-    """Read the texts and let the teacher encode them.
-
-    Args:
-        config: what is taught.
-        tokenizer: the student's.
-        teacher: folder of the encoder whose vectors are learnt.
-        cache: where they are kept.
-
-    Raises:
-        CorpusError: a corpus is missing or malformed.
-    """
-    texts = [text for _, text in texts_of(config)]
-    encoder = Teacher(teacher)
-    encoder.cut_at(config.max_tokens)
-    place = {text: i for i, text in enumerate(texts)}
-    return Lessons(
-        Sentences(texts, tokenizer, config.max_tokens),
-        encode_cached(encoder, texts, cache, what="texts"),
-        np.array([(place[a], place[b]) for a, b in answers() if a in place and b in place]),
-        GradedSets({"stsb-dev": stsb.read("dev")}, tokenizer, config.max_tokens),
-    )
+def vectors(teacher: Teacher, texts: Sequence[str], max_tokens: int, cache: Path) -> npt.NDArray[np.float16]:
+    """The teacher's vectors [n, E] of texts cut at so many tokens; in blocks, so that more texts can use them again."""
+    teacher.cut_at(max_tokens)
+    blocks = [
+        encode_cached(teacher, texts[start : start + BLOCK], cache, what="texts")
+        for start in range(0, len(texts), BLOCK)
+    ]
+    return np.concatenate(blocks)
 
 
 def begin(teacher: SentenceBERT, layers: Sequence[int]) -> SentenceBERT:
@@ -111,7 +88,14 @@ def begin(teacher: SentenceBERT, layers: Sequence[int]) -> SentenceBERT:
     return student
 
 
-def teach(config: StudentConfig, minilm: Path, teacher: Path, runs: Path, seed: int) -> Student:
+def texts_of(config: StudentConfig) -> list[tuple[str, str]]:
+    """(source, text) of the texts that are taught."""
+    if config.question_pairs:
+        return texts_with_answers(config.question_pairs, config.other_texts, 1)[: config.texts]
+    return imitated_texts(StudentConfig.texts, 1)[: config.texts]
+
+
+def teach(config: StudentConfig, minilm: Path, teacher: Path, runs: Path, seed: int) -> tuple[Student, Result]:
     """Train the student, or resume; the run lies in `runs/<name>/seed-<n>`.
 
     Args:
@@ -124,36 +108,42 @@ def teach(config: StudentConfig, minilm: Path, teacher: Path, runs: Path, seed: 
     Raises:
         CorpusError: a corpus is missing or malformed.
     """
-    whole = SentenceBERT(SentenceBERTConfig())
-    load_weights(whole.bert, minilm)
-    taught = lessons(config, Subwords.load(minilm / TOKENIZER), teacher, runs / "teacher")
-    return learn(config, whole, taught, runs, seed)
-
-
-def learn(config: StudentConfig, whole: SentenceBERT, taught: Lessons, runs: Path, seed: int) -> Student:
-    """The same from lessons that are ready, beginning with layers of the `whole` model."""
+    texts = [text for _, text in texts_of(config)]
+    target = vectors(Teacher(teacher), texts, config.max_tokens, runs / "teacher")
     torch.manual_seed(seed)
     precision: Precision = "bfloat16" if bfloat16_is_fast() else "float32"
-    student = Student(begin(whole, config.layers), taught.vectors.shape[1], precision)
-    student.to("cuda" if torch.cuda.is_available() else "cpu")
+    whole = SentenceBERT(SentenceBERTConfig())
+    load_weights(whole.bert, minilm)
+    student = Student(begin(whole, config.layers), target.shape[1], precision)
     start = {name: value.clone() for name, value in student.encoder.state_dict().items()}
-    student.fit_map(taught.sentences, taught.vectors)
-    imitating = ImitationObjective(
-        student, taught.sentences, taught.vectors, taught.development, config.batch_size, seed
+    tokenizer = Subwords.load(minilm / TOKENIZER)
+    objective = ImitationObjective(
+        student,
+        Sentences(texts, tokenizer, config.max_tokens),
+        target,
+        GradedSets({"stsb-dev": stsb.read("dev")}, tokenizer, config.max_tokens),
+        config.batch_size,
+        seed,
     )
+    student.fit_map(objective.sentences, target)
     optimiser = OptimiserConfig(
         "adamw", learning_rate=config.learning_rate, embedding_learning_rate=None, clip=config.clip
     )
     schedule = Schedule(config.epochs, config.batch_size, decay="warm", keep="last")
-    train(imitating, optimiser, schedule, runs / f"{config.name}-vectors" / f"seed-{seed}", seed=seed)
+    result = train(objective, optimiser, schedule, runs / config.name / f"seed-{seed}", seed=seed)
     mean_with(student.encoder, start, config.start_share)
-    answering = AnswersObjective(
-        student, taught.sentences, taught.vectors, taught.answers, taught.development, config.batch_size, seed
-    )
-    optimiser = replace(optimiser, learning_rate=config.answer_learning_rate)
-    schedule = replace(schedule, epochs=config.answer_epochs)
-    train(answering, optimiser, schedule, runs / config.name / f"seed-{seed}", seed=seed)
-    return student.eval()
+    if config.answer_epochs:
+        place = {text: i for i, text in enumerate(texts)}
+        found = np.array([(place[a], place[b]) for a, b in answers() if a in place and b in place])
+        pairs = np.random.default_rng(seed).permutation(found)[: config.answer_pairs]
+        answering = AnswersObjective(
+            student, objective.sentences, target, pairs, objective.development, config.batch_size, seed
+        )
+        optimiser = replace(optimiser, learning_rate=config.answer_learning_rate)
+        schedule = replace(schedule, epochs=config.answer_epochs)
+        result = train(answering, optimiser, schedule, runs / f"{config.name}-answers" / f"seed-{seed}", seed=seed)
+    student.eval()
+    return student, result
 
 
 @torch.no_grad()

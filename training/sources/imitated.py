@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from training.corpora.files import CorpusError, locate, numbered_lines
 from training.corpora.leakage import evaluation_sentences, normalise_for_overlap
 from training.corpora.mixtures import draw
-from training.corpora.readers import captions, paraphrase, wikipedia, written
+from training.corpora.readers import captions, paraphrase, wikipedia
 
 # Each source's share of a sample; what a small one lacks is divided among the others.
 SHARES: Mapping[str, float] = {
@@ -35,7 +35,6 @@ SHARES: Mapping[str, float] = {
     "mnli-train": 0.06,
     "captions": 0.02,
     "wikipedia": 0.06,
-    "written": 0.02,
 }
 # Of a sample of questions with their answers.
 ANSWER_SHARES: Mapping[str, float] = {
@@ -47,7 +46,6 @@ ANSWER_SHARES: Mapping[str, float] = {
     "semeval2016-answers": 0.06,
     "counsel-chat": 0.02,
     "selqa": 0.11,
-    "written": 0.03,
 }
 # File, and its columns of text.
 _FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -111,7 +109,7 @@ def _distinct(sources: Iterable[str], unwanted: Set[str], seen: set[str]) -> dic
     return pools
 
 
-WITH_ANSWERS = frozenset(ANSWER_SHARES)
+WITH_ANSWERS = frozenset(source for source, (_, names) in _FILES.items() if names == ("question", "answer"))
 
 
 def answers() -> list[tuple[str, str]]:
@@ -120,7 +118,7 @@ def answers() -> list[tuple[str, str]]:
     Raises:
         CorpusError: a source is missing or malformed.
     """
-    return list(dict.fromkeys(pair for source in ANSWER_SHARES for pair in _answers_of(source)))
+    return list(dict.fromkeys(pair for source in _FILES if source in WITH_ANSWERS for pair in _answers_of(source)))
 
 
 def texts_with_answers(pairs: int, others: int, seed: int) -> list[tuple[str, str]]:
@@ -130,7 +128,7 @@ def texts_with_answers(pairs: int, others: int, seed: int) -> list[tuple[str, st
 
     Args:
         pairs: at most so many questions, divided by `ANSWER_SHARES`.
-        others: at most so many other texts of all sources, divided by `SHARES`.
+        others: at most so many texts of the sources without answers, divided by `SHARES`.
         seed: of the draw and the order.
 
     Raises:
@@ -146,16 +144,14 @@ def texts_with_answers(pairs: int, others: int, seed: int) -> list[tuple[str, st
             if all(keys) and not seen.intersection(keys) and not unwanted.intersection(keys):
                 seen.update(keys)
                 asked[source].append(pair)
-    single = {source: [(text,) for text in texts] for source, texts in _distinct(SHARES, unwanted, seen).items()}
-    groups = draw(asked, pairs, seed, ANSWER_SHARES) + draw(single, others, seed, SHARES)
+    alone = {source: share for source, share in SHARES.items() if source not in WITH_ANSWERS}
+    single = {source: [(text,) for text in texts] for source, texts in _distinct(alone, unwanted, seen).items()}
+    groups = draw(asked, pairs, seed, ANSWER_SHARES) + draw(single, others, seed, alone)
     random.Random(f"{seed}/order").shuffle(groups)
     return [(source, text) for source, texts in groups for text in texts]
 
 
 def _answers_of(source: str) -> Iterator[tuple[str, str]]:
-    if source == "written":
-        yield from ((pair.a, pair.b) for pair in written.answers("train") if pair.label == "1")
-        return
     file, names = _FILES[source]
     for question, answer, label in _records(file, (*names, "label")):
         if label == "1":
@@ -170,9 +166,6 @@ def _texts(source: str) -> Iterable[str]:
             return (text for said in captions.read("multi30k").values() for text in said)
         case "wikipedia":
             return wikipedia.sentences()
-        case "written":
-            parts = (written.answers, written.edits, written.entailment, written.claims)
-            return (text for part in parts for pair in part("train") for text in (pair.a, pair.b))
     file, names = _FILES[source]
     return (text for record in _records(file, names) for text in record)
 

@@ -70,8 +70,8 @@ def test_a_corpus_of_another_convention_is_not_rated(tmp_path: Path, opened: lis
 
 
 def test_a_recipe_without_a_model_to_learn_from_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="'minilm-cross' learns from no published model"):
-        teaching.rate(find("minilm-cross"), tmp_path, tmp_path, None)
+    with pytest.raises(RecipeError, match="'mpnet-pairs' learns from no published model"):
+        teaching.rate(find("mpnet-pairs"), tmp_path, tmp_path, None)
 
 
 def test_missing_ratings_and_those_of_other_pairs_name_the_command(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_data_of_the_starts_come_first(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_data_of_a_teacher_that_is_kept_come_last() -> None:
     """A published model that rates pairs names its own data in its manifest; a kept one has none."""
-    taught = replace(find("minilm-cross-third"), start=None, data=TaskPairs(("written-edits",), rated_by="mpnet-pairs"))
+    taught = replace(find("minilm-cross"), start=None, data=TaskPairs(("written-edits",), rated_by="mpnet-pairs"))
     teacher = replace(find("mpnet-pairs"), data=TaskPairs(("written-claims",)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(RECIPES, "mpnet-pairs", teacher)
