@@ -109,8 +109,8 @@ RECIPES = (
     replace(
         _FIRST,
         name="mpnet-pairs-second",
-        reaches="of the development parts MultiNLI .765 and SNLI .845 (the mean of seeds 2 and 3; .80 and .90 are wanted); "
-        "45 minutes, both side by side on two cores with AMX",
+        reaches="of the development parts MultiNLI .765 and SNLI .845 (the mean of seeds 2 and 3; .80 and .90 are "
+        "wanted); 45 minutes, both side by side on two cores with AMX",
         data=TaskPairs(tuple(_SECOND)),
         objective=TasksConfig(first={}, first_epochs=0, then=_SECOND),
         optimiser=replace(_FIRST.optimiser, learning_rate=2e-4, heads_learning_rate=5e-4),
