@@ -82,12 +82,9 @@ TEACHES: dict[str, tuple[Task, ...]] = {
     **dict.fromkeys(("wikiqa", "trecqa", "selqa", "qnli-dev", *HARD.values(), *HARD), ("relevance",)),
     "caption-contrast": ("similarity",),
     COSINES: ("similarity",),
-    # Pairs without a label, for a larger model to rate.
-    "reversed-entailment": (),
 }
 # Pairs made of other corpora.
 _TEXTS = ("snli-train", "mnli-train", "qqp-labelled")
-_REVERSED = ("snli-train", "mnli-train", "litl", "san-wiki", "wanli", "fever-nli", "cad-nli", "written-entailment")
 MADE_OF = {
     "msrp-whole": ("msrp",),
     "qnli-not": ("qnli-dev",),
@@ -99,7 +96,6 @@ MADE_OF = {
     "negations": ("cannot",),
     "surface-edits": _TEXTS,
     "surface-entailment": _TEXTS,
-    "reversed-entailment": _REVERSED,
 }
 SURFACE_SENTENCES = 4000  # of each of them
 MEDQUAD_QUESTIONS = 3000  # of some 10,000, which are templates ("What are the treatments for ...?")
@@ -164,8 +160,6 @@ def _read(folder: Path, name: str) -> Sequence[Pair]:
             return tuple(without_evaluation_sentences(list(edits(name, [*asked, *said]))))
         case "qnli-not":
             return tuple(Pair(p.b, p.a, label=NOT_ENTAILMENT) for p in _read(folder, "qnli-dev") if p.label == "0")
-        case "reversed-entailment":  # of their labels it keeps none
-            return tuple(dict.fromkeys(Pair(p.b, p.a) for corpus in _REVERSED for p in _read(folder, corpus)))
         case "surface-entailment":
             return tuple(
                 Pair(p.a, p.b, 1.0, "entailment") if p.label == "1" else Pair(p.a, p.b, CONTRAST, NOT_ENTAILMENT)

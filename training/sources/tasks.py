@@ -119,7 +119,7 @@ class TaskPairs(DataSource[ByCorpus, ByCorpus]):
                 corpora = MADE_OF.get(name, ())
                 together = f", of {len(corpora)} corpora together" if len(corpora) > 1 else ""
                 made = f" ({name}{together})" if corpora else ""
-                use = f"train: {' and '.join(TEACHES[name]) or 'ratings'}{made}"
+                use = f"train: {' and '.join(TEACHES[name])}{made}"
                 rows = len(tasks.requests(name) if name in INTENTS else tasks.read(HARD.get(name, name)))
                 for source in corpora or (name,):
                     yield own_texts(use, rows) if source in WRITTEN else entry(source, use, rows)
