@@ -111,7 +111,7 @@ def print_weights() -> None:
                 [r.probabilities.entailment for r in client.entailment(way, model=READER).results] for way in both
             ]
             features.append(found.features)
-            read.append(np.max(entails, axis=0))
+            read.append(np.min(entails, axis=0))
             labels += [truth[a] == truth[b] for a, b in pairs]
             groups += [min(truth[a], truth[b]) for a, b in pairs]
             reached = sum(truth[a] == truth[b] for a, b in pairs)

@@ -23,7 +23,7 @@ FEATURES = (
     "alike_squared",
     "edited",
 )
-READ = "entails"  # the log odds of P(entailment), the larger of both directions, from a model that reads both texts
+READ = "entails"  # the log odds of P(entailment), the smaller of both directions, from a model that reads both texts
 STRENGTH = 1.0  # of the prior: how many standard deviations of a feature weigh as much as one unit of log-likelihood
 
 

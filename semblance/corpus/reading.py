@@ -56,7 +56,7 @@ async def scores(
 async def read_pairs(
     work: CorpusSession, pairs: Near, corpus: EmbeddedCorpus, beside: Path, *, entailment: bool = False
 ) -> npt.NDArray[np.float64]:
-    """The second model's scores of pairs of a corpus' vectors, [n]; or the larger P(entailment) of both directions."""
+    """The second model's scores of pairs of a corpus' vectors, [n]; or the smaller P(entailment) of both directions."""
     numbers = corpus.vectors.texts
     text_of = corpus.texts.read(numbers[np.union1d(pairs.queries, pairs.rows)].tolist())
     texts = [
@@ -66,4 +66,4 @@ async def read_pairs(
     if not entailment:
         return await scores(work, texts, beside)
     both = await scores(work, texts + [(b, a) for a, b in texts], beside, entailment=True)
-    return np.fmax(both[: len(texts)], both[len(texts) :])
+    return np.fmin(both[: len(texts)], both[len(texts) :])
