@@ -44,15 +44,15 @@ def test_claims_are_labelled_and_their_evidence_is_found(published: str) -> None
     with Client(published) as client:
         found = decisions.claims(client, written.policies("dev")[:1])
     assert len(found.answers) == 33
-    assert found.right >= 0.2
-    assert found.shown >= 0.55
+    assert found.right >= 0.45
+    assert found.shown >= 0.6
 
 
 def test_edits_of_meaning_are_told_from_other_wordings(published: str) -> None:
     with Client(published) as client:
         found = decisions.edits(client, "dev", "minilm-cross")
-    assert found["all"] >= 0.49
-    assert found["numbers"] >= 0.7
+    assert found["all"] >= 0.95
+    assert found["numbers"] >= 0.95
 
 
 @pytest.mark.parametrize(("kind", "floor"), [("title", 0.8), ("company", 0.82), ("ticket", 0.55)])
