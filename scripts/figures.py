@@ -30,7 +30,7 @@ _USES = {
     "minilm-small": "any text: the default of similarity, ranking and embeddings",
     "minilm": "FAQs, search by meaning; a second stage of ranking",
     "minilm-cross": "a pair judged with care: paraphrase, entailment, which sentence answers",
-    "pwim-general": "entailment, cheaper: its default",
+    "pwim-general": "entailment at a twelfth of the cost, less often right",
     "avg-sick-tuned": "captions, as people rate them; no other text",
 }
 

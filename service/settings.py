@@ -98,7 +98,7 @@ class Settings(BaseSettings):
     default_entailment: str | None = Field(
         default=None,
         description="model of /entailment, of /classify with labels, and of /claims, when none is named; without it "
-        "pwim-general, avg-sick, or the only one that can, and for /claims minilm-cross before these",
+        "minilm-cross, pwim-general, avg-sick, or the only one that can",
     )
     models_poll_seconds: float = Field(
         default=0, ge=0, description="seconds between looks for new or changed models; 0: none (docs/models.md)"

@@ -124,7 +124,7 @@ def test_an_empty_environment_answers(url: str, installed: Installed) -> None:
     assert (found["model"], round(found["results"][0]["score"], 2)) == ("minilm-small", 0.45)
     facts = [{"premise": "Two dogs run through the snow.", "hypothesis": "Two animals are outdoors."}]
     found = httpx.post(f"{url}/entailment", json={"pairs": facts}, timeout=WIDE).json()
-    assert (found["model"], found["results"][0]["label"]) == ("pwim-general", "entailment")
+    assert (found["model"], found["results"][0]["label"]) == ("minilm-cross", "entailment")
     ranking = {"query": "How do I reset my password?", "candidates": ["We open at nine.", "Choose a new password."]}
     found = httpx.post(f"{url}/rank", json={**ranking, "rerank_top": 2}, timeout=WIDE).json()
     assert (found["rerank_model"], found["results"][0]["index"]) == ("minilm", 1)

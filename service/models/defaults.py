@@ -17,9 +17,9 @@ USUAL: dict[Capability, tuple[str, ...]] = {
     "similarity": ("minilm-small", "avg-paraphrase"),
     "embedding": ("minilm-small", "avg-paraphrase"),
     "explanation": ("minilm-small", "avg-paraphrase"),
-    "entailment": ("pwim-general", "avg-sick"),  # the first knows text of many kinds, the other captions
+    # The first is right most often, the second cheaper, the third knows captions alone.
+    "entailment": ("minilm-cross", "pwim-general", "avg-sick"),
 }
-USUAL_VERIFIER = "minilm-cross"  # of /claims, before the usual ones: it reads sentences of policies better
 USUAL_RERANKER = "minilm"  # of the second stage of /rank: best on FAQs, and better than none on answers
 USUAL_CLASSIFIER = "sentiment"  # of /classify without labels
 OPENED_FIRST = ("/similarity", "/rank")  # their defaults; what most callers ask
@@ -49,8 +49,7 @@ class Defaults(dict[str, str]):
         self._registry, self._settings = registry, settings
         for route, (setting, capability) in ROUTES.items():
             able = registry.able(capability)
-            usual = USUAL_VERIFIER if route == "/claims" and USUAL_VERIFIER in able else chosen(capability, able)
-            name = getattr(settings, setting) or usual
+            name = getattr(settings, setting) or chosen(capability, able)
             if name is not None and capability in registry[name].capabilities:
                 self[route] = name
             else:

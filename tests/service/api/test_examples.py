@@ -9,7 +9,7 @@ from service.app import create_app
 from service.settings import Settings
 
 MODELS = Path(__file__).parents[3] / "models"
-SHOWN = ("avg-paraphrase", "avg-sick", "minilm", "pwim-general", "sentiment")  # what answers by itself, and is named
+SHOWN = ("avg-paraphrase", "avg-sick", "minilm", "minilm-cross", "sentiment")  # what answers by itself, and is named
 
 
 @pytest.mark.artifacts

@@ -205,19 +205,13 @@ def test_entailment_is_answered_by_the_general_model_where_there_is_one(root) ->
     assert Service(Settings(models_dir=root)).defaults["/entailment"] == "avg-sick"
     fakes.graded_model(root / "pwim-general", "pwim-general")
     assert Service(Settings(models_dir=root)).defaults["/entailment"] == "pwim-general"
+    fakes.interaction_model(root / "minilm-cross", "minilm-cross")
+    defaults = Service(Settings(models_dir=root)).defaults
+    assert (defaults["/entailment"], defaults["/claims"]) == ("minilm-cross", "minilm-cross")
     only = Settings(models_dir=root, models="avg-paraphrase,avg-sick")
     assert Service(only).defaults["/entailment"] == "avg-sick"
-    named = Settings(models_dir=root, default_entailment="avg-sick")
-    assert Service(named).defaults["/entailment"] == "avg-sick"
-
-
-def test_claims_are_read_by_the_model_that_reads_both_texts_where_there_is_one(root) -> None:
-    assert Service(Settings(models_dir=root)).defaults["/claims"] == "avg-sick"
-    fakes.interaction_model(root / "minilm-cross", "minilm-cross")
-    assert Service(Settings(models_dir=root)).defaults["/claims"] == "minilm-cross"
-    assert Service(Settings(models_dir=root)).defaults["/entailment"] == "avg-sick"
-    named = Settings(models_dir=root, default_entailment="avg-sick")
-    assert Service(named).defaults["/claims"] == "avg-sick"
+    named = Service(Settings(models_dir=root, default_entailment="avg-sick")).defaults
+    assert (named["/entailment"], named["/claims"]) == ("avg-sick", "avg-sick")
 
 
 def test_own_models_alone_need_no_settings(root, caplog) -> None:
