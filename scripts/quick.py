@@ -2,7 +2,7 @@
 
 What changed is what differs from the last commit; where nothing does, the last commit itself. Types are checked of the
 changed modules, of those that import them and of what these import. A test file is run if it changed, if it mirrors a
-changed module (`tests/service/compute/test_lru.py` for `service/compute/lru.py`), or if it imports one; mirrors come
+changed module (`tests/service/compute/test_pool.py` for `service/compute/pool.py`), or if it imports one; mirrors come
 first. Files that take more than ten seconds are named and left to `make test`, unless they changed, and so is what is
 not done within the minute.
 """

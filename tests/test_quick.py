@@ -4,21 +4,21 @@ from pathlib import Path
 
 from scripts.quick import ALWAYS, ROOT, SLOW, reached_by
 
-LRU = Path("service/compute/lru.py")
-MIRROR = Path("tests/service/compute/test_lru.py")
+POOL = Path("service/compute/pool.py")
+MIRROR = Path("tests/service/compute/test_pool.py")
 TEXT = Path("tests/contract/test_text.py")
 IMPORTING = Path("tests/service/test_faults.py")
 SLOWLY = Path("tests/dialects/test_tei.py")
 TESTS = {Path(name): "" for name in ALWAYS} | {
-    IMPORTING: "from service.compute import lru\n",
+    IMPORTING: "from service.compute import pool\n",
     MIRROR: "",
-    SLOWLY: "from service.compute.lru import LRU\n",
+    SLOWLY: "from service.compute.pool import Pool\n",
     TEXT: "from contract.text import words\n",
 }
 
 
 def test_a_module_is_tested_by_its_mirror_and_by_who_imports_it() -> None:
-    assert reached_by([LRU], TESTS) == ([MIRROR, *map(Path, ALWAYS), IMPORTING], [SLOWLY])
+    assert reached_by([POOL], TESTS) == ([MIRROR, *map(Path, ALWAYS), IMPORTING], [SLOWLY])
 
 
 def test_a_changed_test_is_run_however_slow_and_helpers_of_tests_are_not() -> None:

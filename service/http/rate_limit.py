@@ -16,8 +16,7 @@ from throttled.asyncio import MemoryStore, RateLimitResult, RedisStore, Throttle
 from throttled.store import ConnectionFactory
 
 from service.api.exchange import exchange_of
-from service.compute.breaker import Breaker
-from service.compute.redis_client import RedisClient
+from service.compute.redis_client import Breaker, RedisClient
 from service.errors import RateLimited
 from service.http.connection_tracker import client_of
 from service.observe.telemetry import RedisFailure, Telemetry

@@ -19,9 +19,18 @@ from contract.scoring import CalibratedScores, Embeddings, entailment
 from contract.subwords import AnyTokenizer, fit_together, has_text
 from contract.tokenizer import Encoded
 from service.compute.batcher import best_time
-from service.compute.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry, VectorCache
+from service.compute.cache import (
+    ENTRY_BYTES,
+    ID_BYTES,
+    CacheTiers,
+    Ids,
+    Pair,
+    ScoreCache,
+    ScoreEntry,
+    VectorCache,
+    tuple_bytes,
+)
 from service.compute.graph import Graph, Rows
-from service.compute.lru import ENTRY_BYTES, ID_BYTES, tuple_bytes
 from service.compute.pool import Pool
 from service.compute.vectors import Vectors
 from service.errors import EmptyText

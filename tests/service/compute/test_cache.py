@@ -11,7 +11,7 @@ from service.compute.cache import (
     CacheTiers,
     VectorCache,
 )
-from service.compute.single_flight import SingleFlight
+from service.compute.vectors import SingleFlight
 from service.observe.telemetry import Telemetry
 from tests.service.conftest import Serve
 

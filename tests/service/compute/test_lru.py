@@ -9,8 +9,7 @@ import pytest
 
 from contract import text as text_of_contract
 from contract.tokenizer import Tokenizer
-from service.compute.cache import CacheTiers, ScoreCache, ScoreEntry, VectorCache, VectorSpace
-from service.compute.lru import LruCache, MemoryBudget
+from service.compute.cache import CacheTiers, LruCache, MemoryBudget, ScoreCache, ScoreEntry, VectorCache, VectorSpace
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import _encoded_bytes
 from tests.service.conftest import Serve

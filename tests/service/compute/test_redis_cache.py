@@ -12,11 +12,10 @@ import pytest
 import redis
 
 from contract.manifest import Manifest
-from service.compute import breaker, redis_cache
-from service.compute.breaker import Breaker
+from service.compute import redis_cache, redis_client
 from service.compute.cache import VectorSpace
 from service.compute.redis_cache import RedisCache, name_of
-from service.compute.redis_client import RedisClient
+from service.compute.redis_client import Breaker, RedisClient
 from service.observe.telemetry import Telemetry
 from tests import fakes
 from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve, free_port, until
@@ -49,7 +48,7 @@ async def plain(serve: Serve) -> bytes:
 
 
 async def test_a_refusing_redis_slows_nothing_and_changes_nothing(serve: Serve, plain: bytes, caplog) -> None:
-    caplog.set_level(logging.INFO, "service.compute.breaker")
+    caplog.set_level(logging.INFO, "service.compute.redis_client")
     url = f"redis://user:hush@127.0.0.1:{free_port()}/0"
     async with serve(cache="redis", redis_url=url, redis_timeout_ms=60_000, cache_bytes=0) as client:
         for _ in range(50):
@@ -275,7 +274,7 @@ async def test_a_key_of_another_type_is_a_miss_and_overwritten(serve: Serve, red
 
 @pytest.mark.redis
 async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, redis_server, plain, caplog) -> None:
-    caplog.set_level(logging.INFO, "service.compute.breaker")
+    caplog.set_level(logging.INFO, "service.compute.redis_client")
     async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=3000, cache_bytes=0) as client:
         assert await ask(client) == plain
         await until(lambda: not client.app.service.redis._writes)
@@ -297,8 +296,8 @@ async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, r
 async def test_a_redis_that_dies_and_comes_back_is_used_again(
     serve: Serve, redis_server: RedisServer, plain: bytes, monkeypatch, caplog
 ) -> None:
-    caplog.set_level(logging.INFO, "service.compute.breaker")
-    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.05)
+    caplog.set_level(logging.INFO, "service.compute.redis_client")
+    monkeypatch.setattr(redis_client, "PROBE_SECONDS", 0.05)
     async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
         assert await ask(client) == plain
         # Requests under way while it is killed.
@@ -324,7 +323,7 @@ async def test_a_redis_that_dies_and_comes_back_is_used_again(
 async def test_a_full_redis_still_answers_what_it_has(
     serve: Serve, redis_server, plain: bytes, caplog, monkeypatch
 ) -> None:
-    monkeypatch.setattr(breaker, "PROBE_SECONDS", 60)
+    monkeypatch.setattr(redis_client, "PROBE_SECONDS", 60)
     async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
         await ask(client)
         with redis_server.client() as redis:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from contract.scoring import Array, Embeddings, Run
-from service.compute.lru import ENTRY_BYTES
+from service.compute.cache import ENTRY_BYTES
 from service.process.resources import bind
 from tests import fakes
 from tests.service.conftest import expect
