@@ -25,6 +25,12 @@ class RequestLimits:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._counts: dict[Limit, int] = {
+            "max_pairs": settings.max_pairs,
+            "max_candidates": settings.max_candidates,
+            "max_sentences": settings.max_sentences,
+            "max_claims": settings.max_claims,
+        }
         self.text_chars = settings.max_text_chars
 
     def check_count(self, field: str, count: int, limit: Limit) -> None:
@@ -33,7 +39,7 @@ class RequestLimits:
         Raises:
             TooLarge: it is longer than the setting allows.
         """
-        most: int = getattr(self._settings, limit)
+        most = self._counts[limit]
         if count > most:
             message = f"{count} {field}, the limit is {most} (SEMBLANCE_{limit.upper()})"
             raise TooLarge(message, field=field, limit=most)
