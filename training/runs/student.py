@@ -115,6 +115,7 @@ def teach(config: StudentConfig, minilm: Path, teacher: Path, runs: Path, seed: 
     whole = SentenceBERT(SentenceBERTConfig())
     load_weights(whole.bert, minilm)
     student = Student(begin(whole, config.layers), target.shape[1], precision)
+    student.to("cuda" if torch.cuda.is_available() else "cpu")
     start = {name: value.clone() for name, value in student.encoder.state_dict().items()}
     tokenizer = Subwords.load(minilm / TOKENIZER)
     objective = ImitationObjective(
