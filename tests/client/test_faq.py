@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from semblance import FAQ, Client
 from semblance.cli import app
 from semblance.errors import BatchError, InvalidArgument
+from semblance.faq.command import _milliseconds
 from semblance.faq.configurations import Configuration, Ranked, configurations, ranked
 from semblance.faq.decisions import compare, recommended
 from semblance.faq.files import NONE, Questions, read_faq, read_questions
@@ -80,7 +81,10 @@ def test_few_rows_are_drawn_to_known_weights_and_many_are_not() -> None:
     assert np.abs(few.weights - known).max() < np.abs(alone.weights - known).max()
     features, right = some_rows(3, rows=20_000)
     np.testing.assert_allclose(fit(features, right, -known).weights, known, rtol=0.2)
-    assert fit(features, np.zeros(len(right), dtype=bool)).probability(features).max() < 0.001
+    never = np.zeros(len(right), dtype=bool)
+    assert fit(features, never).probability(features).max() < 0.001
+    for same in (never, ~never):
+        np.testing.assert_allclose(fit(features, same, known).weights, known)
 
 
 def test_the_threshold_weighs_a_right_answer_against_a_right_refusal() -> None:
@@ -287,3 +291,7 @@ def test_a_confidence_needs_all_candidates_in_one_request(models: Path) -> None:
         none = client.rank("a man", candidates, min_score=min(1.0, whole.results[0].score + 0.001))
         assert (none.answered, none.results) == (False, [])
         assert client.rank("a man", candidates, min_score=whole.results[0].score).results == whole.results
+
+
+def test_milliseconds_have_three_digits_or_those_before_the_point() -> None:
+    assert [_milliseconds(seconds) for seconds in (0.0033849, 0.09949, 0.2884, 1.5)] == ["3.38", "99.5", "288", "1,500"]

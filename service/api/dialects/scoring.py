@@ -44,7 +44,7 @@ class Truncation:
     @classmethod
     def to(cls, *limits: int | None, keep_end: bool, allowed: bool = True, chunks: int | None = None) -> Self:
         """Cut to the least of these limits; None, 0 and -1 stand for the model's."""
-        least = min((limit for limit in limits if limit and limit > 0), default=None)
+        least = min((limit for limit in limits if limit is not None and limit > 0), default=None)
         return cls(allowed, keep_end, least, chunks or 1)
 
     def refusal(self, tokens: int, field: str) -> RequestError | None:

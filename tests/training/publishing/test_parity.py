@@ -146,6 +146,17 @@ class Centred(nn.Module):
         return embedding - embedding.mean(0, keepdim=True)
 
 
+class Stretched(nn.Module):
+    """Counts the columns: a sentence's embedding depends on its padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
+
+    def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
+        return self.inner(input_ids, lengths) + torch.ones_like(input_ids).sum(1, keepdim=True)
+
+
 class Unmasked(nn.Module):
     """Adds up all tokens: the padding's row is zero, but only as long as it is padding."""
 
@@ -159,7 +170,11 @@ class Unmasked(nn.Module):
 
 @pytest.mark.parametrize(
     ("module", "message"),
-    [(Centred, "a sentence alone and in a batch: differs"), (Unmasked, "ids in the padding: differs")],
+    [
+        (Centred, "a sentence alone and in a batch: differs"),
+        (Stretched, "a sentence alone and in a batch: differs"),
+        (Unmasked, "ids in the padding: differs"),
+    ],
 )
 def test_a_faithful_graph_of_a_leaking_module_is_refused(path: Path, module: type[nn.Module], message: str) -> None:
     leaking = module()
