@@ -30,7 +30,7 @@ class Timings:
         self.ended = False  # the request has been answered or given up
         self.capability: str | None = None  # that the first model was picked for
         self.languages: dict[str, None] = {}  # hints on texts in other languages than the model's, each once
-        self.share = 1.0  # of its work of one kind, that comes now; the rest follows
+        self.share = 1.0  # of the request's work, that is asked of the pool now; see `part`
         self.expected = 0.0  # seconds of all its work; 0 while none needs a thread
         self.until = inf  # when its time is over, without what is free
         self._free, self._frees, self._free_since = 0.0, 0, 0.0
@@ -40,6 +40,15 @@ class Timings:
         self.seconds[phase] += ended - began
         if self.spans is not None:
             self.spans.append((phase, began, ended))
+
+    @contextmanager
+    def part(self, share: float) -> Iterator[None]:
+        """What the block asks of the pool is this share of the request's work: whether it is let in depends on all."""
+        self.share = share
+        try:
+            yield
+        finally:
+            self.share = 1.0
 
     @contextmanager
     def unlimited(self) -> Iterator[None]:

@@ -168,20 +168,18 @@ async def _order(scorer: Scorer, query: str, candidates: Candidates, places: Seq
     scores: list[float] = []
     raw: list[float] = []
     (asked,) = await scorer.read([query], lambda _: "query", role="query")
-    timings = TIMINGS.get()
     for start in range(0, len(at), _PART):
         part = at[start : start + _PART]
         if start:
             await asyncio.sleep(0)
-        timings.share = len(part) / len(at)
-        texts = [candidates.texts[i] for i in part]
-        sentences = await scorer.read(texts, partial(_field, candidates, part), len(part) / len(at), role="passage")
-        queries, passages = scorer.fit([asked] * len(part), sentences)
-        answer = await scorer.similarity(queries, passages, scorer.manifest.ranking_task)
+        with TIMINGS.get().part(len(part) / len(at)):
+            texts = [candidates.texts[i] for i in part]
+            sentences = await scorer.read(texts, partial(_field, candidates, part), role="passage")
+            queries, passages = scorer.fit([asked] * len(part), sentences)
+            answer = await scorer.similarity(queries, passages, scorer.manifest.ranking_task)
         read += zip(queries, passages, strict=True)
         scores += answer.score
         raw += answer.raw
-    timings.share = 1.0
     if len(at) > _PART:
         await asyncio.sleep(0)
     if each > 1:  # of the texts of a candidate the better one, and of equal ones the first

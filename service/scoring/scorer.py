@@ -123,15 +123,12 @@ class Scorer(ABC):
         explained: tuple[Capability, ...] = () if manifest.similarity is None else ("explanation",)
         return (*manifest.tasks, *cls.beside, *explained)
 
-    async def read(
-        self, texts: Sequence[str], field_of: Callable[[int], str], share: float = 1.0, *, role: Role = "text"
-    ) -> list[Encoded]:
+    async def read(self, texts: Sequence[str], field_of: Callable[[int], str], *, role: Role = "text") -> list[Encoded]:
         """Texts -> token ids.
 
         Args:
             texts: at least one.
             field_of: position in `texts` -> field of the request, for messages.
-            share: share of the request's texts that these are; the rest is read by later calls.
             role: what they are for; the model's prompt of that role is put before each.
 
         Raises:
@@ -146,7 +143,7 @@ class Scorer(ABC):
         known = self._lru.get_many(texts)
         sentences = [sentence for sentence in known if sentence is not None]
         if len(sentences) < len(texts):
-            sentences = await self._read_new(texts, known, share, len(prompt))
+            sentences = await self._read_new(texts, known, len(prompt))
         else:
             TIMINGS.get().spent(TOKENISE, began, perf_counter())
         words = unknown = truncated = foreign = 0
@@ -162,9 +159,7 @@ class Scorer(ABC):
         self._telemetry.read(len(sentences), words, unknown, truncated, foreign)
         return sentences
 
-    async def _read_new(
-        self, texts: Sequence[str], known: Sequence[Encoded | None], share: float, prompt: int
-    ) -> list[Encoded]:
+    async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], prompt: int) -> list[Encoded]:
         """Texts that begin with a prompt of this many characters -> token ids; known ones are given."""
         new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
         chars, scored = self._costs(new)
@@ -177,7 +172,8 @@ class Scorer(ABC):
                 (seconds, partial(self.tokenise, new[part], prompt))
                 for seconds, part in turns_of(chars, self._cost.reading)
             ]
-            in_all = (sum(chars) * self._cost.reading + scored * self._cost.tokens * self._cost.scoring) / share
+            now = sum(chars) * self._cost.reading + scored * self._cost.tokens * self._cost.scoring
+            in_all = now / TIMINGS.get().share
             sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
             self._cost.read(scored, sum(len(sentence.ids) for sentence in sentences))
         again = compress(zip(new, sentences, strict=True), self._memory.seen.again(new))

@@ -73,14 +73,12 @@ async def verify(
     passages = documents.passages
     texts = [each.text for each in passages[: len(documents.sentences)]]
     once, each_claim = expected_seconds(encoder, pair, len(texts), len(passages))
-    timings = TIMINGS.get()
     finding = once + len(claims) * encoder.seconds_per_new_pair / 2
     # Of the whole work; a pair model that is as fast as an encoder, or faster, is there too.
-    timings.share = max(1e-3, finding / (once + len(claims) * each_claim))
-    asked = await encoder.read(claims, lambda i: f"claims.{i}", timings.share, role="query")
-    read = await encoder.read(texts, lambda _: "documents", timings.share, role="passage")
-    matrix = await encoder.embed([*read, *asked])
-    timings.share = 1.0
+    with TIMINGS.get().part(max(1e-3, finding / (once + len(claims) * each_claim))):
+        asked = await encoder.read(claims, lambda i: f"claims.{i}", role="query")
+        read = await encoder.read(texts, lambda _: "documents", role="passage")
+        matrix = await encoder.embed([*read, *asked])
     chars = sum(len(text) for text in texts)
     seconds = chars * _READ_SECONDS + len(claims) * len(passages) * _SEARCH_SECONDS
     found = await pool.run(seconds, partial(_find, passages, matrix, claims))
