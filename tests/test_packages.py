@@ -20,7 +20,7 @@ from scripts.packages import MOST_BYTES, build, copy_models, usual_models
 from semblance.version import DISTRIBUTION
 from service.service import Service
 from service.settings import Settings
-from tests.service.conftest import free_port
+from tests.harness.service import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "service/published/"

@@ -1,15 +1,15 @@
 """A service of tiny models: in this process for most tests, on a loopback port for those about the wire."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from semblance.__main__ import main
+from tests.harness.commands import Ran, Run
+from tests.harness.process import ROOT, running
 from tests.service.conftest import anyio_backend, models, no_settings_from_outside  # noqa: F401 - fixtures
-from tests.service.process.test_process import ROOT, running
 
 
 @pytest.fixture(scope="session")
@@ -24,15 +24,6 @@ def published() -> Iterator[str]:
     """A service of the published models, as `make serve` runs it."""
     with running(ROOT / "models") as (_, address):
         yield address
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ran]
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from semblance.cli import app
 from semblance.threshold.choice import choose
 from semblance.threshold.labelled import Scored, read_pairs
 from semblance.threshold.models import Candidate, compare, recommended
-from tests.client.test_batch import write
 from tests.client.test_threshold import ALIKE, models, scored  # noqa: F401 - a fixture
+from tests.harness.tables import write
 
 UNLIKE = [
     ("a man plays the guitar", "a dog runs in the park"),

@@ -11,7 +11,7 @@ import pytest
 
 from semblance.claims.documents import text_of_file
 from semblance.errors import BatchError, MissingExtra
-from tests.client.conftest import Run
+from tests.harness.commands import Run
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/claims.md").read_text(encoding="utf-8")

@@ -15,8 +15,8 @@ from semblance import Client, Retries
 from semblance.version import version
 from service.settings import Settings
 from tests.client.alike import assert_alike
-from tests.client.conftest import Ran, Run
-from tests.service.conftest import NEEDED_SECONDS, free_port
+from tests.harness.commands import Ran, Run
+from tests.harness.service import NEEDED_SECONDS, free_port
 
 ROOT = Path(__file__).parents[2]
 EMPTY = "the text has no visible character (empty_text, "

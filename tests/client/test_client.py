@@ -26,7 +26,7 @@ from semblance.errors import (
 from service.http.guard import digest_of
 from tests import fakes
 from tests.client.alike import assert_alike
-from tests.service.process.test_process import running
+from tests.harness.process import running
 
 PAIRS = [("a man plays the guitar", "the man is playing a guitar ."), ("a dog runs", "a cat sleeps"), ("cat", "\u732b")]
 CANDIDATES = ["a dog runs in the park", "the man is playing a guitar .", "a cat sleeps on the sofa", "guitar"]

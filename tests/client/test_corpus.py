@@ -12,8 +12,8 @@ from semblance.corpus import groups, neighbours, options, vectors
 from semblance.corpus.groups import CosineScores, ListedScores, connected, group
 from semblance.corpus.neighbours import Near, Neighbours
 from semblance.errors import NoAnswer
-from tests.client.conftest import Run
-from tests.client.test_batch import SUFFIXES, read, sentences, write
+from tests.harness.commands import Run
+from tests.harness.tables import SUFFIXES, read, sentences, write
 
 LEAST = 0.97
 

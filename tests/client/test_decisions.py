@@ -12,7 +12,7 @@ import pytest
 from benchmarks import decisions
 from benchmarks.duplicates.__main__ import f1, files_of, scored
 from semblance import FAQ, Client
-from tests.client.conftest import Run
+from tests.harness.commands import Run
 from training.corpora.readers import written
 
 pytestmark = pytest.mark.artifacts

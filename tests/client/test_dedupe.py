@@ -15,7 +15,7 @@ from semblance.corpus.pair_model import PairModel, fit
 from semblance.corpus.review import ReviewRow, read_review, write_review
 from semblance.corpus.wording import wording, words_of
 from semblance.errors import BatchError
-from tests.client.conftest import Run
+from tests.harness.commands import Run
 
 FILES = files_of("development")
 

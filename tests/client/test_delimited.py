@@ -11,7 +11,7 @@ from semblance.batch.formats import open_source
 from semblance.batch.rows import Row, Unreadable
 from semblance.errors import BatchError
 from semblance.threshold.own_pairs import read_own
-from tests.client.conftest import Run
+from tests.harness.commands import Run
 
 AS_FOUND = FileFormat()
 OPEN = 'a,b\nWhere is my card?,"I lost it\nHow do I pay?,By invoice\nCan I cancel?,Yes\n'

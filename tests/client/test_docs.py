@@ -19,8 +19,8 @@ from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions, make_task
 from semblance.client import Client
 from semblance.types import Models
 from tests.client.alike import assert_alike
-from tests.client.conftest import Run
-from tests.service.process.test_process import running
+from tests.harness.commands import Run
+from tests.harness.process import running
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.conftest import ROOT
+from tests.harness.process import ROOT
 
 # Says which threads live at the very end: what is registered first is called last. Checks never rest, so that one runs
 # when the process ends.

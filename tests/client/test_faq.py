@@ -22,7 +22,7 @@ from semblance.faq.saved import FAQEntry
 from semblance.faq.scores import Model, Scores, score
 from semblance.logistic import Flags, Floats
 from tests import fakes
-from tests.client.test_batch import write
+from tests.harness.tables import write
 
 ENTRIES: list[dict[str, Any]] = [
     {"id": "guitar", "question": "a man plays the guitar", "answer": "the man is playing"},

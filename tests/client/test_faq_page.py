@@ -13,7 +13,7 @@ import pytest
 
 from contract.manifest import Manifest
 from semblance import FAQ
-from tests.client.conftest import Run
+from tests.harness.commands import Run
 from tests.test_readme import close, decimals
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import pytest
 
 from semblance.corpus.guard import Guard, difference, facts
 from semblance.corpus.neighbours import Near
-from tests.client.conftest import Run
+from tests.harness.commands import Run
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from threading import Thread
 import pytest
 
 from service.settings import Settings
-from tests.service.conftest import free_port
+from tests.harness.service import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGURATION = (ROOT / "deploy/haproxy.cfg").read_text()

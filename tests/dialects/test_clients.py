@@ -13,7 +13,7 @@ import pytest
 from contract.tokenizer import Tokenizer
 from tests import fakes
 from tests.dialects.conftest import ALIASES, Server, listening, unit
-from tests.service.conftest import expect, let_in
+from tests.harness.service import expect, let_in
 
 pytestmark = pytest.mark.clients
 DOCS = (Path(__file__).parents[2] / "docs/dialects.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client
+from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio
 TEXTS = ["a man", "a dog sleeps"]

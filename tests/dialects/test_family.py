@@ -11,8 +11,8 @@ import pytest
 
 from service.api.route import Route
 from tests import fakes
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Client, Serve, expect, let_in
+from tests.harness.requests import GOOD
+from tests.harness.service import Client, Serve, expect, let_in
 
 pytestmark = pytest.mark.anyio
 TEI, COHERE, OPENAI = {"error", "error_type"}, {"id", "message"}, {"error"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client, Serve, let_in
+from tests.harness.service import Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 PATH = "/v2/models/avg-sick/infer"

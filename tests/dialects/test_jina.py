@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client
+from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio
 A = ["a man plays the guitar", "a dog runs in the park"]

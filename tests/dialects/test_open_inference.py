@@ -3,7 +3,7 @@
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 

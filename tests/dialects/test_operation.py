@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.service.conftest import Client
+from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio
 RERANKED = {"id", "object", "created", "model", "results", "usage", "meta"}

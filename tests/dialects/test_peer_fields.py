@@ -15,7 +15,7 @@ from service.api.dialects.fields import Changes
 from service.api.dialects.peer_fields import FieldSupport, fields_of
 from service.api.route import Route
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 SHORT, OTHER = "a dog sleeps", "the woman is playing the guitar"

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client
+from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio
 PATHS = ["/rerank", "/v1/rerank", "/v2/rerank"]

@@ -5,7 +5,7 @@ import pytest
 from service.app import create_app
 from service.errors import ModelError, SettingsError
 from service.settings import Settings
-from tests.service.conftest import Serve
+from tests.harness.service import Serve
 
 ALIASES = {"rerank-v3.5": "avg-sick", "text-embedding-3-small": "avg-sick"}
 ASK = {

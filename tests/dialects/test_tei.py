@@ -7,7 +7,7 @@ import pytest
 
 from service.compute.graph import SentenceGraph
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 QUERY = "a man plays the guitar"

@@ -14,7 +14,7 @@ from contract.manifest import EntailmentTask, Limits, Provenance, SimilarityTask
 from contract.measures import cosine, expected_rating
 from contract.padding import pad
 from tests import toys
-from tests.service.conftest import Serve
+from tests.harness.service import Serve
 from training.architectures.models import SiameseModel
 from training.families.siamese import write_graphs
 from training.objectives.supervised import LABELS

@@ -15,7 +15,7 @@ from contract.manifest import Manifest, Provenance, TrainingData
 from contract.padding import pad
 from contract.subwords import Subwords
 from tests import toy_wordpiece
-from tests.service.conftest import Serve
+from tests.harness.service import Serve
 from training.architectures.transformer import (
     BERTConfig,
     CrossEncoder,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests import fakes
-from tests.service.api.test_bad_input import error_of
-from tests.service.conftest import Client, Serve, expect
+from tests.harness.requests import error_of
+from tests.harness.service import Client, Serve, expect
 
 pytestmark = pytest.mark.anyio
 GOOD_PAIR = {"pairs": [{"a": "a man", "b": "a dog"}]}

@@ -7,8 +7,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from contract import answers
 from service.schemas import typed_dict
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Client
+from tests.harness.requests import GOOD
+from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio
 GERMAN = "Das ist nicht mein Hund, und er ist auch nicht von meiner Frau."

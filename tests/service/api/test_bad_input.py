@@ -4,23 +4,13 @@ import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.harness.requests import GOOD, PAIR, error_of, refused
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
-PAIR = {"a": "a man", "b": "a dog"}
-GOOD = {
-    "/similarity": {"pairs": [PAIR]},
-    "/rank": {"query": "a man", "candidates": ["a dog", "a man"]},
-    "/entailment": {"pairs": [{"premise": "a man", "hypothesis": "a dog"}]},
-    "/claims": {"documents": "a man", "claims": ["a dog"]},
-    "/classify": {"text": "a man", "labels": ["dog", "cat"], "template": "{} ."},
-    "/embed": {"sentences": ["a man"]},
-    "/explain": {"a": "a man", "b": "a dog"},
-}
 LIMITS = {
     **{"max_pairs": 2, "max_candidates": 2, "max_sentences": 2, "max_claims": 2},
     **{"max_text_chars": 20, "max_document_chars": 40, "max_explained_tokens": 3},
@@ -32,22 +22,6 @@ async def limited(serve: Serve) -> AsyncIterator[Client]:
     """One service for whatever changes nothing in it."""
     async with serve(**LIMITS) as client:
         yield client
-
-
-async def refused(client: Client, path: str, **request: object) -> tuple[int, dict[str, object]]:
-    response = await client.post(path, **request)  # type: ignore[arg-type]
-    return response.status_code, error_of(response)
-
-
-def error_of(response: httpx.Response) -> dict[str, object]:
-    """The error, once its shape is seen to be the one shape."""
-    assert response.headers["content-type"] == "application/json"
-    body = response.json()
-    assert set(body) == {"error"}
-    error: dict[str, object] = body["error"]
-    assert set(error) == {"code", "message", "field", "limit", "request_id"}
-    assert error["request_id"] == response.headers["x-request-id"]
-    return error
 
 
 @pytest.mark.parametrize("path", GOOD)

@@ -8,9 +8,9 @@ import pytest
 
 from service.scoring.documents import sentences_in
 from tests import fakes
-from tests.service.api.test_bad_input import refused
+from tests.harness.requests import refused
+from tests.harness.service import Client, Serve
 from tests.service.api.test_too_slow import costs, unmeasured
-from tests.service.conftest import Client, Serve
 
 pytestmark = pytest.mark.anyio
 DOCUMENT = (

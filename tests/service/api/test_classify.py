@@ -9,7 +9,7 @@ from contract.manifest import Manifest
 from contract.scoring import classification, classify, encode
 from service.scoring.classifying import judged
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 TEXTS = ["a man plays the guitar", "a dog runs in the park", "not"]

@@ -9,8 +9,8 @@ import pytest
 
 from tests import fakes
 from tests.dialects.test_family import REQUESTS
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Client, Serve
+from tests.harness.requests import GOOD
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 TEXT, TEXTS = (

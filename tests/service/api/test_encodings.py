@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Client
+from tests.harness.requests import GOOD
+from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio
 TEXT = "Où est ma carte ? 🎸"

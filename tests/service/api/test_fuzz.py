@@ -24,9 +24,9 @@ import pytest
 
 from service.http.connection import MAX_HEAD_BYTES, MAX_HEADERS
 from tests.effort import EFFORT
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import NEEDED_SECONDS
-from tests.service.process.test_process import address_of, running, until
+from tests.harness.process import address_of, running, until
+from tests.harness.requests import GOOD
+from tests.harness.service import NEEDED_SECONDS
 
 SEED = 20_261_122 if EFFORT == 1 else time.time_ns()
 BODIES = 600 * EFFORT

@@ -4,7 +4,7 @@ import pytest
 
 from contract.manifest import Manifest
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.harness.service import Client, Serve
 from tests.service.scoring.test_languages import ENGLISH_TEXTS, OTHER
 
 pytestmark = pytest.mark.anyio

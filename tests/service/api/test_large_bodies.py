@@ -11,8 +11,8 @@ import pytest
 
 from service.api import body
 from service.api.body import SMALL_BYTES
-from tests.service.conftest import Client, Serve, let_in
-from tests.service.process.test_process import running
+from tests.harness.process import running
+from tests.harness.service import Client, Serve, let_in
 
 MB = 1_048_576
 PAIR = {"a": "a man", "b": "a dog"}

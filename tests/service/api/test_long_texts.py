@@ -3,7 +3,7 @@
 import pytest
 
 from contract import text as contract_text
-from tests.service.conftest import Serve
+from tests.harness.service import Serve
 
 pytestmark = pytest.mark.anyio
 LONG = 100_000

@@ -13,8 +13,8 @@ from service.api.operation import Operation, ReadOperation
 from service.app import create_app
 from service.schemas import OwnRequest
 from service.settings import Settings
-from tests.service.api.test_bad_input import GOOD, error_of
-from tests.service.conftest import Client, let_in
+from tests.harness.requests import GOOD, error_of
+from tests.harness.service import Client, let_in
 
 pytestmark = pytest.mark.anyio
 KEY = "correct horse battery"

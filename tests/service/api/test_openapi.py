@@ -17,8 +17,8 @@ from schemathesis.schemas import BaseSchema
 from service.app import create_app
 from service.settings import Settings
 from tests.effort import EFFORT
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import let_in
+from tests.harness.requests import GOOD
+from tests.harness.service import let_in
 from tests.service.http.test_guard import OPEN
 
 KEY = "correct horse battery"

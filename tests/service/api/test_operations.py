@@ -13,8 +13,8 @@ from contract.manifest import Manifest
 from service.models import checks
 from service.observe import logs
 from tests import fakes
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import NEEDED_SECONDS, Client, Serve, let_in
+from tests.harness.requests import GOOD
+from tests.harness.service import NEEDED_SECONDS, Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 

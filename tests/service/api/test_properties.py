@@ -21,7 +21,7 @@ from contract.text import split_words
 from contract.tokenizer import Encoded
 from tests import fakes
 from tests.effort import EFFORT, looking
-from tests.service.conftest import Ask, ServeAside
+from tests.harness.service import Ask, ServeAside
 
 # What a failure shows of long texts is cut, which is no failure itself.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")

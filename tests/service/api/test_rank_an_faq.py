@@ -6,7 +6,7 @@ import pytest
 
 from contract.manifest import Manifest
 from contract.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, of_stage, shared_words, texts_of
-from tests.service.conftest import Client, Serve
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 QUERY = "a man plays the guitar"

@@ -3,7 +3,7 @@ import pytest
 
 from contract.manifest import Manifest
 from tests import fakes
-from tests.service.conftest import Client
+from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio
 QUERY = "a man plays the guitar"

@@ -3,7 +3,7 @@ import pytest
 from contract.manifest import Manifest
 from service.compute.padding import BatchBudget
 from tests import fakes
-from tests.service.conftest import Client, Serve, expect
+from tests.harness.service import Client, Serve, expect
 
 pytestmark = pytest.mark.anyio
 PAIRS = [

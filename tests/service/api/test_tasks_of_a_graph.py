@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 TEXTS = ("a man plays the guitar", "a dog runs", "a man plays the flute", "a man runs")

@@ -8,8 +8,8 @@ import pytest
 
 from service.compute.batcher import Cost
 from tests import fakes
-from tests.service.api.test_bad_input import refused
-from tests.service.conftest import Client, Serve
+from tests.harness.requests import refused
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 # In 400 seconds, of work of five: eight tenths, half of them since nothing was measured before, of these nine tenths.

@@ -11,7 +11,7 @@ import pytest
 from service.compute.batcher import BATCH_SECONDS, Batcher, Cost
 from service.compute.padding import BatchBudget, Padding, padded
 from service.compute.pool import INLINE_SECONDS, Pool
-from tests.service.conftest import NEEDED_SECONDS
+from tests.harness.service import NEEDED_SECONDS
 
 pytestmark = pytest.mark.anyio
 LARGE = Cost(1.0, 0.0)  # any batch goes to a thread, and company is free

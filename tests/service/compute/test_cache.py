@@ -13,7 +13,7 @@ from service.compute.cache import (
 )
 from service.compute.vectors import SingleFlight
 from service.observe.telemetry import Telemetry
-from tests.service.conftest import Serve
+from tests.harness.service import Serve
 
 pytestmark = pytest.mark.anyio
 MUCH = 10_000_000

@@ -12,7 +12,7 @@ from contract.tokenizer import Tokenizer
 from service.compute.cache import CacheTiers, LruCache, MemoryBudget, ScoreCache, ScoreEntry, VectorCache, VectorSpace
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import _encoded_bytes
-from tests.service.conftest import Serve
+from tests.harness.service import Serve
 
 pytestmark = pytest.mark.anyio
 RARE = [chr(code) for code in range(0x20000, 0x2F000)]

@@ -14,7 +14,7 @@ from service.compute.redis_cache import RedisCache
 from service.errors import RateLimited
 from service.http.rate_limit import RateLimit, SharedCounts
 from service.observe.telemetry import Telemetry
-from tests.service.conftest import NEEDED_SECONDS, RedisServer
+from tests.harness.service import NEEDED_SECONDS, RedisServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
 VECTORS = {(number,): np.full((1, 4), number, np.float32) for number in range(60)}

@@ -18,7 +18,7 @@ from service.compute.redis_cache import RedisCache, name_of
 from service.compute.redis_client import Breaker, RedisClient
 from service.observe.telemetry import Telemetry
 from tests import fakes
-from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve, free_port, until
+from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve, free_port, until
 
 pytestmark = pytest.mark.anyio
 BODY = {"pairs": [{"a": "a man plays", "b": "the dog runs"}, {"a": "a man plays", "b": "xylophone"}]}

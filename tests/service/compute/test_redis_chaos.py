@@ -13,7 +13,7 @@ from benchmarks.faults.load import difference
 from benchmarks.faults.proxy import Faults, standing_before
 from service.compute import redis_client
 from tests import fakes
-from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve
+from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
 ONLY_REDIS = {"cache": "redis", "cache_bytes": 0}

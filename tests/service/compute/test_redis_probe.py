@@ -6,7 +6,7 @@ import time
 import pytest
 
 from service.compute import redis_client
-from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve
+from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
 CALM = {"redis_timeout_ms": 60_000}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.process.test_process import running
+from tests.harness.process import running
 
 
 @pytest.fixture(scope="session")

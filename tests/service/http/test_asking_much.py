@@ -14,9 +14,10 @@ from contract.scoring import Array, Embeddings, Run
 from service.compute.cache import ENTRY_BYTES
 from service.process.resources import bind
 from tests import fakes
-from tests.service.conftest import expect
-from tests.service.http.test_callers import Address, post, serving
-from tests.service.process.test_process import BODY, NEEDED_SECONDS
+from tests.harness.process import BODY
+from tests.harness.server import Address, post, serving
+from tests.harness.service import expect
+from tests.service.process.test_process import NEEDED_SECONDS
 
 pytestmark = pytest.mark.anyio
 TEXTS = [" ".join(words) for words in islice(product(fakes.WORDS, repeat=3), 400)]

@@ -5,82 +5,29 @@ import json
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
-from functools import partial
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
 import pytest
 
-from contract.scoring import Array, Embeddings, Run
 from contract.tokenizer import Encoded
-from service.app import create_app
 from service.compute.pool import INLINE_SECONDS
 from service.errors import Overloaded
 from service.http.application import Application
 from service.http.connection import MAX_PIPELINED
-from service.http.server import Server
-from service.settings import Settings
-from tests.service.conftest import expect, until
-from tests.service.http.test_connection import question, raw
-from tests.service.process.test_process import BODY, NEEDED_SECONDS, address_of, running
-from tests.service.process.test_process import until as wait_until
+from tests.harness.process import BODY, address_of, question, raw, running
+from tests.harness.process import until as wait_until
+from tests.harness.server import MB, Gate, counted, pairs_of, post, serving
+from tests.harness.service import until
+from tests.service.process.test_process import NEEDED_SECONDS
 
 pytestmark = pytest.mark.anyio
-Address = tuple[str, int]
-MB = 1_048_576
-
-
-@asynccontextmanager
-async def serving(
-    models: Path, listening: socket.socket | None = None, /, **settings: object
-) -> AsyncIterator[tuple[Application, Address]]:
-    """A server in this event loop, on a port of its own, or on this socket."""
-    chosen = Settings(models_dir=models, port=0, shutdown_grace_seconds=1, preload=("all",), **settings)  # type: ignore[arg-type]
-    app = create_app(chosen)
-    server = Server(app, chosen)
-    server.config.load()
-    server.lifespan = server.config.lifespan_class(server.config)
-    await server.startup([listening] if listening is not None else None)
-    for each in server._listening:  # and who connects there: what nobody reads waits in this process
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)
-    try:
-        yield app, server.servers[0].sockets[0].getsockname()
-    finally:
-        server.leave(hurried=True)
-        await server.shutdown()
-
-
-def post(body: object, path: str = "/similarity", spaces: int = 0) -> bytes:
-    content = b" " * spaces + json.dumps(body).encode()
-    return b"POST %s HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n%s" % (path.encode(), len(content), content)
 
 
 def in_flight(app: Application) -> float:
     return app.service.telemetry.registry.get_sample_value("semblance_requests_in_flight") or 0.0
-
-
-def counted(app: Application, status: int) -> float:
-    labels = {"route": "/similarity", "status": str(status)}
-    return app.service.telemetry.registry.get_sample_value("semblance_requests_total", labels) or 0.0
-
-
-class Gate:
-    """The graphs of a model, which wait until they are let go on."""
-
-    def __init__(self, app: Application, model: str) -> None:
-        scorer = app.service.registry[model].scorer
-        expect(scorer, 0.1)
-        self.ran: list[int] = []
-        self.open = threading.Event()
-        for graph in scorer.graphs.values():
-            graph.run = partial(self._let_go, graph.run)
-
-    def _let_go(self, run: Run, feeds: Mapping[str, Array]) -> Embeddings:
-        assert self.open.wait(NEEDED_SECONDS)
-        self.ran.append(len(feeds["lengths_a"]))
-        return run(feeds)
 
 
 async def test_how_late_the_event_loop_is_shows_in_metrics(models: Path) -> None:
@@ -88,10 +35,6 @@ async def test_how_late_the_event_loop_is_shows_in_metrics(models: Path) -> None
         lags = app.service.telemetry.loop_lag
         time.sleep(0.3)  # the fault
         await until(lambda: lags.total > 0.2, "it is seen")
-
-
-def pairs_of(word: str) -> dict[str, object]:
-    return {"pairs": [{"a": word, "b": "the sofa"}], "model": "pair-sick"}
 
 
 @pytest.mark.parametrize("spaces", [0, 300_000], ids=["small", "large"])

@@ -1,34 +1,11 @@
 """Connections and the bytes on them: accepting, answers in one piece, idle ones."""
 
 import json
-import socket
-from contextlib import suppress
 from pathlib import Path
 
-from tests.service.conftest import NEEDED_SECONDS
-from tests.service.process.test_process import BODY, address_of, running
+from tests.harness.process import question, raw, running
 
 ORIGIN = "https://a.example"
-
-
-def raw(url: str, *parts: bytes) -> bytes:
-    """Send bytes to a service, as far as it listens; the bytes that come back until it closes."""
-    said = b""
-    with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
-        with suppress(OSError):
-            for part in parts:
-                connection.sendall(part)
-        with suppress(OSError):
-            while part := connection.recv(65536):
-                said += part
-    return said
-
-
-def question(*lines: str, method: str = "POST", close: bool = True) -> bytes:
-    body = json.dumps(BODY).encode()
-    head = [f"{method} /similarity HTTP/1.1", "host: a", "content-type: application/json", *lines]
-    head += [f"content-length: {len(body)}", *(["connection: close"] if close else [])]
-    return "\r\n".join([*head, "", ""]).encode() + body
 
 
 def test_an_answer_is_whole(models: Path, url: str) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from service.http import connection_tracker
 from service.http.connection_tracker import most_connections
-from tests.service.http.test_callers import serving
-from tests.service.http.test_connection import question
-from tests.service.process.test_process import NEEDED_SECONDS, address_of, running
+from tests.harness.process import address_of, question, running
+from tests.harness.server import serving
+from tests.service.process.test_process import NEEDED_SECONDS
 
 pytestmark = pytest.mark.anyio
 FILES = 64

@@ -16,9 +16,10 @@ from service.http.guard import Callers, digest_of, hash_key
 from service.http.rate_limit import RateLimit
 from service.observe.telemetry import Telemetry
 from service.settings import HASH_KEY
-from tests.service.api.test_bad_input import GOOD, error_of
-from tests.service.conftest import Serve, let_in
-from tests.service.process.test_process import NEEDED_SECONDS, command
+from tests.harness.process import command
+from tests.harness.requests import GOOD, error_of
+from tests.harness.service import Serve, let_in
+from tests.service.process.test_process import NEEDED_SECONDS
 
 pytestmark = pytest.mark.anyio
 KEY = "correct horse battery staple"

@@ -9,7 +9,7 @@ import pytest
 
 from service.errors import SettingsError
 from service.settings import Settings
-from tests.service.conftest import Client, Serve, let_in
+from tests.harness.service import Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 SCRIPT = "document.title = 'a'"

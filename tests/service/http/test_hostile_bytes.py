@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from service.http.connection import MAX_GAP_BYTES, MAX_HEADERS
-from tests.service.conftest import NEEDED_SECONDS, let_in
-from tests.service.http.test_connection import question, raw
-from tests.service.process.test_process import BODY, address_of, running
+from tests.harness.process import BODY, address_of, question, raw, running
+from tests.harness.service import NEEDED_SECONDS, let_in
 
 KEY = "a key that nobody guesses"
 HEAD = b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-type: %s\r\n%s\r\n\r\n"

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.conftest import until
-from tests.service.http.test_callers import MB, post, serving
-from tests.service.http.test_connection import question
-from tests.service.process.test_process import BODY
+from tests.harness.process import BODY, question
+from tests.harness.server import MB, post, serving
+from tests.harness.service import until
 
 pytestmark = pytest.mark.anyio
 THEIRS, MINE = "127.0.0.2", "127.0.0.1"

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.service.conftest import Client
+from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio
 NEAR = {

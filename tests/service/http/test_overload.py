@@ -7,8 +7,8 @@ import pytest
 
 from service.http.connection import FEW_BYTES
 from service.http.limits import _COSTS
-from tests.service.conftest import until
-from tests.service.http.test_callers import Gate, counted, pairs_of, post, serving
+from tests.harness.server import Gate, counted, pairs_of, post, serving
+from tests.harness.service import until
 
 pytestmark = pytest.mark.anyio
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]

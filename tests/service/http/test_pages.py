@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Client, Serve, let_in
+from tests.harness.requests import GOOD
+from tests.harness.service import Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 ORIGIN = "https://app.example"

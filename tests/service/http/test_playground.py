@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.conftest import Client, Serve, let_in
+from tests.harness.service import Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[3]

@@ -11,8 +11,8 @@ from service.http.rate_limit import RateLimit
 from service.observe import logs
 from tests import fakes
 from tests.dialects.test_family import REQUESTS, slow
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Client, Serve, expect, let_in
+from tests.harness.requests import GOOD
+from tests.harness.service import Client, Serve, expect, let_in
 
 pytestmark = pytest.mark.anyio
 TEXT, KEY, GUESS = "zanzibar", "quagmire-quagmire", "xylophone-xylophone"

@@ -5,8 +5,8 @@ import pytest
 from service.errors import RateLimited
 from service.http.rate_limit import RateLimit, SharedCounts
 from service.observe.telemetry import Telemetry
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import RedisServer, Serve
+from tests.harness.requests import GOOD
+from tests.harness.service import RedisServer, Serve
 
 pytestmark = pytest.mark.anyio
 

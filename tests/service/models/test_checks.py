@@ -4,8 +4,8 @@ import pytest
 
 from service.models import checks
 from service.models.checks import HealthChecker
-from tests.service.conftest import Client
-from tests.service.process.test_process import until
+from tests.harness.process import until
+from tests.harness.service import Client
 
 
 def test_a_round_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from service.scoring.interaction import InteractionScorer
 from service.service import Service
 from service.settings import Settings
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 PAIR = {"pairs": [{"a": "a man plays the guitar", "b": "a woman sleeps"}]}

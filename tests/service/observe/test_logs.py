@@ -13,9 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.service.conftest import free_port, open_terminal
-from tests.service.http.test_connection import raw
-from tests.service.process.test_process import BODY, NEEDED_SECONDS, ROOT, command, listens, running, until
+from tests.harness.process import BODY, ROOT, command, listens, raw, running, until
+from tests.harness.service import free_port, open_terminal
+from tests.service.process.test_process import NEEDED_SECONDS
 
 # Asks more of the log than the pipe and the queue take, and says when it is done.
 CHATTY = """

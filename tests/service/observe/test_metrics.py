@@ -12,8 +12,8 @@ from scripts.guide.pages_of_service import metric_rows
 from service.observe.fast_metrics import HistogramFamily
 from service.observe.timings import PHASES
 from tests.dialects.test_family import REQUESTS, slow
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Client, Serve
+from tests.harness.requests import GOOD
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()

@@ -13,9 +13,10 @@ from service.errors import SettingsError
 from service.http.application import Application
 from service.observe.tracing import Tracing, open_tracing
 from service.settings import Settings
-from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Client
-from tests.service.process.test_process import NEEDED_SECONDS, command
+from tests.harness.process import command
+from tests.harness.requests import GOOD
+from tests.harness.service import Client
+from tests.service.process.test_process import NEEDED_SECONDS
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="missing here: pip install '.[tracing]'")
 memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.service.process.test_process import running
+from tests.harness.process import running
 
 ROOT = Path(__file__).parents[3]
 # Exact shares, labels and ratings, matches one to one, attention.

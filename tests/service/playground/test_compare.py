@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
+from tests.harness.process import running
 from tests.service.playground.conftest import MODELS, ROOT, Open
-from tests.service.process.test_process import running
 
 A, B = "A man is playing a guitar.", "Someone plays an instrument."
 DONE = "#panel-compare[aria-busy=false]"

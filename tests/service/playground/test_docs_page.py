@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from service.http.guard import hash_key
+from tests.harness.process import ROOT, running
 from tests.service.playground.conftest import MODELS, PATIENCE_MS
-from tests.service.process.test_process import ROOT, running
 
 PREFIX = "/some/where"
 KEY = "correct horse battery staple"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.service.conftest import let_in
+from tests.harness.process import running
+from tests.harness.service import let_in
 from tests.service.playground.conftest import Open
-from tests.service.process.test_process import running
 
 expect = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install .[dev]").expect
 

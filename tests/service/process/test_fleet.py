@@ -15,9 +15,10 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from tests.service.conftest import free_port
+from tests.harness.process import BODY, command, failed, until
+from tests.harness.service import free_port
 from tests.service.load import Load
-from tests.service.process.test_process import BODY, NEEDED_SECONDS, command, failed, until
+from tests.service.process.test_process import NEEDED_SECONDS
 
 pytestmark = pytest.mark.timeout(4 * NEEDED_SECONDS)
 AND_RUN = "import sys, service.__main__\nsys.exit(service.__main__.main())\n"

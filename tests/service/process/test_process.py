@@ -2,86 +2,19 @@
 
 import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
 
-from tests.service.conftest import NEEDED_SECONDS, free_port
-
-ROOT = Path(__file__).parents[3]
-BODY = {"pairs": [{"a": "a man", "b": "a dog"}]}
-
-
-def command(**settings: object) -> dict[str, object]:
-    environment = {f"SEMBLANCE_{name.upper()}": str(value) for name, value in settings.items()}
-    return {
-        "args": [sys.executable, "-m", "service"],
-        "cwd": ROOT,
-        "env": os.environ | environment,
-        "stderr": subprocess.PIPE,
-        "stdout": subprocess.PIPE,
-        "text": True,
-    }
-
-
-@contextmanager
-def running(
-    models: Path, /, *, files: int | None = None, program: str = "", **settings: object
-) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process of the service and its address; `files`: how many it may open, `program`: what starts it instead."""
-    # A machine that does much else may need longer for a request than the service grants by itself.
-    settings = {"models_dir": models, "port": free_port(), "request_timeout": 100} | settings
-    started = command(**settings)
-    if files is not None:
-        started["args"] = ["sh", "-c", f'ulimit -S -n {files} && exec "$@"', "sh", *started["args"]]
-    if program:
-        started["args"] = [sys.executable, "-c", program]
-    process = subprocess.Popen(**started)
-    url = f"http://127.0.0.1:{settings['port']}"
-    try:
-        deadline = time.monotonic() + NEEDED_SECONDS
-        while time.monotonic() < deadline and process.poll() is None:
-            try:
-                httpx.get(f"{url}/health/ready")
-                break
-            except httpx.TransportError:
-                time.sleep(0.02)
-        else:
-            assert process.poll() is not None, "the service does not listen"
-        yield process, url
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def address_of(url: str) -> tuple[str, int]:
-    host, port = url.removeprefix("http://").split(":")
-    return host, int(port)
-
-
-def until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + NEEDED_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, f"not within {NEEDED_SECONDS:g} s: {what}"
-        time.sleep(0.05)
-
-
-def failed(**settings: object) -> tuple[int, list[str]]:
-    """Exit code and the lines that a start-up which must fail leaves."""
-    done = subprocess.run(**command(**settings), timeout=NEEDED_SECONDS, check=False)
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stderr.splitlines()
+from tests.harness.process import BODY, address_of, command, failed, listens, running, until
+from tests.harness.service import NEEDED_SECONDS, free_port
 
 
 def test_a_served_request_and_a_clean_end(models: Path) -> None:
@@ -194,11 +127,6 @@ def test_sigterm_answers_what_comes_on_a_connection_that_was_idle(models: Path) 
         until(lambda: not listens(url), "it does not listen any more")
         assert ask() == "close"
         process.wait(NEEDED_SECONDS)
-
-
-def listens(url: str) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(address_of(url)) == 0
 
 
 def test_the_service_is_unready_before_it_stops_listening(models: Path) -> None:

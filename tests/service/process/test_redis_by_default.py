@@ -5,8 +5,8 @@ from pathlib import Path
 
 import httpx
 
-from tests.service.conftest import RedisServer
-from tests.service.process.test_process import ROOT, running, until
+from tests.harness.process import ROOT, running, until
+from tests.harness.service import RedisServer
 
 ASKED = re.compile(r"curl 127\.0\.0\.1:8000(/\S+) -H 'content-type: application/json' -d '(.+?)'", re.DOTALL)
 

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.faults.load import difference
 from service.compute import cache, vectors
-from tests.service.conftest import Serve
+from tests.harness.service import Serve
 
 pytestmark = pytest.mark.anyio
 TEXTS = ["a man plays guitar", "the dog runs", "a man plays guitar", "a cat sleeps on the sofa", "dog"]

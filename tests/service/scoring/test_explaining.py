@@ -10,7 +10,7 @@ from service.errors import StartupError
 from service.service import Service
 from service.settings import Settings
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 PAIR = {"a": "a man plays the guitar", "b": "the man is not running"}

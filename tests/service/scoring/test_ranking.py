@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from service.scoring import ranking
-from tests.service.conftest import Client
+from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio
 CANDIDATES = ["a man walks", "a dog runs", "a man runs", "the dog walks", "a man", "a dog", "walks"] * 3

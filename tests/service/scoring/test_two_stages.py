@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests import fakes
-from tests.service.api.test_bad_input import error_of
-from tests.service.conftest import Client, Serve
+from tests.harness.requests import error_of
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 QUERY = "a man plays the guitar"
