@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.imports import circle_in, graph_of, imported, modules_of, upward_in
+from tests.harness.imports import circle_in, graph_of, imported, modules_of, upward_in
 
 # From the bottom up. A module belongs to the longest name that it starts with.
 SERVICE = (

@@ -22,7 +22,7 @@ def test_a_module_is_tested_by_its_mirror_and_by_who_imports_it() -> None:
 
 
 def test_a_changed_test_is_run_however_slow_and_helpers_of_tests_are_not() -> None:
-    assert reached_by([SLOWLY, TEXT, Path("tests/toys.py")], TESTS) == ([SLOWLY, TEXT, *map(Path, ALWAYS)], [])
+    assert reached_by([SLOWLY, TEXT, Path("tests/harness/toys.py")], TESTS) == ([SLOWLY, TEXT, *map(Path, ALWAYS)], [])
 
 
 def test_what_is_slow_is_there() -> None:

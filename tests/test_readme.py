@@ -4,9 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -14,6 +12,7 @@ from starlette.testclient import TestClient
 from service.app import create_app
 from service.models.defaults import USUAL
 from service.settings import Settings
+from tests.harness.printed import close, decimals
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,24 +26,6 @@ EXAMPLES = [
 EXPLAINING = (ROOT / "docs" / "explaining.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| .*?\((`.*?)\) \| (.*?) \| (.*?) \|$", EXPLAINING, flags=re.MULTILINE)
 LISTED = {name: row for row in ROWS for name in re.findall(r"`([a-z0-9-]+)`", row[0])}
-
-
-def decimals(printed: str) -> Any:
-    """JSON as a page prints it; a number keeps how many digits it was rounded to."""
-    return json.loads(printed, parse_float=Decimal)
-
-
-def close(found: Any, printed: Any) -> bool:
-    """Equal; numbers to five digits (the sixth follows from the CPU), or to those that are printed."""
-    if isinstance(printed, dict):
-        return found.keys() == printed.keys() and all(close(found[k], v) for k, v in printed.items())
-    if isinstance(printed, list):
-        return len(found) == len(printed) and all(map(close, found, printed))
-    if isinstance(printed, Decimal):
-        return abs(found - float(printed)) <= max(1e-5, 0.51 * 10.0 ** int(printed.as_tuple().exponent))
-    if isinstance(printed, float):
-        return bool(found == pytest.approx(printed, abs=1e-5))
-    return bool(found == printed)
 
 
 def test_what_the_readme_points_at_is_there() -> None:

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from tests.harness.imports import imports
 
 ROOT = Path(__file__).resolve().parent.parent
 MB = 1_000_000
@@ -44,19 +45,6 @@ def tracked() -> list[Path]:
     if listed.returncode != 0:
         pytest.skip("not a git checkout: nothing says which files belong to it")
     return [path for name in listed.stdout.decode().split("\0") if name and (path := ROOT / name).is_file()]
-
-
-def imports(package: str) -> Iterator[tuple[str, str]]:
-    """Every module that a package's sources import, at the top or inside a function, with the place that does."""
-    for path in sorted((ROOT / package).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [node.module or "."]
-            else:
-                continue
-            yield from ((name.split(".")[0], f"{path.relative_to(ROOT)}:{node.lineno}") for name in names)
 
 
 def requirements() -> list[Requirement]:
@@ -150,3 +138,14 @@ def _python(code: str, environment: dict[str, str] | None = None) -> subprocess.
     return subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
+
+
+def test_no_test_file_imports_another() -> None:
+    """What tests share lies in `tests/harness`."""
+    found = [
+        f"{path.relative_to(ROOT)}: {node.module}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2].startswith("test_")
+    ]
+    assert found == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import fakes
+from tests.harness import fakes
 from training.pairs import Pair
 
 pytest.importorskip("mteb", reason="no mteb: pip install '.[frameworks]'")

@@ -14,7 +14,7 @@ from semblance import AsyncClient, Retries
 from semblance.batch.job import run_batch
 from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions
 from semblance.errors import Overloaded
-from tests.client.test_retries import refusal
+from tests.harness.requests import refusal
 from tests.harness.tables import read, rows, write
 
 OPTIONS = BatchOptions("similarity", DEFAULT_COLUMNS["similarity"])

@@ -11,7 +11,7 @@ from semblance.cli import app
 from semblance.threshold.choice import choose
 from semblance.threshold.labelled import Scored, read_pairs
 from semblance.threshold.models import Candidate, compare, recommended
-from tests.client.test_threshold import ALIKE, models, scored  # noqa: F401 - a fixture
+from tests.harness.labelled import ALIKE, scored
 from tests.harness.tables import write
 
 UNLIKE = [
@@ -42,7 +42,7 @@ def test_the_cheapest_of_those_that_are_as_good_is_recommended() -> None:
     assert compare(given, LABELS) == found
 
 
-def test_the_command_compares_the_main_models_and_every_one_where_asked(models: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_the_command_compares_the_main_models_and_every_one_where_asked(models: Path, tmp_path: Path) -> None:
     rows = [{"a": a, "b": b, "label": int(pairs is ALIKE)} for pairs in (ALIKE, UNLIKE) for a, b in pairs]
     path = write(tmp_path / "pairs.csv", rows * 3)
     asked = ["choose", str(path), "--models-dir", str(models), "--resamples", "50"]

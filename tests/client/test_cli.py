@@ -14,7 +14,7 @@ import pytest
 from semblance import Client, Retries
 from semblance.version import version
 from service.settings import Settings
-from tests.client.alike import assert_alike
+from tests.harness.alike import assert_alike
 from tests.harness.commands import Ran, Run
 from tests.harness.service import NEEDED_SECONDS, free_port
 

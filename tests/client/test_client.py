@@ -24,8 +24,8 @@ from semblance.errors import (
     UnexpectedAnswer,
 )
 from service.http.guard import digest_of
-from tests import fakes
-from tests.client.alike import assert_alike
+from tests.harness import fakes
+from tests.harness.alike import assert_alike
 from tests.harness.process import running
 
 PAIRS = [("a man plays the guitar", "the man is playing a guitar ."), ("a dog runs", "a cat sleeps"), ("cat", "\u732b")]

@@ -17,8 +17,8 @@ from contract.manifest import Limits
 from semblance import AsyncClient, columns, scorer
 from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name, make_task
 from semblance.errors import BatchError, CannotStart, InvalidRequest
-from tests import fakes
-from tests.client.alike import assert_alike
+from tests.harness import fakes
+from tests.harness.alike import assert_alike
 
 A = ["a man plays guitar", "the dog runs", "a cat sleeps", "a man plays guitar"]
 B = ["a woman plays flute", "a dog runs in the park", "the man", "a dog"]

@@ -18,7 +18,7 @@ import pytest
 from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions, make_task
 from semblance.client import Client
 from semblance.types import Models
-from tests.client.alike import assert_alike
+from tests.harness.alike import assert_alike
 from tests.harness.commands import Run
 from tests.harness.process import running
 

@@ -10,7 +10,7 @@ import pytest
 
 from semblance.extras import install_command
 from semblance.version import DISTRIBUTION
-from tests.test_repository import imports
+from tests.harness.imports import imports
 
 ROOT = Path(__file__).parents[2]
 

@@ -21,7 +21,7 @@ from semblance.faq.fitting import best_threshold, calibration_error, fit, folds_
 from semblance.faq.saved import FAQEntry
 from semblance.faq.scores import Model, Scores, score
 from semblance.logistic import Flags, Floats
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.tables import write
 
 ENTRIES: list[dict[str, Any]] = [

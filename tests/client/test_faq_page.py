@@ -14,7 +14,7 @@ import pytest
 from contract.manifest import Manifest
 from semblance import FAQ
 from tests.harness.commands import Run
-from tests.test_readme import close, decimals
+from tests.harness.printed import close, decimals
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/faq.md").read_text(encoding="utf-8")

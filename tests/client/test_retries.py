@@ -12,6 +12,7 @@ from semblance import AsyncClient, Client
 from semblance.errors import NoAnswer, RequestFailed, ServiceFailed, TimedOut
 from semblance.retries import retry_after
 from semblance.types import Explanation
+from tests.harness.requests import refusal
 
 ANSWER = {
     "model": "m",
@@ -24,11 +25,6 @@ ANSWER = {
 }
 Reply = httpx.Response | Exception
 Ask = Callable[..., tuple[Explanation | Exception, list[float], int]]
-
-
-def refusal(status: int = 429, **headers: str) -> httpx.Response:
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return httpx.Response(status, headers=names, json={"error": {"code": "c", "message": "m"}})
 
 
 def answer() -> httpx.Response:

@@ -1,33 +1,15 @@
 """Files of labelled pairs, the threshold that parts them best, and its interval; the command: test_choose.py."""
 
-import asyncio
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from semblance import AsyncClient
 from semblance.errors import BatchError
 from semblance.threshold.choice import choose, quality, resampled
-from semblance.threshold.labelled import BinaryLabelledPairs, Scored, scores_of
-from tests import fakes
+from semblance.threshold.labelled import BinaryLabelledPairs, Scored
+from tests.harness.labelled import ALIKE, scored
 from training.publishing.runtime import PublishedModel
-
-ALIKE = [
-    ("a man plays the guitar", "the man is playing a guitar ."),
-    ("a dog runs in the park", "the dog runs in a park ."),
-    ("the cat sleeps", "a cat sleeps ."),
-    ("a woman plays the flute", "the woman is playing the flute"),
-]
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models")
-    fakes.cosine_model(folder / "avg-paraphrase")
-    fakes.graded_model(folder / "avg-sick")
-    fakes.tasks_model(folder / "both")
-    return folder
 
 
 def test_scores_that_labels_part_are_cut_half_way() -> None:
@@ -78,15 +60,6 @@ def test_more_pairs_are_surer_and_the_seed_decides() -> None:
     assert many.f1.mean < quality(scores, labels, choose(scores, labels)).f1  # measured on pairs that did not choose
     assert resampled(scores[:60], labels[:60], resamples=100) == few
     assert resampled(scores[:60], labels[:60], resamples=100, seed=2) != few
-
-
-def scored(models: Path, model: str, pairs: BinaryLabelledPairs, task: Scored) -> tuple[np.ndarray, int]:
-    async def ask() -> tuple[str, np.ndarray, int]:
-        async with AsyncClient.local(models) as here:
-            return await scores_of(here, pairs, model, task)
-
-    _, scores, cut = asyncio.run(ask())
-    return scores, cut
 
 
 def test_scores_are_those_of_the_published_model(models: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.test_readme import close, decimals
+from tests.harness.printed import close, decimals
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")

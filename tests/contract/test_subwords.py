@@ -9,7 +9,7 @@ import pytest
 from contract.errors import TokenizerError
 from contract.subwords import Subwords, fit_together, load_tokenizer
 from contract.tokenizer import Tokenizer
-from tests import toy_wordpiece as toys
+from tests.harness import toy_wordpiece as toys
 
 tokenizers = pytest.importorskip("tokenizers", reason="missing here: pip install '.[service]'")
 

@@ -11,7 +11,7 @@ import pytest
 from contract.errors import ArtifactError
 from contract.manifest import SHARED_NAME, FileEntry, Manifest, describe_file
 from contract.tensors import load_tensors, tensors_of
-from tests import fakes
+from tests.harness import fakes
 
 WORDS = np.arange(24, dtype=np.int8).reshape(6, 4)
 

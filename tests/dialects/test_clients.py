@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from contract.tokenizer import Tokenizer
-from tests import fakes
 from tests.dialects.conftest import ALIASES, Server, listening, unit
+from tests.harness import fakes
 from tests.harness.service import expect, let_in
 
 pytestmark = pytest.mark.clients

@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator
 
 import httpx
@@ -10,38 +9,12 @@ import numpy as np
 import pytest
 
 from service.api.route import Route
-from tests import fakes
+from tests.harness import fakes
+from tests.harness.dialects import COHERE, JINA, OPEN_INFERENCE, OPENAI, OURS, REQUESTS, TEI, slow
 from tests.harness.requests import GOOD
 from tests.harness.service import Client, Serve, expect, let_in
 
 pytestmark = pytest.mark.anyio
-TEI, COHERE, OPENAI = {"error", "error_type"}, {"id", "message"}, {"error"}
-JINA = OPENAI | {"message", "detail"}
-OURS, OPEN_INFERENCE = OPENAI, OPENAI
-# A good body for every request of every family, and the fields of its errors.
-REQUESTS = {
-    "own similarity": ("/similarity", {"pairs": [{"a": "a man", "b": "a dog"}]}, OURS),
-    "own embed": ("/embed", {"sentences": ["a man"]}, OURS),
-    "TEI similarity": ("/similarity", {"inputs": {"source_sentence": "a man", "sentences": ["a dog"]}}, TEI),
-    "TEI embed": ("/embed", {"inputs": "a man"}, TEI),
-    "TEI predict": ("/predict", {"inputs": ["a man", "a dog"], "model": "avg-sick"}, TEI),
-    "TEI rerank": ("/rerank", {"query": "a man", "texts": ["a dog"]}, TEI),
-    "TEI bare URL": ("/", {"inputs": "a man"}, TEI),
-    "Jina rerank": ("/rerank", {"query": "a man", "documents": ["a dog"]}, JINA),
-    "LiteLLM infinity": ("/infinity/rerank", {"query": "a man", "documents": ["a dog"]}, JINA),
-    "Cohere v1": ("/v1/rerank", {"query": "a man", "documents": ["a dog"]}, JINA | COHERE),
-    "Cohere v2": ("/v2/rerank", {"query": "a man", "documents": ["a dog"]}, COHERE),
-    "Cohere v1 embed": ("/v1/embed", {"texts": ["a man"]}, COHERE),
-    "Cohere v2 embed": ("/v2/embed", {"texts": ["a man"]}, COHERE),
-    "Infinity embedding": ("/embeddings", {"input": ["a man"]}, OPENAI),
-    "Cohere tokenize": ("/v1/tokenize", {"text": "a man"}, COHERE),
-    "TEI tokenize": ("/tokenize", {"inputs": "a man"}, TEI),
-    "vLLM pooling": ("/pooling", {"input": "a man"}, JINA),
-    "LiteLLM infinity embedding": ("/infinity/embeddings", {"input": ["a man"]}, OPENAI),
-    "vLLM score": ("/score", {"text_1": "a man", "text_2": "a dog"}, JINA),
-    "vLLM v1 score": ("/v1/score", {"text_1": "a man", "text_2": "a dog"}, JINA),
-    "OpenAI": ("/v1/embeddings", {"input": "a man"}, OPENAI),
-}
 NO_GRAPH = {"/tokenize", "/v1/tokenize"}  # texts are read alone
 POST_PATHS = {path for path, _, _ in REQUESTS.values()}
 
@@ -114,14 +87,6 @@ async def test_too_often(serve: Serve) -> None:
                 assert response.json()["error_type"] == "Overloaded"
         openai = (await client.post("/v1/embeddings", json={})).json()["error"]
         assert (openai["type"], openai["code"]) == ("rate_limit_error", "rate_limit_exceeded")
-
-
-def slow(client: Client, seconds: float, name: str, expected: float = 1.0) -> None:
-    """Make a model's encoder slow, and expected to take so long."""
-    scorer = client.app.service.registry[name].scorer
-    graph, fast = scorer.graphs["encoder.onnx"], scorer.graphs["encoder.onnx"].run
-    graph.run = lambda feeds: (time.sleep(seconds), fast(feeds))[1]
-    expect(scorer, expected)
 
 
 async def test_a_graph_that_fails(serve: Serve, caplog) -> None:

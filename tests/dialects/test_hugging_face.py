@@ -6,8 +6,8 @@ from types import ModuleType
 import httpx
 import pytest
 
-from tests import fakes
 from tests.dialects.conftest import Server, listening
+from tests.harness import fakes
 
 TEXT = "a man plays the guitar"
 LABELS = ["guitar", "dog", "sofa"]

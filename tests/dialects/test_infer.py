@@ -7,7 +7,7 @@ import httpx
 import numpy as np
 import pytest
 
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from scripts.peer_fields import served
 from service.api.dialects.fields import Changes
 from service.api.dialects.peer_fields import FieldSupport, fields_of
 from service.api.route import Route
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio

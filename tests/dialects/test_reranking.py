@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from service.compute.graph import SentenceGraph
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio

@@ -15,8 +15,6 @@ import httpx
 from tests.harness.service import NEEDED_SECONDS, free_port
 
 ROOT = Path(__file__).parents[2]
-
-
 BODY = {"pairs": [{"a": "a man", "b": "a dog"}]}
 
 

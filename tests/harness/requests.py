@@ -5,8 +5,6 @@ import httpx
 from tests.harness.service import Client
 
 PAIR = {"a": "a man", "b": "a dog"}
-
-
 GOOD = {
     "/similarity": {"pairs": [PAIR]},
     "/rank": {"query": "a man", "candidates": ["a dog", "a man"]},
@@ -32,3 +30,19 @@ def error_of(response: httpx.Response) -> dict[str, object]:
     assert set(error) == {"code", "message", "field", "limit", "request_id"}
     assert error["request_id"] == response.headers["x-request-id"]
     return error
+
+
+OPEN = {
+    "/docs",
+    "/static-offline-docs/favicon.png",
+    "/health",
+    "/health/live",
+    "/health/ready",
+    "/v2/health/live",
+    "/v2/health/ready",
+}
+
+
+def refusal(status: int = 429, **headers: str) -> httpx.Response:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx.Response(status, headers=names, json={"error": {"code": "c", "message": "m"}})

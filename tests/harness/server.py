@@ -13,12 +13,9 @@ from service.app import create_app
 from service.http.application import Application
 from service.http.server import Server
 from service.settings import Settings
-from tests.harness.service import expect
-from tests.service.process.test_process import NEEDED_SECONDS
+from tests.harness.service import NEEDED_SECONDS, expect
 
 Address = tuple[str, int]
-
-
 MB = 1_048_576
 
 

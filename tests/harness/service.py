@@ -64,11 +64,7 @@ def expect(scorer: Scorer, seconds: float) -> None:
 
 
 Serve = Callable[..., AbstractAsyncContextManager[Client]]
-
-
 Ask = Callable[[str, object], httpx.Response]
-
-
 ServeAside = Callable[..., AbstractContextManager[Ask]]
 
 

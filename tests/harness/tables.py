@@ -10,11 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa".split()  # noqa: SIM905
-
-
 SUFFIXES = [".jsonl", ".csv", ".tsv", ".parquet"]
-
-
 TSV: Any = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
 
 

@@ -13,7 +13,7 @@ import torch
 from contract.manifest import EntailmentTask, Limits, Provenance, SimilarityTask
 from contract.measures import cosine, expected_rating
 from contract.padding import pad
-from tests import toys
+from tests.harness import toys
 from tests.harness.service import Serve
 from training.architectures.models import SiameseModel
 from training.families.siamese import write_graphs

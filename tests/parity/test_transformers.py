@@ -14,7 +14,7 @@ from contract.errors import TokenizerError
 from contract.manifest import Manifest, Provenance, TrainingData
 from contract.padding import pad
 from contract.subwords import Subwords
-from tests import toy_wordpiece
+from tests.harness import toy_wordpiece
 from tests.harness.service import Serve
 from training.architectures.transformer import (
     BERTConfig,

@@ -13,7 +13,7 @@ from anyio.from_thread import start_blocking_portal
 
 from service.app import create_app
 from service.settings import PREFIX, Settings
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import NEEDED_SECONDS, Ask, Client, RedisServer, Serve, ServeAside, free_port
 
 

@@ -14,7 +14,7 @@ from contract.scoring import raw_scores
 from contract.tensors import load_tensors
 from service.compute.cache import Pair
 from service.compute.session import open_session
-from tests.effort import EFFORT
+from tests.harness.effort import EFFORT
 
 MODELS = Path(__file__).parents[2] / "models"
 # One of each architecture; with `TEST_EFFORT`, all.

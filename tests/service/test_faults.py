@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.requests import error_of
 from tests.harness.service import Client, Serve, expect
 

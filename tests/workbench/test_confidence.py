@@ -7,7 +7,7 @@ import pytest
 
 from contract.manifest import Manifest
 from contract.ranking import of_stage, shared_words
-from tests import fakes
+from tests.harness import fakes
 from workbench.confidence import RERANK_TOP, Drawn, fitted, rows_of, write_fits
 
 PAIRS = [("who wrote the book", "jane wrote it"), ("when is it open", "at nine"), ("where is it", "in the park")]

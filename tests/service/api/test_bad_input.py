@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.requests import GOOD, PAIR, error_of, refused
 from tests.harness.service import Client, Serve
 

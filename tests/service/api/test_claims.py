@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from service.scoring.documents import sentences_in
-from tests import fakes
+from tests.harness import fakes
+from tests.harness.estimates import costs, unmeasured
 from tests.harness.requests import refused
 from tests.harness.service import Client, Serve
-from tests.service.api.test_too_slow import costs, unmeasured
 
 pytestmark = pytest.mark.anyio
 DOCUMENT = (

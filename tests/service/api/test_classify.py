@@ -8,7 +8,7 @@ import pytest
 from contract.manifest import Manifest
 from contract.scoring import classification, classify, encode
 from service.scoring.classifying import judged
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio

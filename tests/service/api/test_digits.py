@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import fakes
-from tests.dialects.test_family import REQUESTS
+from tests.harness import fakes
+from tests.harness.dialects import REQUESTS
 from tests.harness.requests import GOOD
 from tests.harness.service import Client, Serve
 

@@ -2,7 +2,7 @@
 
 Whatever comes: no 5xx, each error in the shape of the family that was asked, a process that goes on answering, and
 memory that stays where it was. The bytes come from a seed. `TEST_EFFORT` makes it many times as many, from another seed
-each time, which a failure names: see `tests/effort.py`.
+each time, which a failure names: see `tests/harness/effort.py`.
 """
 
 import json
@@ -23,7 +23,7 @@ import httpx
 import pytest
 
 from service.http.connection import MAX_HEAD_BYTES, MAX_HEADERS
-from tests.effort import EFFORT
+from tests.harness.effort import EFFORT
 from tests.harness.process import address_of, running, until
 from tests.harness.requests import GOOD
 from tests.harness.service import NEEDED_SECONDS

@@ -3,9 +3,9 @@
 import pytest
 
 from contract.manifest import Manifest
-from tests import fakes
+from tests.harness import fakes
+from tests.harness.languages import ENGLISH_TEXTS, OTHER
 from tests.harness.service import Client, Serve
-from tests.service.scoring.test_languages import ENGLISH_TEXTS, OTHER
 
 pytestmark = pytest.mark.anyio
 ENGLISH, GERMAN, FRENCH = "where is my card ?", "Wo ist meine Karte?", "Où est ma carte ?"

@@ -1,7 +1,7 @@
 """Every route, our own and every dialect's, against its own description: no 5xx, and nothing that it does not say.
 
 Schemathesis makes up requests from the OpenAPI document, such as fit it and such as do not. `TEST_EFFORT` has it look
-longer: see `tests/effort.py`.
+longer: see `tests/harness/effort.py`.
 """
 
 import re
@@ -16,10 +16,9 @@ from schemathesis.schemas import BaseSchema
 
 from service.app import create_app
 from service.settings import Settings
-from tests.effort import EFFORT
-from tests.harness.requests import GOOD
+from tests.harness.effort import EFFORT
+from tests.harness.requests import GOOD, OPEN
 from tests.harness.service import let_in
-from tests.service.http.test_guard import OPEN
 
 KEY = "correct horse battery"
 pytestmark = pytest.mark.timeout(600)  # half a minute, where nobody else wants the machine

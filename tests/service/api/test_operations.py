@@ -12,7 +12,7 @@ import pytest
 from contract.manifest import Manifest
 from service.models import checks
 from service.observe import logs
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.requests import GOOD
 from tests.harness.service import NEEDED_SECONDS, Client, Serve, let_in
 

@@ -1,6 +1,6 @@
 """What holds of every answer of published models, whatever the texts.
 
-By itself for one of each kind; with `TEST_EFFORT` (see `tests/effort.py`) for all of them, and longer.
+By itself for one of each kind; with `TEST_EFFORT` (see `tests/harness/effort.py`) for all of them, and longer.
 """
 
 import json
@@ -19,8 +19,8 @@ from contract.measures import to_digits
 from contract.subwords import AnyTokenizer, load_tokenizer
 from contract.text import split_words
 from contract.tokenizer import Encoded
-from tests import fakes
-from tests.effort import EFFORT, looking
+from tests.harness import fakes
+from tests.harness.effort import EFFORT, looking
 from tests.harness.service import Ask, ServeAside
 
 # What a failure shows of long texts is cut, which is no failure itself.

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from contract.manifest import Manifest
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio

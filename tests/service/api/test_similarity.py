@@ -2,7 +2,7 @@ import pytest
 
 from contract.manifest import Manifest
 from service.compute.padding import BatchBudget
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client, Serve, expect
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio

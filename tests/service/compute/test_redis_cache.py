@@ -17,7 +17,7 @@ from service.compute.cache import VectorSpace
 from service.compute.redis_cache import RedisCache, name_of
 from service.compute.redis_client import Breaker, RedisClient
 from service.observe.telemetry import Telemetry
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve, free_port, until
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.faults.load import difference
 from benchmarks.faults.proxy import Faults, standing_before
 from service.compute import redis_client
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]

@@ -13,11 +13,10 @@ import pytest
 from contract.scoring import Array, Embeddings, Run
 from service.compute.cache import ENTRY_BYTES
 from service.process.resources import bind
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.process import BODY
 from tests.harness.server import Address, post, serving
-from tests.harness.service import expect
-from tests.service.process.test_process import NEEDED_SECONDS
+from tests.harness.service import NEEDED_SECONDS, expect
 
 pytestmark = pytest.mark.anyio
 TEXTS = [" ".join(words) for words in islice(product(fakes.WORDS, repeat=3), 400)]

@@ -20,8 +20,7 @@ from service.http.connection import MAX_PIPELINED
 from tests.harness.process import BODY, address_of, question, raw, running
 from tests.harness.process import until as wait_until
 from tests.harness.server import MB, Gate, counted, pairs_of, post, serving
-from tests.harness.service import until
-from tests.service.process.test_process import NEEDED_SECONDS
+from tests.harness.service import NEEDED_SECONDS, until
 
 pytestmark = pytest.mark.anyio
 

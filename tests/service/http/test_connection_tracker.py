@@ -13,7 +13,7 @@ from service.http import connection_tracker
 from service.http.connection_tracker import most_connections
 from tests.harness.process import address_of, question, running
 from tests.harness.server import serving
-from tests.service.process.test_process import NEEDED_SECONDS
+from tests.harness.service import NEEDED_SECONDS
 
 pytestmark = pytest.mark.anyio
 FILES = 64

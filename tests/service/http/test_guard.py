@@ -17,21 +17,11 @@ from service.http.rate_limit import RateLimit
 from service.observe.telemetry import Telemetry
 from service.settings import HASH_KEY
 from tests.harness.process import command
-from tests.harness.requests import GOOD, error_of
-from tests.harness.service import Serve, let_in
-from tests.service.process.test_process import NEEDED_SECONDS
+from tests.harness.requests import GOOD, OPEN, error_of
+from tests.harness.service import NEEDED_SECONDS, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 KEY = "correct horse battery staple"
-OPEN = {
-    "/docs",
-    "/static-offline-docs/favicon.png",
-    "/health",
-    "/health/live",
-    "/health/ready",
-    "/v2/health/live",
-    "/v2/health/ready",
-}
 
 
 async def test_every_route_but_health_asks_for_a_key(serve: Serve) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from service.http.rate_limit import RateLimit
 from service.observe import logs
-from tests import fakes
-from tests.dialects.test_family import REQUESTS, slow
+from tests.harness import fakes
+from tests.harness.dialects import REQUESTS, slow
 from tests.harness.requests import GOOD
 from tests.harness.service import Client, Serve, expect, let_in
 

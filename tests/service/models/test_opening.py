@@ -16,7 +16,7 @@ from service.models.opener import Opener
 from service.scoring.interaction import InteractionScorer
 from service.service import Service
 from service.settings import Settings
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,7 @@ from service.errors import ProviderError, StartupError
 from service.models.defaults import ROUTES, NoDefault
 from service.service import Service
 from service.settings import Settings
-from tests import fakes
+from tests.harness import fakes
 
 
 def refusal(models, **settings) -> str:

@@ -21,12 +21,12 @@ from anyio import fail_after
 from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
 from contract.measures import cosine
 from service.models import opener, reload
-from tests import fakes
+from tests.harness import fakes
+from tests.harness.fleet import Service, fleet
+from tests.harness.load import Load
 from tests.harness.process import ROOT, running
 from tests.harness.process import until as fleet_until
 from tests.harness.service import NEEDED_SECONDS, Client, Serve, open_terminal, until
-from tests.service.load import Load
-from tests.service.process.test_fleet import Service, fleet
 
 pytestmark = pytest.mark.anyio
 PAIR = {"pairs": [{"a": "a man plays the guitar", "b": "a woman sleeps"}]}

@@ -14,8 +14,7 @@ import httpx
 import pytest
 
 from tests.harness.process import BODY, ROOT, command, listens, raw, running, until
-from tests.harness.service import free_port, open_terminal
-from tests.service.process.test_process import NEEDED_SECONDS
+from tests.harness.service import NEEDED_SECONDS, free_port, open_terminal
 
 # Asks more of the log than the pipe and the queue take, and says when it is done.
 CHATTY = """

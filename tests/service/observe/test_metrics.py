@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families as families
 from scripts.guide.pages_of_service import metric_rows
 from service.observe.fast_metrics import HistogramFamily
 from service.observe.timings import PHASES
-from tests.dialects.test_family import REQUESTS, slow
+from tests.harness.dialects import REQUESTS, slow
 from tests.harness.requests import GOOD
 from tests.harness.service import Client, Serve
 

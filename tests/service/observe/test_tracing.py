@@ -15,8 +15,7 @@ from service.observe.tracing import Tracing, open_tracing
 from service.settings import Settings
 from tests.harness.process import command
 from tests.harness.requests import GOOD
-from tests.harness.service import Client
-from tests.service.process.test_process import NEEDED_SECONDS
+from tests.harness.service import NEEDED_SECONDS, Client
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="missing here: pip install '.[tracing]'")
 memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")

@@ -9,7 +9,7 @@ from contract.manifest import ExplanationGraph, Manifest, Matrix
 from service.errors import StartupError
 from service.service import Service
 from service.settings import Settings
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio

@@ -2,17 +2,14 @@
 
 import re
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
 from service.scoring.common_words import ENGLISH, OFTEN_IN_ENGLISH, OTHERS
 from service.scoring.languages import KNOWN, LanguageHints, language_of
+from tests.harness.languages import ENGLISH_TEXTS, OTHER, SENTENCES
 
-SENTENCES = Path(__file__).parent / "language"
-OTHER = [line.split("\t") for line in (SENTENCES / "other.tsv").read_text(encoding="utf-8").splitlines()]
 HELD_OUT = [line.split("\t") for line in (SENTENCES / "held_out.tsv").read_text(encoding="utf-8").splitlines()]
-ENGLISH_TEXTS = (SENTENCES / "english.txt").read_text(encoding="utf-8").splitlines()
 IN_ENGLISH = LanguageHints(["en"])
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import fakes
+from tests.harness import fakes
 from tests.harness.requests import error_of
 from tests.harness.service import Client, Serve
 

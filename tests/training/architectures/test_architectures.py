@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from contract.padding import pad
-from tests import toys
+from tests.harness import toys
 from training.architectures import (
     ArchitectureConfig,
     GRANConfig,

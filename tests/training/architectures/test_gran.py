@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests import toys
+from tests.harness import toys
 from training.architectures import GRAN, GRANConfig
 from training.architectures.parts.layers import WordEmbedding
 

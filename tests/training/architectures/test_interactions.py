@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests import toys
+from tests.harness import toys
 from training.architectures import InteractionConfig, MGIMConfig, PWIMConfig
 from training.objectives.parts.losses import kl_to_target, sparse_target
 

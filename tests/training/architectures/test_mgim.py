@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from tests import toys
-from tests.training.architectures.parts.test_recurrent import lstm_by_hand
+from tests.harness import toys
+from tests.harness.by_hand import lstm_by_hand
 from training.architectures.mgim import FORGET_BIAS, MGIM, MGIMConfig, overlaps_of, shared_counts
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests import toys
+from tests.harness import toys
 from training.architectures import ArchitectureConfig, GRANConfig, LSTMConfig, WordAveragingConfig, build_encoder
 from training.architectures.models import Precision, SiameseModel
 from training.architectures.parts.layers import WordEmbedding

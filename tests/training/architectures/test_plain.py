@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests import toys
+from tests.harness import toys
 from training.architectures import (
     DAN,
     DANConfig,

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests import toys
-from tests.training.architectures.parts.test_focus import matched
+from tests.harness import toys
+from tests.harness.by_hand import matched
 from training.architectures.models import InteractionModel
 from training.architectures.pwim import CHANNELS, PWIM, STEP, UNMATCHED, PWIMConfig
 from training.publishing.export import export_explanation, export_pair

@@ -12,7 +12,7 @@ from torch import nn
 from contract.golden import GOLDEN_TEXTS
 from contract.manifest import Manifest, Provenance
 from contract.padding import pad
-from tests import toys
+from tests.harness import toys
 from training.architectures import PWIMConfig, PWIMTasks, PWIMTasksConfig
 from training.architectures.pwim import CHANNELS, PWIM
 from training.families import family_of, heads

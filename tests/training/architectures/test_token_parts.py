@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests import toys
+from tests.harness import toys
 from training.architectures import GRANConfig
 from training.publishing.export import export_tokens
 from training.publishing.graphs import ParityError

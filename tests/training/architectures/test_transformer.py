@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from contract.padding import pad
-from tests import toy_wordpiece
+from tests.harness import toy_wordpiece
 from training.architectures.transformer import (
     BERTConfig,
     CrossEncoder,

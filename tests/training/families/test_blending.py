@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from tests import toy_wordpiece, toys
+from tests.harness import toy_wordpiece, toys
 from training.architectures.transformer import (
     BERTConfig,
     CrossEncoder,

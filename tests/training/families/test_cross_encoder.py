@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests import toy_wordpiece, toys
+from tests.harness import toy_wordpiece, toys
 from training.architectures.transformer import BERTConfig, CrossEncoderConfig, SentenceBERT
 from training.corpora.hard import GROUP
 from training.families import family_of, teaching, transformer

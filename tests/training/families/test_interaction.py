@@ -12,7 +12,7 @@ import torch
 from contract.golden import GOLDEN_TEXTS, GoldenPairs
 from contract.manifest import SHARED_NAME, Manifest
 from contract.measures import expected_rating
-from tests import toys
+from tests.harness import toys
 from training.architectures import MGIMConfig
 from training.corpora.pairwise import CorpusParts
 from training.families import family_of, interaction

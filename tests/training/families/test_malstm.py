@@ -10,7 +10,7 @@ import torch
 from contract.calibration import LocalLinear
 from contract.manifest import Manifest
 from contract.measures import exp_l1
-from tests import toys
+from tests.harness import toys
 from training.architectures.malstm import MALSTM
 from training.architectures.parts.svm import SupportVectorHead
 from training.corpora.readers import sick

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests import toys
+from tests.harness import toys
 from training.architectures import GRANConfig
 from training.architectures.models import SiameseModel
 from training.corpora import sts_split

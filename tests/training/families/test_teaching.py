@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests import toys
+from tests.harness import toys
 from training.families import teaching
 from training.families.heads import load_ratings, ratings_file, save_ratings
 from training.objectives.tasks import Rated

@@ -6,7 +6,7 @@ import torch
 from scipy.stats import pearsonr
 
 from contract.measures import cosine
-from tests import toys
+from tests.harness import toys
 from training.objectives.development import GradedSets, encode_all
 from training.objectives.parts.batches import Sentences
 

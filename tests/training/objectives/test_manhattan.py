@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from contract.measures import cosine, exp_l1
-from tests import toys
+from tests.harness import toys
 from training.architectures import LSTMConfig
 from training.architectures.malstm import manhattan_similarity
 from training.architectures.parts.heads import PairHead

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from contract.measures import expected_rating
-from tests import toys
+from tests.harness import toys
 from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests import toys
+from tests.harness import toys
 from training.architectures.models import SiameseModel
 from training.architectures.parts.heads import SentenceHead
 from training.objectives.sentiment import LabelledSentences, SentimentConfig, SentimentObjective

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from contract.measures import expected_rating
-from tests import toys
+from tests.harness import toys
 from training.architectures.models import SiameseModel
 from training.objectives.metrics import graded, labelled
 from training.objectives.parts.losses import kl_to_target, sparse_target

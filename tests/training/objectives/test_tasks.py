@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from tests import toys
+from tests.harness import toys
 from training.architectures import CrossEncoder, CrossEncoderConfig
 from training.architectures.transformer import BERTConfig
 from training.corpora.hard import GROUP

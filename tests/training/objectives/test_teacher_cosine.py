@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests import toys
+from tests.harness import toys
 from training.objectives.development import GradedSets
 from training.objectives.parts.batches import Sentences
 from training.objectives.parts.losses import cosine_matrix_loss, cosine_pair_loss

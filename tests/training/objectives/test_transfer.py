@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests import toys
+from tests.harness import toys
 from training.architectures import ArchitectureConfig, LSTMConfig, WordAveragingConfig
 from training.objectives.development import GradedSets
 from training.objectives.parts.batches import Sentences

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from contract.manifest import Figure, Manifest, TaskDomain, TrainingData
-from tests import fakes
+from tests.harness import fakes
 from training.publishing.domain import domains_of
 
 

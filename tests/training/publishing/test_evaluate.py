@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from contract.errors import ContractError
 from contract.manifest import Manifest
-from tests import toys
+from tests.harness import toys
 from training.__main__ import app
 from training.corpora.files import CorpusMissing
 from training.publishing.evaluate import evaluate_model

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 import training
 from contract.errors import ArtifactError, GraphMismatchError
 from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, GraphSpec
-from tests import toys
+from tests.harness import toys
 from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.models import InteractionModel
 from training.architectures.parts.focus import greedy_matching

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from contract.graph import CLASSIFIER, ENCODER, HEAD
 from contract.manifest import Matrix
-from tests import fakes, toys
+from tests.harness import fakes, toys
 from training.architectures import WordAveraging, WordAveragingConfig
 from training.architectures.models import InteractionModel
 from training.architectures.parts.heads import PairHead, SentenceHead

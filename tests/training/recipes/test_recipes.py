@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import toys
+from tests.harness import toys
 from training import recipes
 from training.architectures import HeadsConfig
 from training.architectures.parts.layers import WordEmbedding

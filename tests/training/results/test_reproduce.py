@@ -11,7 +11,7 @@ from statistics import mean, stdev
 import pytest
 from typer.testing import CliRunner
 
-from tests import toys
+from tests.harness import toys
 from training.__main__ import app
 from training.architectures import ProjectionConfig, WordAveragingConfig
 from training.objectives.transfer import MarginConfig

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests import toys
+from tests.harness import toys
 from training.architectures import WordAveragingConfig
 from training.objectives.development import GradedSets
 from training.objectives.parts.batches import Sentences

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.optim import Adadelta, Adagrad, Adam, SparseAdam
 
-from tests import toys
+from tests.harness import toys
 from training.architectures import CrossEncoder, CrossEncoderConfig, ProjectionConfig
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import BERTConfig

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests import toys
+from tests.harness import toys
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.objectives.development import GradedSets
 from training.objectives.imitation import AnswersObjective, ImitationObjective, Student

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from contract.measures import expected_rating
 from contract.padding import pad
-from tests import toys
+from tests.harness import toys
 from training.objectives.supervised import LABELS
 from training.teacher import tuning
 from training.teacher.tuning import (

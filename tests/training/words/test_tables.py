@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from contract.tokenizer import Tokenizer
-from tests import toys
+from tests.harness import toys
 from training.words.tables import WordTable, build, fit_pieces, learn_pieces, sif_weights
 
 SYLLABLES = ("ka", "lo", "mi", "ter", "ing", "ness", "un", "re")

@@ -16,8 +16,8 @@ from torch import nn
 
 from contract.golden import GOLDEN_TEXTS
 from contract.manifest import Limits, Manifest, Provenance
-from tests import toys
-from tests.toy_wordpiece import WORDS, wordpiece, wordpiece_json
+from tests.harness import toys
+from tests.harness.toy_wordpiece import WORDS, wordpiece, wordpiece_json
 from training.architectures import WordAveragingConfig, build_encoder
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.families import siamese

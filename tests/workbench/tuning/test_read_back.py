@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from contract.manifest import Manifest
-from tests import toys
+from tests.harness import toys
 from tests.workbench.tuning import starts
 from training.architectures import WordAveraging
 from training.architectures.parts.layers import WordEmbedding

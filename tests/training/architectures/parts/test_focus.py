@@ -5,25 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from tests.harness.by_hand import Cell, Matrix, matched
 from training.architectures.parts.focus import greedy_matching
-
-Matrix = list[list[float]]
-Cell = tuple[int, int]
-
-
-def walk(similarity: Matrix) -> list[Cell]:
-    """All cells, the most similar first; of equals the lower row, then the lower column."""
-    cells = [(i, j) for i, row in enumerate(similarity) for j in range(len(row))]
-    return sorted(cells, key=lambda cell: (-similarity[cell[0]][cell[1]], cell))
-
-
-def matched(similarity: Matrix) -> set[Cell]:
-    """Algorithm 2: walk the cells, take those whose row and column are free."""
-    taken: set[Cell] = set()
-    for i, j in walk(similarity):
-        if all(i != row and j != column for row, column in taken):
-            taken.add((i, j))
-    return taken
 
 
 def batch(matrices: list[Matrix], rows: int, columns: int, filling: float) -> tuple[Tensor, Tensor]:

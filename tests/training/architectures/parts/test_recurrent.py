@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.harness.by_hand import Vector, lstm_by_hand
 from training.architectures.parts.recurrent import LSTM, RNN
 
-Vector = np.ndarray
 LENGTHS = torch.tensor([3, 6, 1, 6, 2])
 D, H = 4, 3
 
@@ -26,37 +26,6 @@ def disturbed(layer: nn.Module) -> nn.Module:
         for parameter in layer.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.5)
     return layer
-
-
-def sigmoid(x: Vector) -> Vector:
-    return 1 / (1 + np.exp(-x))
-
-
-def lstm_by_hand(layer: LSTM, k: int, sentence: Vector, first_cell: Vector | None = None) -> tuple[Vector, Vector]:
-    """The states [T, H] and the last cell [H] of one sentence, from Wieting et al. (2016), section 3."""
-    names = "iofc" if layer.output_gate else "ifc"
-    size = layer.hidden
-
-    def rows(parameter: Tensor, of: str = names) -> dict[str, Vector]:
-        value = parameter[k].detach().numpy()
-        return {gate: value[n * size : (n + 1) * size] for n, gate in enumerate(of)}
-
-    w, u, b = rows(layer.input_weight), rows(layer.hidden_weight), rows(layer.bias)
-    p = dict.fromkeys("iof", np.zeros(size))
-    if layer.peephole is not None:
-        p = rows(layer.peephole, names[:-1])
-    h = np.zeros(size)
-    c = h if first_cell is None else first_cell
-    states = []
-    for x in sentence:
-        i = sigmoid(w["i"] @ x + u["i"] @ h + p["i"] * c + b["i"])
-        f = sigmoid(w["f"] @ x + u["f"] @ h + p["f"] * c + b["f"])
-        c_before, c = c, f * c + i * np.tanh(w["c"] @ x + u["c"] @ h + b["c"])
-        assert layer.peephole is None or not np.allclose(c_before, c)  # the output gate's peephole sees the new one
-        o = sigmoid(w["o"] @ x + u["o"] @ h + p["o"] * c + b["o"]) if layer.output_gate else 1.0
-        h = o * np.tanh(c)
-        states.append(h)
-    return np.stack(states), c
 
 
 @pytest.mark.parametrize("output_gate", [True, False])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.padding import pad
-from tests import toys
+from tests.harness import toys
 from training.objectives.parts.batches import Sentences, alike, shuffled
 
 TEXTS = ["the man plays guitar", "dog", "a cat is running", "mow", "the big dog sleeps in the small park"]

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests import toys
+from tests.harness import toys
 from training.architectures.models import SiameseModel
 from training.architectures.parts.layers import mask
 from training.objectives.parts.regularisers import Regulariser, RegulariserConfig

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 Graph = Mapping[str, set[str]]  # module -> the modules of the package that it imports
 
@@ -72,3 +72,16 @@ def upward_in(graph: Graph, order: Sequence[str]) -> list[str]:
         for other in sorted(others)
         if "." in module and "." in other and layer_of(other, order) > layer_of(module, order)
     ]
+
+
+def imports(package: str) -> Iterator[tuple[str, str]]:
+    """Every module that a package's sources import, at the top or inside a function, with the place that does."""
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or "."]
+            else:
+                continue
+            yield from ((name.split(".")[0], f"{path.relative_to(ROOT)}:{node.lineno}") for name in names)
