@@ -11,7 +11,7 @@ from semblance.cli import app
 from semblance.threshold.choice import choose
 from semblance.threshold.labelled import Scored, read_pairs
 from semblance.threshold.models import Candidate, compare, recommended
-from tests.harness.labelled import ALIKE, scored
+from tests.harness.labelled import ALIKE, models_in, scored
 from tests.harness.tables import write
 
 UNLIKE = [
@@ -20,6 +20,11 @@ UNLIKE = [
     ("a woman plays the flute", "a dog sleeps on the sofa"),
     ("the man sleeps in the park", "a cat is not on the sofa"),
 ]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models_in(tmp_path_factory.mktemp("models"))
 
 
 def candidate(name: str, scores: list[float], seconds: float) -> Candidate:

@@ -8,8 +8,13 @@ import pytest
 from semblance.errors import BatchError
 from semblance.threshold.choice import choose, quality, resampled
 from semblance.threshold.labelled import BinaryLabelledPairs, Scored
-from tests.harness.labelled import ALIKE, scored
+from tests.harness.labelled import ALIKE, models_in, scored
 from training.publishing.runtime import PublishedModel
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models_in(tmp_path_factory.mktemp("models"))
 
 
 def test_scores_that_labels_part_are_cut_half_way() -> None:

@@ -20,6 +20,14 @@ from service.app import create_app
 from service.http.application import Application
 from service.settings import PREFIX, Settings
 from tests.harness.service import NEEDED_SECONDS, free_port
+from tests.service.conftest import (  # noqa: F401  # fixtures
+    anyio_backend,
+    client,
+    lasting,
+    models,
+    no_settings_from_outside,
+    serve,
+)
 
 ALIASES = {"rerank-v3.5": "avg-paraphrase", "text-embedding-3-small": "avg-paraphrase"}
 
@@ -60,14 +68,14 @@ def no_settings() -> Iterator[None]:
 
 
 @pytest.fixture(scope="package")
-def server(models: Path, no_settings: None) -> Iterator[Server]:
+def server(models: Path, no_settings: None) -> Iterator[Server]:  # noqa: F811
     """One for all tests that ask for nothing special."""
     with listening(models, model_aliases=ALIASES) as found:
         yield found
 
 
 @pytest.fixture(scope="package")
-def limited(models: Path, no_settings: None) -> Iterator[httpx.Client]:
+def limited(models: Path, no_settings: None) -> Iterator[httpx.Client]:  # noqa: F811
     """A client of a service with low limits, for tables of what does not fit."""
     limits = {"max_pairs": 3, "max_candidates": 4, "max_sentences": 2, "max_text_chars": 70}
     with listening(models, **limits) as found, httpx.Client(base_url=found.url) as asking:

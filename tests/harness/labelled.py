@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from semblance import AsyncClient
 from semblance.threshold.labelled import BinaryLabelledPairs, Scored, scores_of
@@ -18,9 +17,8 @@ ALIKE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models")
+def models_in(folder: Path) -> Path:
+    """Models with a cosine, with ratings, and with several tasks."""
     fakes.cosine_model(folder / "avg-paraphrase")
     fakes.graded_model(folder / "avg-sick")
     fakes.tasks_model(folder / "both")
