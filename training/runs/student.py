@@ -95,12 +95,15 @@ def texts_of(config: StudentConfig) -> list[tuple[str, str]]:
     return imitated_texts(StudentConfig.texts, 1)[: config.texts]
 
 
-def teach(config: StudentConfig, minilm: Path, teacher: Path, runs: Path, seed: int) -> tuple[Student, Result]:
+def teach(
+    config: StudentConfig, start: SentenceBERT, tokenizer: Path, teacher: Path, runs: Path, seed: int
+) -> tuple[Student, Result]:
     """Train the student, or resume; the run lies in `runs/<name>/seed-<n>`.
 
     Args:
         config: what is taught.
-        minilm: folder of all-MiniLM-L6-v2, whose layers, words and tokenizer the student begins with.
+        start: the encoder that is taught, of all-MiniLM-L6-v2's words.
+        tokenizer: that of all-MiniLM-L6-v2.
         teacher: folder of the encoder whose vectors are learnt.
         runs: where runs and the teacher's vectors lie.
         seed: of the order of the texts.
@@ -112,17 +115,15 @@ def teach(config: StudentConfig, minilm: Path, teacher: Path, runs: Path, seed: 
     target = vectors(Teacher(teacher), texts, config.max_tokens, runs / "teacher")
     torch.manual_seed(seed)
     precision: Precision = "bfloat16" if bfloat16_is_fast() else "float32"
-    whole = SentenceBERT(SentenceBERTConfig())
-    load_weights(whole.bert, minilm)
-    student = Student(begin(whole, config.layers), target.shape[1], precision)
+    student = Student(start, target.shape[1], precision)
     student.to("cuda" if torch.cuda.is_available() else "cpu")
-    start = {name: value.clone() for name, value in student.encoder.state_dict().items()}
-    tokenizer = Subwords.load(minilm / TOKENIZER)
+    began = {name: value.clone() for name, value in student.encoder.state_dict().items()}
+    words = Subwords.load(tokenizer)
     objective = ImitationObjective(
         student,
-        Sentences(texts, tokenizer, config.max_tokens),
+        Sentences(texts, words, config.max_tokens),
         target,
-        GradedSets({"stsb-dev": stsb.read("dev")}, tokenizer, config.max_tokens),
+        GradedSets({"stsb-dev": stsb.read("dev")}, words, config.max_tokens),
         config.batch_size,
         seed,
     )
@@ -132,7 +133,7 @@ def teach(config: StudentConfig, minilm: Path, teacher: Path, runs: Path, seed: 
     )
     schedule = Schedule(config.epochs, config.batch_size, decay="warm", keep="last")
     result = train(objective, optimiser, schedule, runs / config.name / f"seed-{seed}", seed=seed)
-    mean_with(student.encoder, start, config.start_share)
+    mean_with(student.encoder, began, config.start_share)
     if config.answer_epochs:
         place = {text: i for i, text in enumerate(texts)}
         found = np.array([(place[a], place[b]) for a, b in answers() if a in place and b in place])
