@@ -15,7 +15,7 @@ from torch import nn
 
 from contract.subwords import Subwords
 from training.architectures.models import Precision
-from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig, load_weights
+from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.corpora.readers import stsb
 from training.objectives.development import GradedSets
 from training.objectives.imitation import AnswersObjective, ImitationObjective, Student
