@@ -19,7 +19,7 @@ from training.families.siamese import STS_SCALE
 from training.families.transformer import write_encoder
 from training.publishing.folders import assemble, environment, finish
 from training.publishing.runtime import PublishedModel
-from training.runs.student import TOKENIZER, StudentConfig, teach, texts_of
+from training.runs.student import TOKENIZER, StudentConfig, begin, teach, texts_of
 from training.sources.credits import TEACHER, by_source, entry
 from training.sources.figures import pairwise_figures, transfer_figures
 from training.sources.imitated import LICENCES, WITH_ANSWERS
@@ -74,7 +74,9 @@ def publish_student(config: StudentConfig, folder: Path, runs: Path, models: Pat
         CorpusError: a corpus is missing or malformed.
         ParityError: the graph does not compute what the student does; nothing is published.
     """
-    student, _ = teach(config, folder, folder, runs, seed)
+    whole = SentenceBERT(SentenceBERTConfig())
+    load_weights(whole.bert, folder)
+    student, _ = teach(config, begin(whole, config.layers), folder / TOKENIZER, folder, runs, seed)
     assert isinstance(student.encoder, SentenceBERT)
     return _publish(
         student.encoder,

@@ -17,9 +17,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from service.compute.graph import Rows, TextGraph
+from service.compute.graph import Padding, Rows, Shape, TextGraph, batched, padded
 from service.compute.jobs import Job, first_turn, waiting
-from service.compute.padding import Padding, Shape, batched, padded
 from service.compute.pool import INLINE_SECONDS, Batch, Pool
 from service.observe.timings import INFERENCE, TIMINGS
 

@@ -1,9 +1,10 @@
 """A model's graph: its session, the padding of what it reads, the check of what it gives, and its counters."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from time import perf_counter
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,6 @@ from contract.manifest import Manifest
 from contract.padding import pad
 from contract.scoring import Array, Run, encode
 from service.compute.cache import Ids, Pair
-from service.compute.padding import BatchBudget, Shape
 from service.errors import InferenceFailed
 from service.observe.telemetry import ModelTelemetry
 
@@ -22,6 +22,64 @@ _LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
 
 K = TypeVar("K")
 Rows = npt.NDArray[np.float32]  # [n, outputs of the graph]: a row for each of n keys
+
+
+Shape = tuple[int, ...]  # number of tokens of a sentence, or of both sentences of a pair
+
+
+class Padding(NamedTuple):
+    """The shape of a padded batch: every sentence as long as the longest."""
+
+    longest: Shape
+    items: int
+
+    def with_(self, other: "Padding") -> "Padding":
+        """The shape of both batches in one."""
+        return Padding(tuple(map(max, self.longest, other.longest)), self.items + other.items)
+
+
+class BatchBudget(NamedTuple):
+    """The largest batch of one run; keeps its memory at some megabytes, and what it touches in the CPU's cache."""
+
+    size: int  # padded: longest x count for sentences, longest of a x longest of b x count for pairs
+    items: int
+
+    def most(self, longest: Shape) -> int:
+        """How many items of this shape one batch may have, at least 1."""
+        return max(1, min(self.items, self.size // prod(longest)))
+
+
+def padded(shapes: Sequence[Shape]) -> Padding:
+    """The shape of a batch of at least one sentence or pair."""
+    return Padding(shapes[0] if len(shapes) == 1 else tuple(map(max, zip(*shapes, strict=True))), len(shapes))
+
+
+def batched(
+    shapes: Sequence[Shape], cost: Callable[[Shape], float], most: Callable[[Shape], int], *, alike: bool = False
+) -> list[list[int]]:
+    """Positions in batches, the cheapest first.
+
+    Args:
+        shapes: of all items.
+        cost: of one item.
+        most: the number of items that a batch may have whose longest has this shape, at least 1.
+        alike: only items of one shape are in a batch.
+    """
+    costs = list(map(cost, shapes))
+    batches: list[list[int]] = []
+    batch: list[int] = []
+    longest: Shape = ()
+    fit = 0
+    for i in sorted(range(len(shapes)), key=lambda i: (costs[i], shapes[i])):
+        shape = shapes[i]
+        if batch and shape != longest:
+            longest = tuple(map(max, longest, shape))
+            fit = 0 if alike else most(longest)
+        if len(batch) >= fit:
+            batch, longest, fit = [], shape, most(shape)
+            batches.append(batch)
+        batch.append(i)
+    return batches
 
 
 class Graph:

@@ -18,9 +18,8 @@ from math import inf
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from service.compute.concurrency import SHORT_SECONDS, AdmittedWork, ConcurrencyLimit
+from service.compute.concurrency import SHORT_SECONDS, AdmittedWork, ConcurrencyLimit, Pace
 from service.compute.jobs import Job, first_turn, waiting
-from service.compute.pace import Pace
 from service.errors import Overloaded, TooSlow
 from service.observe.timings import INFERENCE, NO_REQUEST, TIMINGS, Timings
 

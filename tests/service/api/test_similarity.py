@@ -1,7 +1,7 @@
 import pytest
 
 from contract.manifest import Manifest
-from service.compute.padding import BatchBudget
+from service.compute.graph import BatchBudget
 from tests.harness import fakes
 from tests.harness.service import Client, Serve, expect
 

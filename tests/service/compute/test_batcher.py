@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from service.compute.batcher import BATCH_SECONDS, Batcher, Cost
-from service.compute.padding import BatchBudget, Padding, padded
+from service.compute.graph import BatchBudget, Padding, padded
 from service.compute.pool import INLINE_SECONDS, Pool
 from tests.harness.service import NEEDED_SECONDS
 

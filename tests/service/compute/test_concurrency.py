@@ -10,8 +10,7 @@ from functools import partial
 
 import pytest
 
-from service.compute.concurrency import PATIENCE, SHORT_SECONDS, SURE
-from service.compute.pace import Pace
+from service.compute.concurrency import PATIENCE, SHORT_SECONDS, SURE, Pace
 from service.compute.pool import Pool
 from service.errors import Overloaded, TooSlow
 from service.observe.timings import TIMINGS, Timings
