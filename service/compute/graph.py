@@ -22,8 +22,6 @@ _LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
 
 K = TypeVar("K")
 Rows = npt.NDArray[np.float32]  # [n, outputs of the graph]: a row for each of n keys
-
-
 Shape = tuple[int, ...]  # number of tokens of a sentence, or of both sentences of a pair
 
 
