@@ -99,6 +99,12 @@ def test_entailment_names_each_probability_in_the_order_of_the_task() -> None:
     assert [sum(row.values()) for row in found] == pytest.approx([1.0, 1.0], abs=1e-12)
 
 
+@pytest.mark.parametrize("labels", [("entailment", "neutral", "not_entailment"), ("neutral", "contradiction")])
+def test_labels_of_entailment_are_of_one_kind(labels: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="expected entailment, neutral, contradiction, or entailment and one other"):
+        EntailmentTask(graph="head.onnx", labels=labels)  # type: ignore[arg-type]
+
+
 def test_labels_of_sentences_are_in_the_order_of_the_task_and_tempered() -> None:
     output = np.log(np.array([[0.2, 0.8], [0.5, 0.5]], dtype=np.float32))
     plain = classification(ClassificationTask(graph="c.onnx", labels=("negative", "positive")), output)

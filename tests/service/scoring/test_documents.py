@@ -111,6 +111,12 @@ def test_a_long_sentence_is_cut_and_nothing_of_it_is_lost() -> None:
     assert "".join(each.text for each in sentences_in("x" * 1300)) == "x" * 1300
 
 
+def test_a_long_sentence_is_cut_at_white_space_of_its_second_half_alone() -> None:
+    early, late = "x" * (LONGEST // 2 - 10), "y" * LONGEST
+    first, *_ = sentences_in(f"{early} {late}")
+    assert len(first.text) == LONGEST
+
+
 def test_a_model_reads_the_last_two_headings_each_cut() -> None:
     (last,) = sentences_in("# One\n\n## Two\n\n### " + "three " * 100 + "\n\nText.")
     assert len(last.headings) == 3

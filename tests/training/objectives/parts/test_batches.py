@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contract.padding import pad
 from tests.harness import toys
-from training.objectives.parts.batches import Sentences, alike, shuffled
+from training.objectives.parts.batches import Sentences, alike, by_size, shuffled
 
 TEXTS = ["the man plays guitar", "dog", "a cat is running", "mow", "the big dog sleeps in the small park"]
 
@@ -72,3 +72,8 @@ def test_batches_of_like_length_hold_every_sentence_once_in_an_order_of_seed_and
     assert np.mean(spread) < 0.5 * np.mean([np.ptp(lengths[batch]) for batch in shuffled(205, 10, 1, 3)])
     shortest = [lengths[batch].min() for batch in first]
     assert shortest != sorted(shortest)  # long and short ones in turn, not the short ones first
+
+
+def test_pairs_of_like_size_are_neighbours_there_and_back() -> None:
+    """First texts of 1 to 8 tokens are a step, those of 9 to 16 the next one; second texts fall, then rise."""
+    assert by_size([9, 1, 8, 16, 8], [1, 1, 2, 3, 3]).tolist() == [4, 2, 1, 0, 3]
