@@ -20,13 +20,12 @@ from training.architectures import GRAN, ArchitectureConfig, ProjectionConfig, W
 from training.architectures.models import SiameseModel, output_dim
 from training.architectures.parts.heads import PairHead, SentenceHead
 from training.architectures.parts.layers import WordEmbedding
-from training.corpora.readers import sts
+from training.corpora.readers import sst, sts
 from training.families.words import TOKENIZER, WordFamily, arrays_of, embedding, write_words
 from training.objectives.development import GradedSets
 from training.objectives.objective import Objective
 from training.objectives.parts.batches import Sentences
 from training.objectives.sentiment import HEAD as SENTIMENT
-from training.objectives.sentiment import LABELS as SENTIMENTS
 from training.objectives.sentiment import LabelledSentences, SentimentConfig, SentimentObjective
 from training.objectives.supervised import LABELS, LabelledPairs, SupervisedConfig, SupervisedObjective
 from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
@@ -39,6 +38,7 @@ from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import Publication
 from training.runs.family import ModelFamily
 from training.runs.folder import WEIGHTS_NAME
+from training.sources.labelled import SSTSentences
 from training.words.storage import shrink
 from training.words.unseen import map_unseen
 
@@ -62,6 +62,12 @@ class SiameseFamily(WordFamily[SiameseModel]):
         encoder = build_encoder(self.architecture, WordEmbedding(rows))
         return SiameseModel(encoder, self.heads(output_dim(encoder)), self.recipe.precision)
 
+    @property
+    def sentiments(self) -> tuple[str, ...]:
+        """The labels of sentences that the recipe's data has."""
+        assert isinstance(self.recipe.data, SSTSentences), "labels of sentences are those of SST"
+        return sst.LABELS[self.recipe.data.labels]
+
     def heads(self, dim: int) -> dict[str, PairHead | SentenceHead]:
         """By task, over embeddings of width `dim`; none where the cosine is learnt."""
         heads: dict[str, PairHead | SentenceHead] = {}
@@ -72,7 +78,7 @@ class SiameseFamily(WordFamily[SiameseModel]):
                 if config.entailment_weight > 0:
                     heads["entailment"] = PairHead(dim, len(LABELS), config.hidden, directed=config.directed)
             case SentimentConfig() as config:
-                heads[SENTIMENT] = SentenceHead(dim, len(SENTIMENTS), config.hidden)
+                heads[SENTIMENT] = SentenceHead(dim, len(self.sentiments), config.hidden)
         return heads
 
     def begin_from(self, start: ModelFamily[Any], model: SiameseModel) -> None:
@@ -105,7 +111,7 @@ class SiameseFamily(WordFamily[SiameseModel]):
                 a, b = (Sentences([getattr(pair, side) for pair in readable], tokenizer, limit) for side in "ab")
                 return MarginObjective(model, a, b, GradedSets(dev, tokenizer, limit), config, batch_size, self.seed)
             case SentimentConfig() as config:
-                classes, gold = (LabelledSentences(part, tokenizer, limit) for part in (learnt, dev))
+                classes, gold = (LabelledSentences(part, tokenizer, limit, self.sentiments) for part in (learnt, dev))
                 return SentimentObjective(model, classes, gold, config, batch_size, self.seed)
             case SupervisedConfig() as config:
                 rated, held = (LabelledPairs(part, tokenizer, limit) for part in (learnt, dev))
@@ -135,7 +141,7 @@ class SiameseFamily(WordFamily[SiameseModel]):
             "limits": Limits(max_tokens=publication.max_tokens),
             "similarity": self.similarity(model),
             "entailment": EntailmentTask(graph=ENTAILMENT, labels=LABELS) if "entailment" in model.heads else None,
-            "classification": ClassificationTask(graph=CLASSIFICATION, labels=SENTIMENTS)
+            "classification": ClassificationTask(graph=CLASSIFICATION, labels=self.sentiments)
             if SENTIMENT in model.heads
             else None,
             "additive": isinstance(self.architecture, WordAveragingConfig | ProjectionConfig),

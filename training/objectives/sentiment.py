@@ -13,7 +13,6 @@ from torch.nn.functional import nll_loss
 
 from contract.tokenizer import Tokenizer
 from training.architectures.models import SiameseModel
-from training.corpora.readers import sst
 from training.objectives.development import encode_all
 from training.objectives.metrics import labelled
 from training.objectives.objective import Objective
@@ -22,7 +21,6 @@ from training.objectives.parts.losses import total_of
 from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
 HEAD = "sentiment"
-LABELS = sst.LABELS["binary"]
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,11 @@ class SentimentConfig:
 class LabelledSentences:
     """Tokenised sentences and their classes."""
 
-    def __init__(self, rows: Sequence[tuple[str, int]], tokenizer: Tokenizer, max_tokens: int) -> None:
-        """`rows`: sentence and class, counted from 0."""
+    def __init__(
+        self, rows: Sequence[tuple[str, int]], tokenizer: Tokenizer, max_tokens: int, labels: Sequence[str]
+    ) -> None:
+        """`rows`: sentence and class, counted from 0; `labels` name the classes."""
+        self.labels = labels
         self.sentences = Sentences([text for text, _ in rows], tokenizer, max_tokens)
         self.label = np.array([label for _, label in rows], dtype=np.int64)
 
@@ -83,5 +84,6 @@ class SentimentObjective(Objective):
         """Accuracy and macro F1 on the development sentences; `selection` is the accuracy."""
         output = self.model.heads[HEAD](encode_all(self.model, self.development.sentences))
         predicted = output.argmax(1).cpu().numpy()
-        figures = labelled([LABELS[i] for i in predicted], [LABELS[i] for i in self.development.label])
+        names = self.development.labels
+        figures = labelled([names[i] for i in predicted], [names[i] for i in self.development.label])
         return {**figures, "selection": figures["accuracy"]}

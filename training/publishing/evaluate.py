@@ -67,7 +67,7 @@ def evaluation_sets(model: PairScorer) -> Iterator[tuple[str, Callable[[], list[
     SICK. Labels of sentences: SST, where they are its own.
     """
     task, labels = model.manifest.similarity, model.manifest.classification
-    if labels is not None and labels.labels == sst.LABELS["binary"]:
+    if labels is not None and labels.labels in (sst.LABELS["binary"], sst.LABELS["ternary"]):
         yield "sst", lambda: sentiment_figures(model)
     if task is None and model.manifest.entailment is None:
         return

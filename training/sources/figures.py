@@ -92,17 +92,30 @@ def sick_figures(model: PairScorer) -> list[Figure]:
 
 
 def sentiment_figures(model: PairScorer) -> list[Figure]:
-    """Accuracy and macro-F1 of the label on SST test, and the calibration error of its probability."""
-    rows = sst.read("test")
-    answers = model.classification([text for text, _ in rows])
-    predicted, gold = [most_likely(each) for each in answers], [sst.LABELS["binary"][label] for _, label in rows]
-    sure = [each[label] for each, label in zip(answers, predicted, strict=True)]
-    right = [said == label for said, label in zip(predicted, gold, strict=True)]
-    measured = {**labelled(predicted, gold), "calibration_error": calibration_error(sure, right)}
-    return [
-        Figure(task="classification", corpus="SST", split="test", metric=name, value=round(value, 6), rows=len(rows))
-        for name, value in measured.items()
-    ]
+    """Accuracy and macro-F1 of the label on SST test, and the calibration error of its probability.
+
+    A model of three labels is measured on all sentences, and on those that are not neutral by the likelier of the other
+    two labels, as the papers are.
+    """
+    own = model.manifest.classification
+    assert own is not None
+    tasks: tuple[sst.Labels, ...] = ("binary", "ternary") if len(own.labels) == 3 else ("binary",)
+    figures = []
+    for task in tasks:
+        rows, names = sst.read("test", task), sst.LABELS[task]
+        answers = model.classification([text for text, _ in rows])
+        probabilities = np.array([[each[name] for name in names] for each in answers])
+        probabilities /= probabilities.sum(1, keepdims=True)
+        predicted, gold = [names[i] for i in probabilities.argmax(1)], [names[label] for _, label in rows]
+        right = [said == label for said, label in zip(predicted, gold, strict=True)]
+        sure = probabilities.max(1).tolist()
+        measured = {**labelled(predicted, gold), "calibration_error": calibration_error(sure, right)}
+        corpus = "SST" if task == "binary" else "SST with neutral"
+        figures += [
+            Figure(task="classification", corpus=corpus, split="test", metric=name, value=round(v, 6), rows=len(rows))
+            for name, v in measured.items()
+        ]
+    return figures
 
 
 def split_figures(model: PairScorer, pairs: Sequence[Pair]) -> list[Figure]:

@@ -103,8 +103,9 @@ class TeacherAnswers(OfCorpus):
 
 @dataclass(frozen=True)
 class SSTSentences(DataSource[list[tuple[str, int]], list[tuple[str, int]]]):
-    """SST train, binary: its sentences (`training.corpora.readers.sst`), and the phrases that they are made of."""
+    """SST train: its sentences (`training.corpora.readers.sst`), and the phrases that they are made of."""
 
+    labels: sst.Labels = "binary"
     phrases: bool = False  # as K. S. Tai, R. Socher, C. D. Manning (ACL 2015, section 5.1) train
 
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[tuple[str, int]]:
@@ -112,17 +113,17 @@ class SSTSentences(DataSource[list[tuple[str, int]], list[tuple[str, int]]]):
 
         A phrase that is a sentence of the other parts is left out.
         """
-        return [*sst.read("train"), *self._phrases()]
+        return [*sst.read("train", self.labels), *self._phrases()]
 
     def _phrases(self) -> list[tuple[str, int]]:
         if not self.phrases:
             return []
         others = {normalise_for_overlap(text) for split in ("dev", "test") for text, _ in sst.read(split, "fine")}
-        return [row for row in sst.phrases() if not contains_evaluation_sentence(row[0], others)]
+        return [row for row in sst.phrases(self.labels) if not contains_evaluation_sentence(row[0], others)]
 
     def dev(self) -> list[tuple[str, int]]:
         """The development part of SST."""
-        return sst.read("dev")
+        return sst.read("dev", self.labels)
 
     def test_figures(self, model: PairScorer) -> list[Figure]:
         """Figures on the test part of SST."""
@@ -130,9 +131,11 @@ class SSTSentences(DataSource[list[tuple[str, int]], list[tuple[str, int]]]):
 
     def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
         """SST with its rows and uses."""
-        yield entry("sst", "train: sentiment; dev: choice of the epoch, temperature", len(sst.read("train")))
+        rows = len(sst.read("train", self.labels))
+        yield entry("sst", "train: sentiment; dev: choice of the epoch, temperature", rows)
         if self.phrases:
-            yield entry("sst-phrases", "train: sentiment of phrases that are not neutral", len(self._phrases()))
+            which = " that are not neutral" if self.labels == "binary" else ""
+            yield entry("sst-phrases", f"train: sentiment of phrases{which}", len(self._phrases()))
 
 
 def _catalogued(corpus: Corpus, group: str) -> str:

@@ -25,7 +25,7 @@ def model() -> SiameseModel:
 
 
 def rows() -> LabelledSentences:
-    return LabelledSentences(ROWS, toys.tokenizer(), toys.MAX_TOKENS)
+    return LabelledSentences(ROWS, toys.tokenizer(), toys.MAX_TOKENS, ("negative", "positive"))
 
 
 def objective(trained: SiameseModel, config: SentimentConfig = SentimentConfig()) -> SentimentObjective:  # noqa: B008

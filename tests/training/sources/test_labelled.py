@@ -9,6 +9,7 @@ from training.sources.labelled import SSTSentences
 PARTS = {
     "binary.train": [("1", "a dull man finds a joyous dog .")],
     "binary.dev": [("0", "so dull ,")],
+    "fine.train": [("1", "a dull man finds a joyous dog ."), ("2", "a man finds a dog .")],
     "fine.dev": [("1", "so dull ,"), ("2", "well , fine")],
     "fine.test": [("4", "joyous !")],
 }
@@ -41,6 +42,14 @@ def test_phrases_join_the_sentences_but_for_those_that_are_sentences_of_other_pa
     assert SSTSentences().train() == sentences
     assert SSTSentences(phrases=True).train() == [*sentences, ("a dull man", 0), ("joyous dog", 1)]
     assert SSTSentences(phrases=True).dev() == SSTSentences().dev() == [("so dull ,", 0)]
+
+
+def test_with_three_labels_what_is_neutral_is_learnt_too():
+    found = SSTSentences(labels="ternary", phrases=True)
+    sentences = [("a dull man finds a joyous dog .", 0), ("a man finds a dog .", 1)]
+    assert found.train() == [*sentences, ("a dull man", 0), ("joyous dog", 2), ("a man", 1)]
+    assert found.dev() == [("so dull ,", 0), ("well , fine", 1)]
+    assert [(each.name, each.rows) for each in found.sources()] == [("sst", 2), ("sst-phrases", 3)]
 
 
 def test_a_card_counts_what_was_learnt():
