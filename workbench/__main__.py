@@ -78,6 +78,19 @@ def student(
     console.print(f"published {publish_student(StudentConfig(texts=texts), folder, runs, models, seed)}")
 
 
+@app.command()
+def teach_faqs(
+    seed: Annotated[int, typer.Option(help="seed of the order of batches")] = 1,
+    teacher: TeacherPath = None,
+    runs: Annotated[Path, typer.Option(help="where runs are kept")] = Path("runs"),
+    models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
+) -> None:
+    """Teach models/minilm-small/ questions as people ask them, from FAQs written here, and publish it anew."""
+    from workbench.minilm import publish_taught_faqs
+
+    console.print(f"published {publish_taught_faqs(needed_teacher(teacher), runs, models, seed)}")
+
+
 def run_cli(arguments: list[str] | None = None, name: str | None = None) -> None:
     """Run the command line; an expected error is one line, not a traceback.
 

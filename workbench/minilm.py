@@ -14,19 +14,23 @@ from typing import Any
 from contract.golden import GOLDEN_TEXTS
 from contract.manifest import Figure, Provenance, TrainingData
 from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, load_weights
-from training.corpora.readers import sts
+from training.corpora.readers import sts, written
+from training.errors import UserError
 from training.families.siamese import STS_SCALE
 from training.families.transformer import write_encoder
+from training.objectives.faqs import FAQConfig
 from training.publishing.folders import assemble, environment, finish
 from training.publishing.runtime import PublishedModel
-from training.runs.student import TOKENIZER, StudentConfig, begin, teach, texts_of
-from training.sources.credits import TEACHER, by_source, entry
+from training.runs.student import TOKENIZER, StudentConfig, begin, teach, teach_faqs, texts_of
+from training.sources.credits import TEACHER, by_source, entry, own_texts
 from training.sources.figures import pairwise_figures, transfer_figures
 from training.sources.imitated import LICENCES, WITH_ANSWERS
 from workbench.imports.calibration import calibrated
 from workbench.imports.model import CalibrationPairs
+from workbench.tuning.read_back import read_start
 
 ID, TITLE = "minilm-small", "Three layers of all-MiniLM-L6-v2, taught its vectors: half of its cost"
+TITLE_AFTER_FAQS = "Three layers of all-MiniLM-L6-v2, taught its vectors and people's questions: half of its cost"
 
 
 def publish_minilm(source: Path, models: Path) -> Path:
@@ -52,7 +56,7 @@ def publish_minilm(source: Path, models: Path) -> Path:
         architecture="minilm",
         training_data=(TEACHER.model_copy(update={"use": "its weights and tokenizer, unchanged but for int8"}),),
         recipe={"architecture": asdict(encoder.config)},
-        command="python -m workbench publish-minilm",
+        commands=("python -m workbench publish-minilm",),
     )
 
 
@@ -87,7 +91,50 @@ def publish_student(config: StudentConfig, folder: Path, runs: Path, models: Pat
         architecture=SentenceBERTConfig.name,
         training_data=(TEACHER, *_credits(config)),
         recipe={"architecture": asdict(student.encoder.config), **asdict(config), "layers": list(config.layers)},
-        command=f"python -m workbench student --texts {config.texts} --seed {seed}",
+        commands=(f"python -m workbench student --texts {config.texts} --seed {seed}",),
+        seed=seed,
+    )
+
+
+def publish_taught_faqs(folder: Path, runs: Path, models: Path, seed: int) -> Path:
+    """Teach the published `minilm-small` questions as people ask them, and publish it anew.
+
+    Args:
+        folder: of all-MiniLM-L6-v2.
+        runs: where runs lie.
+        models: where model folders live.
+        seed: of the run.
+
+    Raises:
+        CorpusError: a corpus is missing or malformed.
+        ParityError: the graph does not compute what the encoder does; nothing is published.
+        UserError: the model has learnt them.
+    """
+    start = read_start(models / ID)
+    encoder, before = start.network, start.manifest
+    if "faqs" in before.provenance.recipe:
+        raise UserError(f"{models / ID} has learnt them; `python -m workbench student` makes the model of before")
+    assert isinstance(encoder, SentenceBERT)
+    config = FAQConfig()
+    result = teach_faqs(config, ID, encoder, folder / TOKENIZER, runs, seed)
+    learnt = sum(len(faq.questions) for faq in written.faqs("train"))
+    use = "train: questions of people, with the right entry of an invented FAQ"
+    return _publish(
+        encoder.eval(),
+        folder,
+        models,
+        ID,
+        title=TITLE_AFTER_FAQS,
+        architecture=SentenceBERTConfig.name,
+        training_data=(
+            *(each for each in before.training_data if each.name != "sts-2016"),
+            own_texts(use, learnt),
+        ),
+        recipe={
+            **before.provenance.recipe,
+            "faqs": {**asdict(config), "start": before.fingerprint, "development": result.best},
+        },
+        commands=(*before.provenance.commands, f"python -m workbench teach-faqs --seed {seed}"),
         seed=seed,
     )
 
@@ -102,7 +149,7 @@ def _publish(
     architecture: str,
     training_data: Sequence[TrainingData],
     recipe: dict[str, Any],
-    command: str,
+    commands: Sequence[str],
     seed: int = 0,
 ) -> Path:
     """Write a model with the tokenizer of all-MiniLM-L6-v2 in `folder`, its score calibrated on STS 2016."""
@@ -120,7 +167,7 @@ def _publish(
             provenance=Provenance(
                 created=datetime.now(UTC).date(),
                 recipe=recipe,
-                commands=(command,),
+                commands=tuple(commands),
                 seed=seed,
                 environment=environment(),
             ),

@@ -1,9 +1,11 @@
 """`minilm` and `minilm-small`: MiniLM, whole or three of its six layers, taught the vectors of a larger encoder.
 
-Then they learn to find the answers of questions. The word table is frozen (few texts would move common words only).
-Every step resumes: the teacher's vectors lie in blocks, the training in checkpoints.
+Then they learn to find the answers of questions, and an encoder of these questions as people ask them (`teach_faqs`).
+The word table is frozen (few texts would move common words only). Every step resumes: the teacher's vectors lie in
+blocks, the training in checkpoints.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,8 +18,9 @@ from torch import nn
 from contract.subwords import Subwords
 from training.architectures.models import Precision
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
-from training.corpora.readers import stsb
+from training.corpora.readers import stsb, written
 from training.objectives.development import GradedSets
+from training.objectives.faqs import FAQConfig, FAQObjective, FAQTexts
 from training.objectives.imitation import AnswersObjective, ImitationObjective, Student
 from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
@@ -146,6 +149,41 @@ def teach(
         result = train(answering, optimiser, schedule, runs / f"{config.name}-answers" / f"seed-{seed}", seed=seed)
     student.eval()
     return student, result
+
+
+def teach_faqs(config: FAQConfig, name: str, start: SentenceBERT, tokenizer: Path, runs: Path, seed: int) -> Result:
+    """Teach an encoder the written FAQs, or resume; the run lies in `runs/<name>-faqs/seed-<n>`.
+
+    Args:
+        config: how long.
+        name: of the model.
+        start: the encoder, which is changed.
+        tokenizer: that of all-MiniLM-L6-v2.
+        runs: where runs lie.
+        seed: of the order of FAQs and texts.
+
+    Raises:
+        CorpusError: a corpus is missing or malformed.
+    """
+    torch.manual_seed(seed)
+    precision: Precision = "bfloat16" if bfloat16_is_fast() else "float32"
+    student = Student(start, start.config.bert.hidden, precision)
+    student.to("cuda" if torch.cuda.is_available() else "cpu")
+    began = copy.deepcopy(student.encoder)
+    words = Subwords.load(tokenizer)
+    learnt, held = (FAQTexts(written.faqs(part), words, config.max_tokens) for part in ("train", "dev"))
+    kept = Sentences([text for _, text in imitated_texts(StudentConfig.texts, 1)], words, config.max_tokens)
+    development = GradedSets({"stsb-dev": stsb.read("dev")}, words, config.max_tokens)
+    objective = FAQObjective(student, began, learnt, kept, held, development, config, seed)
+    optimiser = OptimiserConfig(
+        "adamw", learning_rate=config.learning_rate, embedding_learning_rate=None, clip=config.clip
+    )
+    schedule = Schedule(config.epochs, config.faqs, decay="warm", keep="last")
+    result = train(objective, optimiser, schedule, runs / f"{name}-faqs" / f"seed-{seed}", seed=seed)
+    mean_with(student.encoder, began.state_dict(), config.start_share)
+    student.eval()
+    with torch.no_grad():
+        return replace(result, best=objective.evaluate())
 
 
 @torch.no_grad()
