@@ -248,7 +248,9 @@ def _kept_aside() -> str:
             first, *second = row["model"].split("+")
             name = f"`{first}`" if not second else f"`{first}`, then `{second[0]}` on the best {DEPTH}"
             cost = None if second or base is None else row["milliseconds"] / base
-            found[row["model"]] = [name, *(_three(row.get(column)) for column in columns), _three(cost)]
+            before = found.get(row["model"], [_three(None)])[-1]  # a run without `minilm` has nothing to compare with
+            values = (_three(row.get(column)) for column in columns)
+            found[row["model"]] = [name, *values, before if cost is None else _three(cost)]
     return _table(
         [
             "model",
