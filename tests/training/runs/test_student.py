@@ -1,5 +1,6 @@
 """A student of some of a transformer's layers: how it begins, what it learns from, and that it learns."""
 
+import copy
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,13 +10,17 @@ import pytest
 import torch
 
 from tests.harness import toys
+from tests.harness.toy_wordpiece import wordpiece_json
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
+from training.corpora.readers.written import WrittenFAQ
 from training.objectives.development import GradedSets
+from training.objectives.faqs import FAQConfig
 from training.objectives.imitation import AnswersObjective, ImitationObjective, Student
 from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
+from training.runs import student as students
 from training.runs.loop import train
-from training.runs.student import begin, mean_with
+from training.runs.student import begin, mean_with, teach_faqs
 from training.sources import imitated
 
 SMALL = BERTConfig(vocabulary=200, hidden=16, layers=6, attention_heads=2, inner=32, positions=40)
@@ -166,3 +171,32 @@ def test_texts_leave_out_evaluation_sentences_and_repetitions(monkeypatch: pytes
     assert set(texts) == {"A man plays a flute.", *(f"About {source}." for source in imitated.SHARES)}
     assert imitated.imitated_texts(1000, 1) == found
     assert imitated.imitated_texts(1000, 2) != found
+
+
+def test_questions_are_taught_and_half_of_what_they_change_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    faqs = [
+        WrittenFAQ(name, [(word, f"the {word}", f"a big {word}") for word in words], [(word, word) for word in words])
+        for name, words in {"a": ("man", "dog", "guitar"), "b": ("woman", "flute", "park"), "c": ("sofa", "is")}.items()
+    ]
+    monkeypatch.setattr(students.written, "faqs", lambda part: faqs)
+    monkeypatch.setattr(students.stsb, "read", lambda part: toys.RATED)
+    monkeypatch.setattr(students, "imitated_texts", lambda limit, seed: [("snli-train", text) for text in TEXTS])
+    (tmp_path / "tokenizer.json").write_text(wordpiece_json())
+    torch.manual_seed(0)
+    start = SentenceBERT(SentenceBERTConfig(SMALL)).eval()
+
+    def taught(share: float, runs: str) -> SentenceBERT:
+        encoder = copy.deepcopy(start)
+        config = FAQConfig(epochs=2, questions=2, kept=4, max_tokens=20, learning_rate=1e-3, start_share=share)
+        result = teach_faqs(config, "toy", encoder, tmp_path / "tokenizer.json", tmp_path / runs, seed=1)
+        assert set(result.best) == {"stsb-dev", "first", "selection"}
+        return encoder
+
+    whole, half, again = taught(0.0, "whole"), taught(0.5, "half"), taught(0.5, "half")  # the last one resumes
+    began, moved = start.state_dict(), whole.state_dict()
+    assert any(not torch.equal(value, began[name]) for name, value in moved.items())
+    for name, value in half.state_dict().items():
+        assert torch.allclose(value, (began[name] + moved[name]) / 2, atol=1e-6), name
+        assert torch.equal(value, again.state_dict()[name])
