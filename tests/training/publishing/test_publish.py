@@ -10,6 +10,8 @@ import torch
 from contract.golden import GoldenPairs
 from contract.manifest import Manifest
 from training.architectures import GRANConfig, LSTMConfig, ProjectionConfig, WordAveragingConfig
+from training.corpora import catalogue
+from training.corpora.readers import sst
 from training.families import family_of
 from training.objectives.sentiment import SentimentConfig
 from training.objectives.supervised import SupervisedConfig
@@ -154,15 +156,28 @@ def test_any_finished_run_is_published_under_its_own_name_or_another_id(runs: Pa
     assert measured.figures == Manifest.load(other).figures
 
 
+SENTIMENTS: dict[sst.Labels, list[tuple[str, int]]] = {
+    "binary": [("the cat sleeps", 1), ("a dog runs", 0), ("a man plays", 1), ("two dog runs", 1), ("not a guitar", 0)],
+    "ternary": [("the cat sleeps", 4), ("a dog runs", 0), ("a man plays", 2), ("two dog runs", 3), ("not a guitar", 1)],
+}
+
+
+@pytest.mark.parametrize("labels", SENTIMENTS)
 def test_sentiment_is_published_with_its_labels_and_a_temperature(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: sst.Labels
 ) -> None:
-    rows = [("the cat sleeps", 1), ("a dog runs", 0), ("a man plays", 1), ("two dog runs", 1), ("not a guitar", 0)]
-    monkeypatch.setattr("training.corpora.readers.sst.read", lambda part: rows if part == "train" else rows[1:])
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(catalogue, "PUBLISHED", {})
+    (tmp_path / "data/sst").mkdir(parents=True)
+    for task, file in (("binary", "binary"), ("ternary", "fine")):
+        for part in ("train", "dev", "test"):
+            rows = SENTIMENTS[task][part != "train" :]  # type: ignore[index]
+            lines = "".join(f"{label}\t{text}\n" for text, label in [("sentence", "label"), *rows])
+            (tmp_path / f"data/sst/sst-{file}.{part}.tsv").write_text(lines)
     recipe = replace(
         SICK,
         name="toy-sst",
-        data=SSTSentences(),
+        data=SSTSentences(labels=labels),
         objective=SentimentConfig(hidden=3),
         publication=Publication("toy-sst", "A toy"),
     )
@@ -173,19 +188,28 @@ def test_sentiment_is_published_with_its_labels_and_a_temperature(
     assert manifest.tasks == ("classification",)
     task = manifest.classification
     assert task is not None
-    assert (task.labels, (folder / task.graph).is_file()) == (("negative", "positive"), True)
+    assert (task.labels, (folder / task.graph).is_file()) == (sst.LABELS[labels], True)
+    # With three labels those of two are measured too, by the likelier of negative and positive.
+    corpora = {"binary": ("SST",), "ternary": ("SST", "SST with neutral")}[labels]
     assert {(f.task, f.corpus, f.metric) for f in manifest.figures} == {
-        ("classification", "SST", metric) for metric in ("accuracy", "macro_f1", "calibration_error")
+        ("classification", corpus, metric)
+        for corpus in corpora
+        for metric in ("accuracy", "macro_f1", "calibration_error")
     }
     published = PublishedModel(folder)
-    likelier = [max(each, key=each.__getitem__) for each in published.classification([text for text, _ in rows[1:]])]
-    right = np.mean([said == task.labels[label] for said, (_, label) in zip(likelier, rows[1:], strict=True)])
-    assert next(f.value for f in manifest.figures if f.metric == "accuracy") == pytest.approx(right)
+    for corpus, names in (("SST", sst.LABELS["binary"]), ("SST with neutral", sst.LABELS["ternary"])):
+        rows = sst.read("test", "binary" if len(names) == 2 else "ternary")
+        answers = published.classification([text for text, _ in rows])
+        if corpus in corpora:
+            likelier = [max(names, key=each.__getitem__) for each in answers]
+            right = np.mean([said == names[label] for said, (_, label) in zip(likelier, rows, strict=True)])
+            found = next(f for f in manifest.figures if f.corpus == corpus and f.metric == "accuracy")
+            assert (found.value, found.rows) == (pytest.approx(right), len(rows))
     for pair in GoldenPairs.load(folder / "golden.json").pairs:
         assert pair.classes is not None
         assert list(pair.classes) == [pytest.approx(each) for each in published.classification([pair.a, pair.b])]
     assert task.temperature != 1.0
-    assert "negative, positive" in (folder / "README.md").read_text()
+    assert ", ".join(sst.LABELS[labels]) in (folder / "README.md").read_text()
 
 
 def test_words_that_siamese_runs_froze_are_shared_and_a_gated_average_tells_its_words(
