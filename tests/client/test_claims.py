@@ -1,5 +1,6 @@
 """The command `semblance claims`: documents of every kind against claims of every kind, and its page followed."""
 
+import asyncio
 import csv
 import json
 import re
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from semblance import AsyncClient
+from semblance.batch.formats import AS_FOUND
+from semblance.claims.check import check
 from semblance.claims.documents import text_of_file
 from semblance.errors import BatchError, MissingExtra
 from tests.harness.commands import Run
@@ -54,6 +58,23 @@ def test_each_claim_gets_a_row_with_its_evidence_and_where_it_stands(semblance: 
             assert (row["document"], row["heading"]) == ("man.md", "The man")
     counted = {label: sum(row["label"] == label for row in found) for label in LABELS}
     assert f"claims: 2, entailed: {counted['entailed']}, contradicted: {counted['contradicted']}" in done.out
+
+
+def test_how_much_is_checked_is_told(url: str) -> None:
+    """Claims that name other documents are asked apart from each other."""
+    lines = [{"claim": f"a woman reads {n}", "document": name} for n in range(3) for name in ("man.md", "other.txt")]
+    Path("claims.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    told: list[tuple[str, float]] = []
+
+    async def checked() -> None:
+        async with AsyncClient(url) as client:
+            await check(
+                client, [Path("man.md"), Path("other.txt")], Path("claims.jsonl"), None, "claim", AS_FOUND,
+                step=lambda what, share: told.append((what, share)),
+            )  # fmt: skip
+
+    asyncio.run(checked())
+    assert told == [("checking", 0.0), ("checking", 0.5)]
 
 
 def test_a_column_says_which_document_and_bad_rows_are_told(semblance: Run, url: str) -> None:

@@ -127,6 +127,7 @@ def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs:
     folder = publish.publish(family_of(TRANSFER, runs, 1), tmp_path / "models", tmp_path / "figures")
     manifest = Manifest.load(folder)
     assert manifest.similarity is not None
+    assert manifest.similarity.raw_range == (-1.0, 1.0)  # of a cosine
     assert manifest.similarity.calibration is not None
     same = PublishedModel(folder).similarity(["a cat"], ["a cat"])
     assert same.raw_score[0] == pytest.approx(1.0)
