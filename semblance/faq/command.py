@@ -65,7 +65,7 @@ def choose_for_faq(
         compared = compare(found, questions, resamples=resamples, seed=seed)
     taken = recommended(compared)
     command = f"semblance choose --faq {faq_file.name} {questions_file.name} --seed {seed}"
-    _chosen(taken, faq, scores.rerank_top, command[:512]).save(output)
+    chosen_faq(taken, faq, scores.rerank_top, command[:512]).save(output)
     if as_json:
         typer.echo(json.dumps(_summary(compared, taken, faq, questions, output)))
         return
@@ -101,7 +101,7 @@ def _may_write(output: Path) -> None:
             raise BatchError(f"{output} holds something else: give another --output") from None
 
 
-def _chosen(taken: Decided, faq: Faq, rerank_top: int, command: str) -> FAQ:
+def chosen_faq(taken: Decided, faq: Faq, rerank_top: int, command: str) -> FAQ:
     """The file: fields of `POST /rank`."""
     model, match, second = taken.ranked.configuration
     fit = ConfidenceFit(

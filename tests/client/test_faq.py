@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from semblance import FAQ, Client
 from semblance.cli import app
 from semblance.errors import BatchError, InvalidArgument
-from semblance.faq.command import _milliseconds
+from semblance.faq.command import _milliseconds, chosen_faq
 from semblance.faq.configurations import Configuration, Ranked, configurations, ranked
 from semblance.faq.decisions import compare, recommended
-from semblance.faq.files import NONE, Questions, read_faq, read_questions
+from semblance.faq.files import NONE, Faq, Questions, read_faq, read_questions
 from semblance.faq.fitting import best_threshold, calibration_error, fit, folds_of
 from semblance.faq.saved import FAQEntry
 from semblance.faq.scores import Model, Scores, score
@@ -174,6 +174,29 @@ def test_entries_without_ids_are_numbered(tmp_path: Path) -> None:
     assert [entry.id for entry in read_faq(write(tmp_path / "faq.csv", rows)).entries] == ["1", "2", "3", "4"]
     numbered = write(tmp_path / "faq.jsonl", [{**row, "id": n} for n, row in enumerate(rows)])
     assert [entry.id for entry in read_faq(numbered).entries] == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("reranked", [False, True])
+def test_the_file_names_the_second_stage_where_there_is_one(reranked: bool) -> None:
+    random = np.random.default_rng(5)
+    right = np.arange(60) % 3 > 0
+    questions = Questions([f"q{i}" for i in range(60)], [0 if each else NONE for each in right])
+    models = [
+        Model(name, f"{name}-f", reads_pairs=False, ranks_all=True, confidence=[]) for name in ("first", "second")
+    ]
+    configuration = Configuration(models[0], "either", models[1] if reranked else None)
+    features = random.normal(size=(60, len(configuration.features))) + 8.0 * right[:, None]
+    places = [int(not each) for each in right]
+    (taken,) = compare([Ranked(configuration, places, [2] * 60, right, features, 0.1)], questions, resamples=50, seed=1)
+    entries = [FAQEntry(id="a", question="Where?", answer="Here.")]
+    found = chosen_faq(taken, Faq(entries), 7, "a command").settings
+    second = {"rerank_model": "second", "rerank_top": 7} if reranked else {}
+    assert {name: value for name, value in found.items() if name != "confidence_fit"} == {
+        "model": "first", **second, "match": "either", "min_confidence": round(taken.threshold, 4),
+    }  # fmt: skip
+    fitted = found["confidence_fit"]
+    assert {name: fitted.get(name) for name in second} == second
+    assert fitted.get("rerank_fingerprint") == ("second-f" if reranked else None)
 
 
 def test_a_configuration_ranks_as_the_service_does(models: Path, files: tuple[Path, Path]) -> None:
