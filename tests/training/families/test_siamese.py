@@ -15,11 +15,13 @@ from training.corpora.sts_split import STSSplit
 from training.families import family_of
 from training.objectives.metrics import graded
 from training.objectives.supervised import SupervisedConfig
+from training.objectives.transfer import MarginConfig
 from training.publishing import publish
 from training.publishing.figures import FigureFile
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
 from training.runs import run
+from training.runs.folder import WEIGHTS_NAME, run_folder
 from training.sources.credits import TEACHER
 from training.sources.rated import STSSplitPairs
 
@@ -93,3 +95,16 @@ def test_features_keep_the_encoder_of_their_start_and_its_head(runs: Path) -> No
     trained = family_of(FEATURES, runs, 1).load()
     for name, value in start.encoder.state_dict().items():
         assert torch.equal(trained.encoder.state_dict()[name], value)
+
+
+def test_a_head_that_the_start_lacks_begins_anew(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `avg-sick` begins from `avg-paraphrase`, which has no head."""
+    transfer = replace(STS, name="toy-transfer", objective=MarginConfig())
+    monkeypatch.setitem(RECIPES, transfer.name, transfer)
+    start = family_of(transfer, runs, 1).untrained()
+    run_folder(runs, transfer, 1).mkdir(parents=True)
+    torch.save(start.state_dict(), run_folder(runs, transfer, 1) / WEIGHTS_NAME)
+    begun = family_of(replace(FEATURES, start=transfer.name), runs, 2).build(None)
+    assert "similarity" in begun.heads
+    for name, value in start.encoder.state_dict().items():
+        assert torch.equal(begun.encoder.state_dict()[name], value)
