@@ -20,8 +20,10 @@ from semblance import AsyncClient, Client
 from semblance.batch import job
 from semblance.batch.job import run_batch
 from semblance.batch.journal import Journal
+from semblance.batch.rows import Say, Step
 from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions
 from semblance.errors import BatchError, NoAnswer, ServiceFailed
+from semblance.progress import run_shown
 from semblance.types import Similarities
 from tests.harness.commands import Ran, Run
 from tests.harness.service import NEEDED_SECONDS
@@ -455,6 +457,14 @@ def test_without_a_terminal_it_says_now_and_then_how_far_it_is(
     code, _, err = batch(write(tmp_path / "in.jsonl", rows(20)), tmp_path / "out.jsonl")
     assert code == 0
     assert re.fullmatch(r"semblance: 20 rows, 100%\n", err)
+
+
+def test_what_is_said_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    async def work(step: Step, say: Say) -> None:
+        say("in[1].csv: [bold]red[/bold]")
+
+    run_shown(work)
+    assert capsys.readouterr().err == "semblance: in[1].csv: [bold]red[/bold]\n"
 
 
 # what cannot be

@@ -65,6 +65,16 @@ def test_a_search_of_likely_cells_tells_what_it_missed(monkeypatch: pytest.Monke
     assert Neighbours(values, exact=True).recall_above(0.9) == 1
 
 
+def test_the_nearest_of_many_texts_come_in_parts_each_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = unit(7, centres=7)
+    whole = np.concatenate([rows for rows, _ in Neighbours(values).best(values, 3)])
+    monkeypatch.setattr(neighbours, "QUERIES_AT_ONCE", 3)
+    parts = [rows for rows, _ in Neighbours(values).best(values, 3)]
+    assert [len(rows) for rows in parts] == [3, 3, 1]
+    assert np.concatenate(parts).tolist() == whole.tolist()
+    assert whole[:, 0].tolist() == list(range(7))
+
+
 def test_parts_of_more_pairs_than_are_joined_at_once_are_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Among them a part whose pairs come one after the other, the later ones without the first."""
     monkeypatch.setattr(groups, "PAIRS_AT_ONCE", 2)

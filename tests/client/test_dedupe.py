@@ -154,6 +154,8 @@ def test_weights_move_as_far_as_the_pairs_speak() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "edited"),
     [
+        ("the parcel is in the hall", "the parcel is in my car", True),  # two words on each side
+        ("the parcel is in the hall", "the parcel is in my old car", False),
         ("the app crashes when I open a photo", "the app crashes when I take a photo", True),
         ("Acme Inc., Portland", "Acme Inc., Oakland", True),
         ("HDMI to USB-C adapter", "USB-C to HDMI adapter", True),
