@@ -195,6 +195,11 @@ ASKS = {
     "Cohere v2 embed": Ask(
         "/v2/embed", {"texts": [A, C]}, COHERE, **_TEXTS, read=lambda one: one["embeddings"]["float"]
     ),
+    "Cohere v2 embed, in parts": Ask(
+        "/v2/embed", {"inputs": [{"content": [{"type": "text", "text": text}]} for text in (A, C)]}, COHERE,
+        ("inputs.0.content.0.text", "inputs.1.content.0.text"), "/embed", lambda one: one["embeddings"]["float"],
+        uncut=_COHERE_CUT,
+    ),
     "Cohere tokenize": Ask("/v1/tokenize", {"text": A}, COHERE, ("text",)),
     "OpenAI": Ask("/v1/embeddings", {"input": [A, C]}, OPENAI, **_INPUT, read=_embedded),
     "Infinity embedding": Ask("/embeddings", {"input": [A, C]}, OPENAI, **_INPUT, read=_embedded),
