@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.harness import fakes
-from tests.harness.dialects import ASKS, LIMITS, OWN, TEI, Ask, Body, misfits, put
+from tests.harness.dialects import LIMITS, OWN, REQUESTS, TEI, Body, DialectRequest, misfits, put
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 LONG = "man " * (fakes.MAX_TOKENS + 1)
-ANSWERED = {name: ask for name, ask in ASKS.items() if ask.own}
+ANSWERED = {name: ask for name, ask in REQUESTS.items() if ask.own}
 COUNTED = {name: ask for name, ask in ANSWERED.items() if ask.errors is not TEI}
 
 
@@ -32,7 +32,7 @@ def alike(found: Any, expected: Any) -> None:
 
 
 async def check(
-    client: Client, ask: Ask, given: Body, meant: Body | None = None, texts: list[str] | None = None
+    client: Client, ask: DialectRequest, given: Body, meant: Body | None = None, texts: list[str] | None = None
 ) -> None:
     """What is answered, or why the model cannot, is what our route says to the same question."""
     body_of, said, _ = OWN[ask.own]
@@ -100,7 +100,7 @@ async def test_tokens_are_counted_and_cuts_are_told(lasting: Client, name: str) 
             assert (meta or answer).get("warnings", []) == said
 
 
-async def refuses(client: Client, ask: Ask, body: Body, code: str, field: str, words: str) -> None:
+async def refuses(client: Client, ask: DialectRequest, body: Body, code: str, field: str, words: str) -> None:
     response = await client.post(ask.path, json=body, headers={"x-request-id": "abc"})
     answer = response.json()
     found = answer.get("message") or answer.get("error")
@@ -110,10 +110,10 @@ async def refuses(client: Client, ask: Ask, body: Body, code: str, field: str, w
     assert field in message
 
 
-@pytest.mark.parametrize("name", [name for name, ask in ASKS.items() if ask.texts])
+@pytest.mark.parametrize("name", [name for name, ask in REQUESTS.items() if ask.texts])
 async def test_what_does_not_fit_is_told_in_the_words_of_the_family(limited: Client, name: str) -> None:
-    for misfit in misfits(ASKS[name], LIMITS, fakes.MAX_TOKENS):
-        await refuses(limited, ASKS[name], *misfit)
+    for misfit in misfits(REQUESTS[name], LIMITS, fakes.MAX_TOKENS):
+        await refuses(limited, REQUESTS[name], *misfit)
 
 
 # What is particular to one request: its name, what is changed, and the code, field and words of the refusal.
@@ -175,5 +175,5 @@ def labels(*texts: object, **more: object) -> Body:
 )  # fmt: skip
 async def test_what_is_particular_to_one_request(limited: Client, names, change, code, field, words) -> None:
     for name in [names] if isinstance(names, str) else names:
-        ask = ASKS[name]
+        ask = REQUESTS[name]
         await refuses(limited, ask, ask.body | change, code, field, words)

@@ -11,7 +11,7 @@ import pytest
 
 from service.api.route import Route
 from tests.harness import fakes
-from tests.harness.dialects import ASKS, BY_PATH, OPEN_INFERENCE, OPENAI, OURS, TEI, Errors, slow
+from tests.harness.dialects import BY_PATH, OPEN_INFERENCE, OPENAI, OURS, REQUESTS, TEI, Errors, slow
 from tests.harness.estimates import unmeasured
 from tests.harness.requests import GOOD
 from tests.harness.service import Client, Serve, expect, let_in
@@ -43,8 +43,8 @@ def waits(response: httpx.Response, least: int = 1, most: int = 1) -> None:
 
 
 async def test_a_good_body_is_answered_and_counted(client: Client) -> None:
-    asked = Counter((ask.path, ask.body.get("model", "avg-paraphrase")) for ask in ASKS.values())
-    for ask in ASKS.values():
+    asked = Counter((ask.path, ask.body.get("model", "avg-paraphrase")) for ask in REQUESTS.values())
+    for ask in REQUESTS.values():
         assert (await client.post(ask.path, json=ask.body)).status_code == 200, ask.path
     for path, model in asked:
         assert await client.metric("semblance_request_seconds_count", route=path, model=model) == asked[path, model]
@@ -88,7 +88,7 @@ def late(client: Client) -> None:
 async def test_faults(serve: Serve, caplog, fault: Callable, settings, status: int, kind, words, logged) -> None:
     async with serve(**settings) as client:
         fault(client)
-        for ask in ASKS.values():
+        for ask in REQUESTS.values():
             if ask.path in NO_GRAPH and fault is not mistaken:
                 continue
             if fault is late:  # and not known to be: it would be refused at once
@@ -172,7 +172,7 @@ async def test_keys_as_these_clients_send_them(serve: Serve) -> None:
             ({"authorization": ""}, 401),
             ({}, 401),
         ):
-            for ask in ASKS.values():
+            for ask in REQUESTS.values():
                 assert (await client.post(ask.path, json=ask.body, headers=headers)).status_code == status, ask.path
 
 

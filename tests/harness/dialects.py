@@ -4,6 +4,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ OWN: dict[str, tuple[Callable[[list[str]], Body], Callable[[Any], Any], str]] = 
 
 
 @dataclass(frozen=True)
-class Ask:
+class DialectRequest:
     """A good request of one dialect.
 
     Attributes:
@@ -178,61 +179,65 @@ _LABELS: Any = {"own": "/classify", "many": "parameters.candidate_labels"}
 _LABELS |= {"texts": ("inputs", "parameters.candidate_labels.0", "parameters.candidate_labels.1")}
 _QUERY_TEXTS: Any = {"own": "/rank", "many": "texts", "texts": ("query", "texts.0", "texts.1", "texts.2")}
 _QUERY_TEXTS |= {"read": lambda answer: [(each["index"], each["score"]) for each in answer], "uncut": _TEI_CUT}
+_FLOATS, _BY_TYPE = itemgetter("embeddings"), lambda answer: answer["embeddings"]["float"]
+_PAIR = ("inputs.0", "inputs.1")
 RERANK = {"query": A, "documents": [C, B, C]}  # of equal ones the earlier comes first
 COMPARE = {"inputs": {"source_sentence": A, "sentences": [C, B]}}
 SCORE = {"text_1": A, "text_2": [C, B]}
 ZERO_SHOT = {"inputs": A, "parameters": {"candidate_labels": ["dog", "guitar"]}, "model": "avg-sick"}
 # On a path of several families the first is told of what is wrong before the body is read.
-ASKS = {
-    "own similarity": Ask("/similarity", {"pairs": [{"a": A, "b": C}]}, OURS),
-    "own embed": Ask("/embed", {"sentences": [A]}, OURS),
-    "own classify": Ask("/classify", {"text": A, "labels": ["dog", "cat"], "model": "avg-sick"}, OURS),
-    "Jina rerank": Ask("/rerank", RERANK, JINA, **_DOCUMENTS),
-    "LiteLLM infinity": Ask("/infinity/rerank", RERANK, JINA, **_DOCUMENTS),
-    "Cohere v1": Ask("/v1/rerank", RERANK, BOTH, **_DOCUMENTS),
-    "Cohere v2": Ask("/v2/rerank", RERANK, COHERE, **_DOCUMENTS),
-    "Cohere v1 embed": Ask("/v1/embed", {"texts": [A, C]}, COHERE, **_TEXTS, read=lambda one: one["embeddings"]),
-    "Cohere v2 embed": Ask(
-        "/v2/embed", {"texts": [A, C]}, COHERE, **_TEXTS, read=lambda one: one["embeddings"]["float"]
+REQUESTS = {
+    "own similarity": DialectRequest("/similarity", {"pairs": [{"a": A, "b": C}]}, OURS),
+    "own embed": DialectRequest("/embed", {"sentences": [A]}, OURS),
+    "own classify": DialectRequest("/classify", {"text": A, "labels": ["dog", "cat"], "model": "avg-sick"}, OURS),
+    "Jina rerank": DialectRequest("/rerank", RERANK, JINA, **_DOCUMENTS),
+    "LiteLLM infinity": DialectRequest("/infinity/rerank", RERANK, JINA, **_DOCUMENTS),
+    "Cohere v1": DialectRequest("/v1/rerank", RERANK, BOTH, **_DOCUMENTS),
+    "Cohere v2": DialectRequest("/v2/rerank", RERANK, COHERE, **_DOCUMENTS),
+    "Cohere v1 embed": DialectRequest("/v1/embed", {"texts": [A, C]}, COHERE, **_TEXTS, read=_FLOATS),
+    "Cohere v2 embed": DialectRequest(
+        "/v2/embed", {"texts": [A, C]}, COHERE, **_TEXTS, read=_BY_TYPE
     ),
-    "Cohere v2 embed, in parts": Ask(
+    "Cohere v2 embed, in parts": DialectRequest(
         "/v2/embed", {"inputs": [{"content": [{"type": "text", "text": text}]} for text in (A, C)]}, COHERE,
-        ("inputs.0.content.0.text", "inputs.1.content.0.text"), "/embed", lambda one: one["embeddings"]["float"],
+        ("inputs.0.content.0.text", "inputs.1.content.0.text"), "/embed", _BY_TYPE,
         uncut=_COHERE_CUT,
     ),
-    "Cohere tokenize": Ask("/v1/tokenize", {"text": A}, COHERE, ("text",)),
-    "OpenAI": Ask("/v1/embeddings", {"input": [A, C]}, OPENAI, **_INPUT, read=_embedded),
-    "Infinity embedding": Ask("/embeddings", {"input": [A, C]}, OPENAI, **_INPUT, read=_embedded),
-    "LiteLLM infinity embedding": Ask("/infinity/embeddings", {"input": [A, C]}, OPENAI, **_INPUT, read=_embedded),
-    "vLLM pooling": Ask(
+    "Cohere tokenize": DialectRequest("/v1/tokenize", {"text": A}, COHERE, ("text",)),
+    "OpenAI": DialectRequest("/v1/embeddings", {"input": [A, C]}, OPENAI, **_INPUT, read=_embedded),
+    "Infinity embedding": DialectRequest("/embeddings", {"input": [A, C]}, OPENAI, **_INPUT, read=_embedded),
+    "LiteLLM infinity embedding": DialectRequest(
+        "/infinity/embeddings", {"input": [A, C]}, OPENAI, **_INPUT, read=_embedded
+    ),
+    "vLLM pooling": DialectRequest(
         "/pooling", {"input": [A, C]}, JINA, **_INPUT, read=lambda answer: [each["data"] for each in answer["data"]]
     ),
-    "vLLM score": Ask("/score", SCORE, JINA, **_SCORE),
-    "vLLM v1 score": Ask("/v1/score", SCORE, JINA, **_SCORE),
-    "TEI similarity": Ask("/similarity", COMPARE, TEI, **_SIMILAR),
-    "TEI similarity, bare URL": Ask("/", COMPARE, TEI, **_SIMILAR),
-    "TEI embed": Ask("/embed", {"inputs": [A, C]}, TEI, **_INPUTS),
-    "TEI embed, bare URL": Ask("/", {"inputs": [A, C]}, TEI, **_INPUTS),
-    "TEI rerank": Ask("/rerank", {"query": A, "texts": [C, B, C]}, TEI, **_QUERY_TEXTS),
-    "TEI rerank, bare URL": Ask("/", {"query": A, "texts": [C, B, C]}, TEI, **_QUERY_TEXTS),
-    "TEI predict": Ask(
-        "/predict", {"inputs": [A, C], "model": "avg-sick"}, TEI, ("inputs.0", "inputs.1"), "/entailment", _predicted,
+    "vLLM score": DialectRequest("/score", SCORE, JINA, **_SCORE),
+    "vLLM v1 score": DialectRequest("/v1/score", SCORE, JINA, **_SCORE),
+    "TEI similarity": DialectRequest("/similarity", COMPARE, TEI, **_SIMILAR),
+    "TEI similarity, bare URL": DialectRequest("/", COMPARE, TEI, **_SIMILAR),
+    "TEI embed": DialectRequest("/embed", {"inputs": [A, C]}, TEI, **_INPUTS),
+    "TEI embed, bare URL": DialectRequest("/", {"inputs": [A, C]}, TEI, **_INPUTS),
+    "TEI rerank": DialectRequest("/rerank", {"query": A, "texts": [C, B, C]}, TEI, **_QUERY_TEXTS),
+    "TEI rerank, bare URL": DialectRequest("/", {"query": A, "texts": [C, B, C]}, TEI, **_QUERY_TEXTS),
+    "TEI predict": DialectRequest(
+        "/predict", {"inputs": [A, C], "model": "avg-sick"}, TEI, _PAIR, "/entailment", _predicted,
         loose=True,
     ),
-    "TEI tokenize": Ask("/tokenize", {"inputs": [A, C]}, TEI, ("inputs.0", "inputs.1"), many="inputs", loose=True),
-    "Hugging Face zero-shot": Ask(
+    "TEI tokenize": DialectRequest("/tokenize", {"inputs": [A, C]}, TEI, _PAIR, many="inputs", loose=True),
+    "Hugging Face zero-shot": DialectRequest(
         "/classify", ZERO_SHOT, TEI, **_LABELS, read=lambda one: list(zip(one["labels"], one["scores"], strict=True))
     ),
-    "Hugging Face zero-shot, bare URL": Ask("/", ZERO_SHOT, TEI, **_LABELS, read=_predicted),
-    "Hugging Face labels": Ask(
-        "/", {"inputs": [A, C], "parameters": {}, "model": "avg-sick"}, TEI, ("inputs.0", "inputs.1"), "/entailment",
+    "Hugging Face zero-shot, bare URL": DialectRequest("/", ZERO_SHOT, TEI, **_LABELS, read=_predicted),
+    "Hugging Face labels": DialectRequest(
+        "/", {"inputs": [A, C], "parameters": {}, "model": "avg-sick"}, TEI, _PAIR, "/entailment",
         lambda answer: _predicted(answer[0]), loose=True,
     ),
 }  # fmt: skip
-BY_PATH = {each.path: each.errors for each in reversed(ASKS.values())}
+BY_PATH = {each.path: each.errors for each in reversed(REQUESTS.values())}
 
 
-def misfits(ask: Ask, limits: Mapping[str, int], tokens: int) -> Iterator[tuple[Body, str, str, str]]:
+def misfits(ask: DialectRequest, limits: Mapping[str, int], tokens: int) -> Iterator[tuple[Body, str, str, str]]:
     """Bodies that do not fit: each with the code of its refusal, the field, and the end of what is said.
 
     Args:

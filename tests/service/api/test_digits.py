@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import fakes
-from tests.harness.dialects import ASKS
+from tests.harness.dialects import REQUESTS
 from tests.harness.requests import GOOD
 from tests.harness.service import Client, Serve
 
@@ -21,7 +21,7 @@ PAIRS = [{"a": TEXT, "b": text} for text in TEXTS]
 RANK = {"query": TEXT, "candidates": TEXTS}
 ASKED = [
     *GOOD.items(),
-    *((each.path, each.body) for each in ASKS.values()),
+    *((each.path, each.body) for each in REQUESTS.values()),
     ("/similarity", {"pairs": PAIRS, "model": "avg-sick"}),
     ("/similarity", {"pairs": PAIRS * 20, "model": "pair-sick"}),
     ("/similarity", {"pairs": PAIRS, "model": "both", "task": "paraphrase"}),

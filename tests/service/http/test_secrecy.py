@@ -10,14 +10,14 @@ import pytest
 from service.http.rate_limit import RateLimit
 from service.observe import logs
 from tests.harness import fakes
-from tests.harness.dialects import ASKS, slow
+from tests.harness.dialects import REQUESTS, slow
 from tests.harness.requests import GOOD
 from tests.harness.service import Client, Serve, expect, let_in
 
 pytestmark = pytest.mark.anyio
 TEXT, KEY, GUESS = "zanzibar", "quagmire-quagmire", "xylophone-xylophone"
 SECRETS = (TEXT, KEY, GUESS)
-ALL = [(path, body) for path, body in GOOD.items()] + [(each.path, each.body) for each in ASKS.values()]
+ALL = [(path, body) for path, body in GOOD.items()] + [(each.path, each.body) for each in REQUESTS.values()]
 
 
 class Log(logging.Handler):

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families as families
 from scripts.guide.pages_of_service import metric_rows
 from service.observe.fast_metrics import HistogramFamily
 from service.observe.timings import PHASES
-from tests.harness.dialects import ASKS, slow
+from tests.harness.dialects import REQUESTS, slow
 from tests.harness.requests import GOOD
 from tests.harness.service import Client, Serve
 
@@ -56,7 +56,7 @@ async def test_only_an_answer_of_a_model_adds_series(serve: Serve) -> None:
     """All others are there from the first scrape on, so that rates include their first increase."""
     async with serve(rate_limit="1000/hour", max_body_bytes=2000) as client:
         before = series(await client.scrape())
-        for path, body in [*GOOD.items(), *((each.path, each.body) for each in ASKS.values())]:
+        for path, body in [*GOOD.items(), *((each.path, each.body) for each in REQUESTS.values())]:
             for model in ("avg-paraphrase", "nope"):
                 await client.post(path, json={**body, "model": model})
             await client.post(path, content=b"{")
@@ -79,7 +79,7 @@ async def test_only_an_answer_of_a_model_adds_series(serve: Serve) -> None:
 
 
 async def test_a_request_says_where_its_time_went(lasting: Client) -> None:
-    for path, body in [*GOOD.items(), *((each.path, each.body) for each in ASKS.values())]:
+    for path, body in [*GOOD.items(), *((each.path, each.body) for each in REQUESTS.values())]:
         response = await lasting.post(path, json=body)
         found = timings(response.headers["server-timing"])
         assert list(found) == [*PHASES, "total"]
