@@ -138,6 +138,7 @@ def labels(*texts: object, **more: object) -> Body:
         (RERANKS, {"documents": ["a", {}]}, INVALID, "documents.1", "a document without text"),
         (RERANKS, {"documents": ["a", {"page": 4}]}, INVALID, "documents.1", "a document without text"),
         (RERANKS, {"documents": [{"text": ["a"]}]}, INVALID, "documents.0.text", "expected a text"),
+        (RERANKS, {"documents": [{"p": 5}], "rank_fields": ["p"]}, INVALID, "documents.0.p", "expected a text"),
         (RERANKS, {"query": None}, INVALID, "query", "expected a text"),
         (RERANKS, {"top_n": -1}, INVALID, "top_n", "0"),
         (RERANKS, {"top_n": "2"}, INVALID, "top_n", "whole number"),

@@ -56,12 +56,6 @@ def test_zero_shot_is_our_classify_sorted(server: Server, multi_label: bool, mod
     ]
 
 
-def test_the_template_is_theirs_unless_one_is_given(server: Server) -> None:
-    found = answer(server, "/", {"inputs": TEXT, "parameters": {"candidate_labels": LABELS, "multi_label": None}})
-    expected = own(server, labels=LABELS, template="This example is {}.")
-    assert {each["label"]: each["score"] for each in found} == pytest.approx(expected)  # type: ignore[attr-defined]
-
-
 def test_a_text_gets_the_labels_of_the_model_that_has_some(server: Server) -> None:
     (found,) = answer(server, "/", {"inputs": TEXT, "parameters": {}})  # type: ignore[misc]
     expected = own(server)

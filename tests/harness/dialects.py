@@ -4,6 +4,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -47,6 +48,13 @@ class Errors:
             "error_type": "Empty" if code == "empty_text" else "Validation",
         }
         return status, {name: values[name] for name in self.fields}
+
+    @property
+    def leaves(self) -> frozenset[str]:
+        """The fields of the body, those of `error` with it."""
+        if not self.named:
+            return self.fields
+        return self.fields - {"error"} | {f"error.{name}" for name in ("message", "type", "param", "code")}
 
 
 OURS = Errors(frozenset({"error"}), {})
@@ -152,86 +160,95 @@ def _predicted(answer: Any) -> Any:
     return [(each["label"], each["score"]) for each in answer]
 
 
-def _scored(answer: Any) -> Any:
-    return [each["score"] for each in answer["data"]]
+def _each(name: str) -> Callable[[Any], Any]:
+    return lambda answer: [each[name] for each in answer["data"]]
 
 
-def _embedded(answer: Any) -> Any:
-    return [each["embedding"] for each in answer["data"]]
+def _by_type(answer: Any) -> Any:
+    return answer["embeddings"]["float"]
+
+
+def _under(name: str, *places: object) -> tuple[str, ...]:
+    return tuple(f"{name}.{place}" for place in places)
 
 
 _LEFT = {"unsupported_field": {"truncation_side": "left"}}
 _TEI_CUT = {"too_large": {"truncate": False}, "unsupported_field": {"truncation_direction": "Left"}}
-_TEI_SIMILARITY_CUT = {code: {"parameters": change} for code, change in _TEI_CUT.items()}
 _COHERE_CUT = {"too_large": {"truncate": "NONE"}, "unsupported_field": {"truncate": "START"}}
-_OPENAI_CUT = {"too_large": {"truncate": False}, **_LEFT}
-_DOCUMENTS: Any = {"own": "/rank", "read": _ranked, "many": "documents", "uncut": _LEFT}
-_DOCUMENTS |= {"texts": ("query", "documents.0", "documents.1", "documents.2")}
-_TEXTS: Any = {"own": "/embed", "many": "texts", "texts": ("texts.0", "texts.1"), "uncut": _COHERE_CUT}
-_INPUT: Any = {"own": "/embed", "many": "input", "texts": ("input.0", "input.1"), "uncut": _OPENAI_CUT, "loose": True}
-_SCORE: Any = {"own": "/similarity", "read": _scored, "many": "text_2", "uncut": _LEFT, "loose": True}
-_SCORE |= {"texts": ("text_1", "text_2.0", "text_2.1")}
-_SIMILAR: Any = {"own": "/similarity", "many": "inputs.sentences", "uncut": _TEI_SIMILARITY_CUT}
-_SIMILAR |= {"texts": ("inputs.source_sentence", "inputs.sentences.0", "inputs.sentences.1")}
-_INPUTS: Any = {"own": "/embed", "read": np.asarray, "many": "inputs", "texts": ("inputs.0", "inputs.1")}
-_INPUTS |= {"uncut": _TEI_CUT, "loose": True}
-_LABELS: Any = {"own": "/classify", "many": "parameters.candidate_labels"}
-_LABELS |= {"texts": ("inputs", "parameters.candidate_labels.0", "parameters.candidate_labels.1")}
-_QUERY_TEXTS: Any = {"own": "/rank", "many": "texts", "texts": ("query", "texts.0", "texts.1", "texts.2")}
-_QUERY_TEXTS |= {"read": lambda answer: [(each["index"], each["score"]) for each in answer], "uncut": _TEI_CUT}
-_FLOATS, _BY_TYPE = itemgetter("embeddings"), lambda answer: answer["embeddings"]["float"]
-_PAIR = ("inputs.0", "inputs.1")
 RERANK = {"query": A, "documents": [C, B, C]}  # of equal ones the earlier comes first
-COMPARE = {"inputs": {"source_sentence": A, "sentences": [C, B]}}
-SCORE = {"text_1": A, "text_2": [C, B]}
-ZERO_SHOT = {"inputs": A, "parameters": {"candidate_labels": ["dog", "guitar"]}, "model": "avg-sick"}
+_PARTS = [{"content": [{"type": "text", "text": text}]} for text in (A, C)]
+_ZERO_SHOT = {"inputs": A, "parameters": {"candidate_labels": ["dog", "guitar"]}, "model": "avg-sick"}
+_LABELS = "parameters.candidate_labels"
+rerank = partial(
+    DialectRequest, body=RERANK, texts=("query", *_under("documents", 0, 1, 2)), own="/rank", read=_ranked,
+    many="documents", uncut=_LEFT,
+)  # fmt: skip
+score = partial(
+    DialectRequest, body={"text_1": A, "text_2": [C, B]}, errors=JINA, texts=("text_1", *_under("text_2", 0, 1)),
+    own="/similarity", read=_each("score"), many="text_2", uncut=_LEFT, loose=True,
+)  # fmt: skip
+embeddings = partial(
+    DialectRequest, body={"input": [A, C]}, errors=OPENAI, texts=_under("input", 0, 1), own="/embed", many="input",
+    read=_each("embedding"), uncut={"too_large": {"truncate": False}, **_LEFT}, loose=True,
+)  # fmt: skip
+cohere_embed = partial(
+    DialectRequest, body={"texts": [A, C]}, errors=COHERE, texts=_under("texts", 0, 1), own="/embed", many="texts",
+    uncut=_COHERE_CUT,
+)  # fmt: skip
+tei_similarity = partial(
+    DialectRequest, body={"inputs": {"source_sentence": A, "sentences": [C, B]}}, errors=TEI, own="/similarity",
+    texts=_under("inputs", "source_sentence", "sentences.0", "sentences.1"), many="inputs.sentences",
+    uncut={code: {"parameters": change} for code, change in _TEI_CUT.items()},
+)  # fmt: skip
+tei_embed = partial(
+    DialectRequest, body={"inputs": [A, C]}, errors=TEI, texts=_under("inputs", 0, 1), own="/embed", many="inputs",
+    read=np.asarray, uncut=_TEI_CUT, loose=True,
+)  # fmt: skip
+tei_rerank = partial(
+    DialectRequest, body={"query": A, "texts": [C, B, C]}, errors=TEI, texts=("query", *_under("texts", 0, 1, 2)),
+    own="/rank", read=lambda answer: [(each["index"], each["score"]) for each in answer], many="texts", uncut=_TEI_CUT,
+)  # fmt: skip
+tei_pair = partial(DialectRequest, errors=TEI, texts=_under("inputs", 0, 1), own="/entailment", loose=True)
+zero_shot = partial(
+    DialectRequest, body=_ZERO_SHOT, errors=TEI, texts=("inputs", *_under(_LABELS, 0, 1)), own="/classify",
+    many=_LABELS,
+)  # fmt: skip
 # On a path of several families the first is told of what is wrong before the body is read.
 REQUESTS = {
     "own similarity": DialectRequest("/similarity", {"pairs": [{"a": A, "b": C}]}, OURS),
     "own embed": DialectRequest("/embed", {"sentences": [A]}, OURS),
     "own classify": DialectRequest("/classify", {"text": A, "labels": ["dog", "cat"], "model": "avg-sick"}, OURS),
-    "Jina rerank": DialectRequest("/rerank", RERANK, JINA, **_DOCUMENTS),
-    "LiteLLM infinity": DialectRequest("/infinity/rerank", RERANK, JINA, **_DOCUMENTS),
-    "Cohere v1": DialectRequest("/v1/rerank", RERANK, BOTH, **_DOCUMENTS),
-    "Cohere v2": DialectRequest("/v2/rerank", RERANK, COHERE, **_DOCUMENTS),
-    "Cohere v1 embed": DialectRequest("/v1/embed", {"texts": [A, C]}, COHERE, **_TEXTS, read=_FLOATS),
-    "Cohere v2 embed": DialectRequest(
-        "/v2/embed", {"texts": [A, C]}, COHERE, **_TEXTS, read=_BY_TYPE
-    ),
-    "Cohere v2 embed, in parts": DialectRequest(
-        "/v2/embed", {"inputs": [{"content": [{"type": "text", "text": text}]} for text in (A, C)]}, COHERE,
-        ("inputs.0.content.0.text", "inputs.1.content.0.text"), "/embed", _BY_TYPE,
-        uncut=_COHERE_CUT,
+    "Jina rerank": rerank("/rerank", errors=JINA),
+    "LiteLLM infinity": rerank("/infinity/rerank", errors=JINA),
+    "Cohere v1": rerank("/v1/rerank", errors=BOTH),
+    "Cohere v2": rerank("/v2/rerank", errors=COHERE),
+    "Cohere v1 embed": cohere_embed("/v1/embed", read=itemgetter("embeddings")),
+    "Cohere v2 embed": cohere_embed("/v2/embed", read=_by_type),
+    "Cohere v2 embed, in parts": cohere_embed(
+        "/v2/embed", body={"inputs": _PARTS}, texts=_under("inputs", "0.content.0.text", "1.content.0.text"),
+        read=_by_type, many="",
     ),
     "Cohere tokenize": DialectRequest("/v1/tokenize", {"text": A}, COHERE, ("text",)),
-    "OpenAI": DialectRequest("/v1/embeddings", {"input": [A, C]}, OPENAI, **_INPUT, read=_embedded),
-    "Infinity embedding": DialectRequest("/embeddings", {"input": [A, C]}, OPENAI, **_INPUT, read=_embedded),
-    "LiteLLM infinity embedding": DialectRequest(
-        "/infinity/embeddings", {"input": [A, C]}, OPENAI, **_INPUT, read=_embedded
+    "OpenAI": embeddings("/v1/embeddings"),
+    "Infinity embedding": embeddings("/embeddings"),
+    "LiteLLM infinity embedding": embeddings("/infinity/embeddings"),
+    "vLLM pooling": embeddings("/pooling", errors=JINA, read=_each("data")),
+    "vLLM score": score("/score"),
+    "vLLM v1 score": score("/v1/score"),
+    "TEI similarity": tei_similarity("/similarity"),
+    "TEI similarity, bare URL": tei_similarity("/"),
+    "TEI embed": tei_embed("/embed"),
+    "TEI embed, bare URL": tei_embed("/"),
+    "TEI rerank": tei_rerank("/rerank"),
+    "TEI rerank, bare URL": tei_rerank("/"),
+    "TEI predict": tei_pair("/predict", {"inputs": [A, C], "model": "avg-sick"}, read=_predicted),
+    "TEI tokenize": tei_embed("/tokenize", own="", uncut=None),
+    "Hugging Face zero-shot": zero_shot(
+        "/classify", read=lambda one: list(zip(one["labels"], one["scores"], strict=True))
     ),
-    "vLLM pooling": DialectRequest(
-        "/pooling", {"input": [A, C]}, JINA, **_INPUT, read=lambda answer: [each["data"] for each in answer["data"]]
-    ),
-    "vLLM score": DialectRequest("/score", SCORE, JINA, **_SCORE),
-    "vLLM v1 score": DialectRequest("/v1/score", SCORE, JINA, **_SCORE),
-    "TEI similarity": DialectRequest("/similarity", COMPARE, TEI, **_SIMILAR),
-    "TEI similarity, bare URL": DialectRequest("/", COMPARE, TEI, **_SIMILAR),
-    "TEI embed": DialectRequest("/embed", {"inputs": [A, C]}, TEI, **_INPUTS),
-    "TEI embed, bare URL": DialectRequest("/", {"inputs": [A, C]}, TEI, **_INPUTS),
-    "TEI rerank": DialectRequest("/rerank", {"query": A, "texts": [C, B, C]}, TEI, **_QUERY_TEXTS),
-    "TEI rerank, bare URL": DialectRequest("/", {"query": A, "texts": [C, B, C]}, TEI, **_QUERY_TEXTS),
-    "TEI predict": DialectRequest(
-        "/predict", {"inputs": [A, C], "model": "avg-sick"}, TEI, _PAIR, "/entailment", _predicted,
-        loose=True,
-    ),
-    "TEI tokenize": DialectRequest("/tokenize", {"inputs": [A, C]}, TEI, _PAIR, many="inputs", loose=True),
-    "Hugging Face zero-shot": DialectRequest(
-        "/classify", ZERO_SHOT, TEI, **_LABELS, read=lambda one: list(zip(one["labels"], one["scores"], strict=True))
-    ),
-    "Hugging Face zero-shot, bare URL": DialectRequest("/", ZERO_SHOT, TEI, **_LABELS, read=_predicted),
-    "Hugging Face labels": DialectRequest(
-        "/", {"inputs": [A, C], "parameters": {}, "model": "avg-sick"}, TEI, _PAIR, "/entailment",
-        lambda answer: _predicted(answer[0]), loose=True,
+    "Hugging Face zero-shot, bare URL": zero_shot("/", read=_predicted),
+    "Hugging Face labels": tei_pair(
+        "/", {"inputs": [A, C], "parameters": {}, "model": "avg-sick"}, read=lambda answer: _predicted(answer[0])
     ),
 }  # fmt: skip
 BY_PATH = {each.path: each.errors for each in reversed(REQUESTS.values())}

@@ -1,4 +1,6 @@
-"""Each limit of each request: what is just within it is answered, and one more is refused by name and number."""
+"""Each limit of each request: what is just within it is answered, one more is refused by name and number, and so is
+an empty list.
+"""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -42,6 +44,7 @@ def of(size: int) -> list[str]:
         ("/entailment", lambda n: {"pairs": [CLAIM] * n}, 4, "pairs", "max_pairs"),
         ("/entailment", lambda n: {"premise": "Man. " * n, "hypotheses": ["a"]}, 4, "premise", "max_pairs"),
         ("/entailment", lambda n: {"premise": ["a"] * n, "hypotheses": ["a"] * 2}, 2, "premise", "max_pairs"),
+        ("/entailment", lambda n: {"premise": "a", "hypotheses": ["a"] * n}, 4, "premise", "max_pairs"),
         ("/classify", lambda n: {"text": "a", "labels": of(n)}, 4, "labels", "max_pairs"),
         ("/classify", lambda n: {"text": ["a", "a"], "labels": of(n)}, 2, "labels", "max_pairs"),
         ("/embed", lambda n: {"sentences": ["a"] * n}, 4, "sentences", "max_sentences"),
@@ -63,6 +66,10 @@ def of(size: int) -> list[str]:
 async def test_one_more_is_too_much(
     limited: Client, path: str, body: Sized, fits: int, field: str, setting: str
 ) -> None:
+    given = body(0).get(field)
+    if given == [] and field != "premise":
+        none, error = await refused(limited, path, json=body(0))
+        assert (none, error["code"], error["field"], error["limit"]) == (422, "invalid_request", field, 1)
     answer = await limited.post(path, json=body(fits))
     assert answer.status_code == 200, answer.text
     status, error = await refused(limited, path, json=body(fits + 1))
