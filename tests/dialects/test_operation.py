@@ -11,8 +11,6 @@ RERANKED = {"id", "object", "created", "model", "results", "usage", "meta"}
 @pytest.mark.parametrize(
     ("path", "body", "keys"),
     [
-        ("/similarity", {"pairs": [{"a": "a", "b": "a"}]}, {"model", "scale", "results"}),
-        ("/similarity", {"inputs": {"source_sentence": "a", "sentences": ["a"]}}, None),
         ("/similarity", {"pairs": [{"a": 'the "inputs" of', "b": "a"}]}, {"model", "scale", "results"}),
         ("/similarity", {"pairs": [{"a": "inputs", "b": "inputs"}]}, {"model", "scale", "results"}),
         ("/classify", {"text": "inputs", "labels": ["a", "the"]}, {"model", "results"}),

@@ -129,7 +129,7 @@ class DialectRequest:
 
     @property
     def values(self) -> list[str]:
-        """Its texts."""
+        """The texts that stand at its places."""
         return [get(self.body, place) for place in self.texts]
 
 
@@ -262,7 +262,7 @@ def misfits(ask: DialectRequest, limits: Mapping[str, int], tokens: int) -> Iter
         limits: of the service.
         tokens: that the model reads of a text.
     """
-    chars, inside = limits["max_text_chars"], ask.texts if not ask.loose else ()
+    chars = limits["max_text_chars"]
     for place in ask.texts:
         for blank in ("", " \u200b"):
             yield put(ask.body, place, blank), "empty_text", place, "the text has no visible character"
@@ -272,24 +272,24 @@ def misfits(ask: DialectRequest, limits: Mapping[str, int], tokens: int) -> Iter
             said = f"a text of more than {tokens} tokens"
             said += ", and only its end can be cut off" if code == "unsupported_field" else ""
             yield put(ask.body, place, "man " * (tokens + 1)) | change, code, place, said
+        if not ask.loose:
+            yield put(ask.body, place, 3), "invalid_request", place, "expected a text"
     # Without its marker a body on a path of several families is another's.
     for place in {*ask.texts[:1], ask.many} & {"query", "text", "text_1", "text_2", "documents", "input"}:
         yield put(ask.body, place), "invalid_request", place, "Field required"
-    for place in inside:
-        yield put(ask.body, place, 3), "invalid_request", place, "expected a text"
     if ask.many:
-        setting = OWN[ask.own or "/embed"][2]
-        count = limits[setting] + 1
         yield put(ask.body, ask.many, []), "invalid_request", ask.many, "expected at least"
         yield put(ask.body, ask.many, 3), "invalid_request", ask.many, "expected a"
-        for place in () if "." in ask.many and "inputs" not in ask.many else (ask.many,):
-            said = f"{count} {place}, the limit is {count - 1} (SEMBLANCE_{setting.upper()})"
-            yield put(ask.body, place, ["a"] * count), "too_large", place, said
-        if ask.loose:
-            yield put(ask.body, ask.many, " "), "empty_text", ask.many, "the text has no visible character"
-            yield put(ask.body, ask.many, ["a", None]), "invalid_request", ask.many, "item 1 is no text"
-            for ids in ([1, 2], [[1, 2]]):
-                yield put(ask.body, ask.many, ids), "invalid_request", ask.many, "check_embedding_ctx_length=False"
+    if ask.many and ask.own != "/classify":  # of labels, pairs are counted
+        setting = OWN[ask.own or "/embed"][2]
+        count = limits[setting] + 1
+        said = f"{count} {ask.many}, the limit is {count - 1} (SEMBLANCE_{setting.upper()})"
+        yield put(ask.body, ask.many, ["a"] * count), "too_large", ask.many, said
+    if ask.many and ask.loose:
+        yield put(ask.body, ask.many, " "), "empty_text", ask.many, "the text has no visible character"
+        yield put(ask.body, ask.many, ["a", None]), "invalid_request", ask.many, "item 1 is no text"
+        for ids in ([1, 2], [[1, 2]]):
+            yield put(ask.body, ask.many, ids), "invalid_request", ask.many, "check_embedding_ctx_length=False"
     if "model" not in ask.body and ask.errors is not OURS:
         yield ask.body | {"model": "rerank-v9"}, "unknown_model", "model", "no model 'rerank-v9'"
 
