@@ -116,7 +116,7 @@ async def test_what_does_not_fit_is_told_in_the_words_of_the_family(limited: Cli
         await refuses(limited, REQUESTS[name], *misfit)
 
 
-# What is particular to one request: its name, what is changed, and the code, field and words of the refusal.
+# What is particular to one request: its name, what is changed (`...` leaves a field out), and how it is refused.
 RERANKS = ("Jina rerank", "LiteLLM infinity", "Cohere v1", "Cohere v2")
 EMBEDS = ("OpenAI", "Infinity embedding", "LiteLLM infinity embedding", "vLLM pooling")
 COHERE_EMBEDS = ("Cohere v1 embed", "Cohere v2 embed")
@@ -142,6 +142,7 @@ def labels(*texts: object, **more: object) -> Body:
         (RERANKS, {"query": None}, INVALID, "query", "expected a text"),
         (RERANKS, {"top_n": -1}, INVALID, "top_n", "0"),
         (RERANKS, {"top_n": "2"}, INVALID, "top_n", "whole number"),
+        (COHERE_EMBEDS, {"texts": ...}, INVALID, "texts", "expected at least one text"),
         (COHERE_EMBEDS, {"output_dimension": 9}, INVALID, "dimensions", "8 dimensions"),
         (COHERE_EMBEDS, {"output_dimension": 3, "model": "avg-sick"}, INVALID, "dimensions", "avg-sick are not"),
         (EMBEDS, {"dimensions": 9}, INVALID, "dimensions", "8 dimensions"),
@@ -167,7 +168,7 @@ def labels(*texts: object, **more: object) -> Body:
         ("TEI predict", {"inputs": [["a", "b"], [" ", "b"]]}, "empty_text", "inputs.1.0", "no visible character"),
         ("Hugging Face labels", {"inputs": ["a"]}, INVALID, "inputs", "expected a text, or a pair of texts"),
         ("Hugging Face labels", {"inputs": "a"}, NO_TASK, "model", "has no classification"),
-        (ZERO[:1], {"parameters": None}, INVALID, "parameters", ""),
+        (ZERO[:1], {"parameters": ...}, INVALID, "parameters", "Field required"),
         (ZERO[:1], {"parameters": {}}, INVALID, LABELS, "Field required"),
         (ZERO, labels("a", "a"), INVALID, f"{LABELS}.1", "the label"),
         (ZERO, labels(*"abcd"), "too_large", LABELS, "4 pairs, the limit is 3 (SEMBLANCE_MAX_PAIRS)"),
@@ -177,4 +178,5 @@ def labels(*texts: object, **more: object) -> Body:
 async def test_what_is_particular_to_one_request(limited: Client, names, change, code, field, words) -> None:
     for name in [names] if isinstance(names, str) else names:
         ask = REQUESTS[name]
-        await refuses(limited, ask, ask.body | change, code, field, words)
+        body = {name: value for name, value in (ask.body | change).items() if value is not ...}
+        await refuses(limited, ask, body, code, field, words)

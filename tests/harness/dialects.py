@@ -177,7 +177,8 @@ _TEI_CUT = {"too_large": {"truncate": False}, "unsupported_field": {"truncation_
 _COHERE_CUT = {"too_large": {"truncate": "NONE"}, "unsupported_field": {"truncate": "START"}}
 RERANK = {"query": A, "documents": [C, B, C]}  # of equal ones the earlier comes first
 _PARTS = [{"content": [{"type": "text", "text": text}]} for text in (A, C)]
-_ZERO_SHOT = {"inputs": A, "parameters": {"candidate_labels": ["dog", "guitar"]}, "model": "avg-sick"}
+_PARAMETERS = {"candidate_labels": ["dog", "guitar"], "multi_label": None}
+_ZERO_SHOT = {"inputs": A, "parameters": _PARAMETERS, "model": "avg-sick"}
 _LABELS = "parameters.candidate_labels"
 rerank = partial(
     DialectRequest, body=RERANK, texts=("query", *_under("documents", 0, 1, 2)), own="/rank", read=_ranked,
