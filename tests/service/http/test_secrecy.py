@@ -44,9 +44,9 @@ def log() -> Iterator[Log]:
 
 
 def with_secrets(value: object) -> object:
-    """The body with the secret in the place of every text, names of models aside."""
+    """The body with the secret in the place of every text, names of models and of types aside."""
     if isinstance(value, dict):
-        return {key: item if key == "model" else with_secrets(item) for key, item in value.items()}
+        return {key: item if key in ("model", "type") else with_secrets(item) for key, item in value.items()}
     if isinstance(value, list):
         # Labels may not be repeated, so texts of a list differ.
         return [f"{TEXT} {i}" if isinstance(item, str) else with_secrets(item) for i, item in enumerate(value)]
