@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,9 @@ import uvicorn
 from service.app import create_app
 from service.http.application import Application
 from service.settings import PREFIX, Settings
-from tests.harness.service import NEEDED_SECONDS, free_port
+from tests.harness.dialects import LIMITS
+from tests.harness.dialects import unit as unit_rows
+from tests.harness.service import NEEDED_SECONDS, Client, Serve, free_port
 from tests.service.conftest import (  # noqa: F401  # fixtures
     anyio_backend,
     client,
@@ -74,12 +76,11 @@ def server(models: Path, no_settings: None) -> Iterator[Server]:  # noqa: F811
         yield found
 
 
-@pytest.fixture(scope="package")
-def limited(models: Path, no_settings: None) -> Iterator[httpx.Client]:  # noqa: F811
+@pytest.fixture(scope="module")
+async def limited(serve: Serve) -> AsyncIterator[Client]:  # noqa: F811
     """A client of a service with low limits, for tables of what does not fit."""
-    limits = {"max_pairs": 3, "max_candidates": 4, "max_sentences": 2, "max_text_chars": 70}
-    with listening(models, **limits) as found, httpx.Client(base_url=found.url) as asking:
-        yield asking
+    async with serve(**LIMITS) as found:
+        yield found
 
 
 @pytest.fixture
@@ -95,8 +96,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def unit(server: Server, *texts: str) -> np.ndarray:
     """Our own embeddings, divided by their lengths."""
     answer = httpx.post(f"{server.url}/embed", json={"sentences": texts}).raise_for_status().json()
-    rows = np.array(answer["embeddings"])
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit_rows(answer["embeddings"])
 
 
 @pytest.fixture(autouse=True)

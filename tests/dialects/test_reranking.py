@@ -1,38 +1,49 @@
-"""What Cohere, Jina and vLLM ask of reranking, on all three paths."""
+"""What Cohere, Jina and vLLM ask of `rerank` and `score` beyond what all dialects have (test_conformance.py)."""
 
-import httpx
 import pytest
 
 from tests.harness import fakes
+from tests.harness.dialects import RERANK
 from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio
 PATHS = ["/rerank", "/v1/rerank", "/v2/rerank"]
-QUERY = "a man plays the guitar"
-DOCUMENTS = ["a dog sleeps", "the man is playing a guitar .", "a dog sleeps", "a woman in the park"]
-ASK = {"query": QUERY, "documents": DOCUMENTS}
+QUERY, DOCUMENTS = RERANK["query"], RERANK["documents"]
+A = ["a man plays the guitar", "a dog runs in the park"]
+B = ["the man is playing a guitar .", "a cat sleeps on the sofa"]
 
 
-async def own(client, candidates, model=None) -> list[dict[str, float]]:
-    body = {"query": QUERY, "candidates": candidates, "model": model}
-    return [
-        {"index": result["index"], "relevance_score": result["score"]}
-        for result in (await client.post("/rank", json=body)).json()["results"]
-    ]
+def tokens(*texts: str) -> int:
+    """How many tokens the fakes read of these."""
+    return sum(len(fakes.tokenizer().encode(text, fakes.MAX_TOKENS).ids) for text in texts)
+
+
+async def posted(client: Client, path: str, body: dict[str, object], **more: object) -> dict:
+    response = await client.post(path, json=body | more, headers={"x-request-id": "abc"})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def own(client: Client, candidates: list[str]) -> list[dict[str, float]]:
+    results = (await posted(client, "/rank", {"query": QUERY, "candidates": candidates}))["results"]
+    return [{"index": result["index"], "relevance_score": result["score"]} for result in results]
+
+
+async def similar(client: Client, pairs, what: str = "score") -> list[float]:
+    body = {"pairs": [{"a": a, "b": b} for a, b in pairs]}
+    return [result[what] for result in (await posted(client, "/similarity", body))["results"]]
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_the_answer_is_our_rank_with_every_familys_fields(lasting: Client, path: str) -> None:
-    response = await lasting.post(path, json=ASK, headers={"x-request-id": "abc"})
-    expected = await own(lasting, DOCUMENTS)
-    answer = response.json()
-    count = sum(len(fakes.tokenizer().encode(text, 12).ids) for text in (QUERY, *DOCUMENTS))  # the query once
+async def test_the_answer_has_every_familys_fields(lasting: Client, path: str) -> None:
+    answer = await posted(lasting, path, RERANK)
+    count = tokens(QUERY, *DOCUMENTS)  # the query once
     assert answer.pop("created") > 1_700_000_000
     assert answer == {
         "id": "abc",
         "object": "rerank",
         "model": "avg-paraphrase",
-        "results": expected,
+        "results": await own(lasting, DOCUMENTS),
         "usage": {"prompt_tokens": count, "total_tokens": count},
         "meta": {
             "api_version": {"version": "2" if path == "/v2/rerank" else "1"},
@@ -40,44 +51,42 @@ async def test_the_answer_is_our_rank_with_every_familys_fields(lasting: Client,
             "tokens": {"input_tokens": count, "output_tokens": 0},
         },
     }
-
-
-@pytest.mark.parametrize("path", PATHS)
-async def test_top_n(lasting: Client, path: str) -> None:
-    for top_n, count in ((None, 4), (0, 4), (1, 1), (3, 3), (99, 4)):
-        answer = (await lasting.post(path, json={**ASK, "top_n": top_n})).json()
-        assert answer["results"] == (await own(lasting, DOCUMENTS))[:count]
+    for top_n, count in ((None, 3), (0, 3), (1, 1), (2, 2), (99, 3)):
+        assert (await posted(lasting, path, RERANK, top_n=top_n))["results"] == (await own(lasting, DOCUMENTS))[:count]
 
 
 async def test_documents_come_back_as_objects_when_asked(lasting: Client) -> None:
-    body = {**ASK, "documents": ["a dog", {"text": "a cat", "id": "7"}], "return_documents": True}
-    results = (await lasting.post("/v1/rerank", json=body)).json()["results"]
-    silent = (await lasting.post("/v1/rerank", json={**body, "return_documents": False})).json()["results"]
+    body = {**RERANK, "documents": ["a dog", {"text": "a cat", "id": "7"}], "return_documents": True}
+    results = (await posted(lasting, "/v1/rerank", body))["results"]
+    silent = (await posted(lasting, "/v1/rerank", body, return_documents=False))["results"]
     assert {result["index"]: result["document"] for result in results} == {
         0: {"text": "a dog"},
         1: {"text": "a cat", "id": "7"},
     }
     assert all("document" not in result for result in silent)
+    # LiteLLM's `infinity/` makes the object of Cohere's answer itself.
+    answer = await posted(lasting, "/infinity/rerank", body)
+    expected = await own(lasting, ["a dog", "a cat"])
+    assert [{k: r[k] for k in ("index", "relevance_score")} for r in answer["results"]] == expected
+    assert {result["index"]: result["document"] for result in answer["results"]} == {0: "a dog", 1: "a cat"}
 
 
 async def test_rank_fields_make_the_text(lasting: Client) -> None:
-    documents = [{"title": "a man", "body": "plays the guitar"}, {"title": "a dog"}]
-    fields = {"rank_fields": ["title", "body"]}
-    answer = (await lasting.post("/v1/rerank", json={**ASK, "documents": documents, **fields})).json()
+    body = {**RERANK, "documents": [{"title": "a man", "body": "plays the guitar"}, {"title": "a dog"}]}
+    answer = await posted(lasting, "/v1/rerank", body, rank_fields=["title", "body"])
     assert answer["results"] == await own(lasting, ["a man plays the guitar", "a dog"])
-    refused = await lasting.post("/v1/rerank", json={**ASK, "documents": documents})
+    refused = await lasting.post("/v1/rerank", json=body)
     assert refused.status_code == 400
     assert refused.json()["message"] == "documents.0: a document without text"
 
 
 async def test_a_client_may_cut_earlier_and_is_told(lasting: Client) -> None:
     long = {"query": "man " * 20, "documents": ["man " * 20, "a dog sleeps on the sofa", "a dog"]}
-    cuts = {"max_tokens_per_doc": 4, "max_tokens_per_query": 5}
-    answer = (await lasting.post("/rerank", json={**long, **cuts})).json()
-    prompt = (await lasting.post("/rerank", json={**long, "truncate_prompt_tokens": 3})).json()
-    whole = (await lasting.post("/rerank", json={**long, "truncate_prompt_tokens": -1})).json()
+    answer = await posted(lasting, "/rerank", long, max_tokens_per_doc=4, max_tokens_per_query=5)
+    prompt = await posted(lasting, "/rerank", long, truncate_prompt_tokens=3)
+    whole = await posted(lasting, "/rerank", long, truncate_prompt_tokens=-1)
     body = {"query": "man " * 5, "candidates": ["man " * 4, "a dog sleeps on", "a dog"]}
-    expected = (await lasting.post("/rank", json=body)).json()["results"]
+    expected = (await posted(lasting, "/rank", body))["results"]
     assert [result["relevance_score"] for result in answer["results"]] == [result["score"] for result in expected]
     assert answer["usage"]["total_tokens"] == 5 + 4 + 4 + 2
     assert answer["meta"]["warnings"] == [
@@ -91,73 +100,22 @@ async def test_a_client_may_cut_earlier_and_is_told(lasting: Client) -> None:
 
 
 async def test_the_models_own_scores_when_asked(lasting: Client) -> None:
-    answer = (await lasting.post("/rerank", json={**ASK, "use_activation": False})).json()
-    pairs = [{"a": QUERY, "b": document} for document in DOCUMENTS]
-    raw = [
-        result["raw_score"] for result in (await lasting.post("/similarity", json={"pairs": pairs})).json()["results"]
-    ]
+    answer = await posted(lasting, "/rerank", RERANK, use_activation=False)
+    raw = await similar(lasting, [(QUERY, document) for document in DOCUMENTS], "raw_score")
     for result in answer["results"]:
         assert result["relevance_score"] == pytest.approx(raw[result["index"]], abs=1e-6)
 
 
 async def test_search_units_are_hundreds_of_documents(lasting: Client) -> None:
     for count, units in ((100, 1), (101, 2), (201, 3)):
-        answer = (await lasting.post("/v2/rerank", json={**ASK, "documents": ["a dog"] * count})).json()
+        answer = await posted(lasting, "/v2/rerank", {**RERANK, "documents": ["a dog"] * count})
         assert answer["meta"]["billed_units"]["search_units"] == units
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(
-    ("change", "status", "code", "param", "words"),
-    [
-        ({"documents": []}, 400, "invalid_request", "documents", "at least 1"),
-        ({"documents": "a"}, 400, "invalid_request", "documents", "expected a list"),
-        ({"documents": ["a", 3]}, 400, "invalid_request", "documents.1", "expected a text, or an object"),
-        ({"documents": ["a", {}]}, 400, "invalid_request", "documents.1", "a document without text"),
-        ({"documents": ["a", {"page": 4}]}, 400, "invalid_request", "documents.1", "a document without text"),
-        ({"documents": [{"text": ["a"]}]}, 400, "invalid_request", "documents.0.text", "expected a text"),
-        ({"documents": ["a", ""]}, 400, "empty_text", "documents.1", "no visible character"),
-        ({"query": " "}, 400, "empty_text", "query", "no visible character"),
-        ({"query": None}, 400, "invalid_request", "query", "expected a text"),
-        ({"top_n": -1}, 400, "invalid_request", "top_n", "0"),
-        ({"top_n": "2"}, 400, "invalid_request", "top_n", "whole number"),
-        ({"documents": ["a"] * 5}, 400, "too_large", "documents", "the limit is 4 (SEMBLANCE_MAX_CANDIDATES)"),
-        ({"query": "x" * 71}, 400, "too_large", "query", "(SEMBLANCE_MAX_TEXT_CHARS)"),
-        ({"documents": ["man " * 13], "truncation_side": "left"}, 422, "unsupported_field", "documents.0", "12 tokens"),
-        ({"model": "rerank-v9"}, 404, "model_not_found", "model", "no model 'rerank-v9'"),
-    ],
-)
-def test_what_does_not_fit_is_told(limited: httpx.Client, path, change, status, code, param, words) -> None:
-    response = limited.post(path, json={**ASK, **change}, headers={"x-request-id": "abc"})
-    body = response.json()
-    assert response.status_code == status
-    message = body["message"]
-    assert words in message
-    assert param in message
-    error = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
-    assert (
-        body
-        == {
-            "/rerank": {"error": error, "message": message, "detail": message},
-            "/v1/rerank": {"id": "abc", "error": error, "message": message, "detail": message},
-            "/v2/rerank": {"id": "abc", "message": message},
-        }[path]
-    )
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_fields_of_other_services_are_ignored(limited: httpx.Client, path: str) -> None:
+async def test_fields_of_other_services_are_ignored(limited: Client) -> None:
     more = {"max_chunks_per_doc": 10, "priority": 3, "user": "me", "request_id": "x", "relevant_spans": {}}  # all fit
-    assert limited.post(path, json={**ASK, **more}).status_code == 200
-
-
-async def test_infinity_returns_documents_as_texts(lasting: Client) -> None:
-    """LiteLLM's `infinity/` makes the object of Cohere's answer itself."""
-    body = {**ASK, "documents": ["a dog", {"text": "a cat"}], "return_documents": True}
-    answer = (await lasting.post("/infinity/rerank", json=body)).json()
-    expected = await own(lasting, ["a dog", "a cat"])
-    assert [{k: r[k] for k in ("index", "relevance_score")} for r in answer["results"]] == expected
-    assert {result["index"]: result["document"] for result in answer["results"]} == {0: "a dog", 1: "a cat"}
+    for path in PATHS:
+        await posted(limited, path, RERANK, **more)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +126,56 @@ async def test_infinity_returns_documents_as_texts(lasting: Client) -> None:
         (["t", "u"], "the limit is 70"),
     ],
 )
-def test_rank_fields_are_bounded_before_they_are_joined(limited: httpx.Client, fields: list[str], words: str) -> None:
+async def test_rank_fields_are_bounded_before_they_are_joined(limited: Client, fields: list[str], words: str) -> None:
     body = {"query": "a", "documents": [{"t": "x" * 40, "u": "y" * 40}], "rank_fields": fields}
-    response = limited.post("/v1/rerank", json=body)
+    response = await limited.post("/v1/rerank", json=body)
     assert response.status_code == 400
     assert words in response.json()["message"]
+
+
+# vLLM's `/score` and `/pooling`
+
+
+@pytest.mark.parametrize("path", ["/score", "/v1/score"])
+async def test_one_and_one_one_and_many_as_many_as_many(lasting: Client, path: str) -> None:
+    for a, b, pairs in (
+        (A[0], B[0], [(A[0], B[0])]),
+        (A[0], B, [(A[0], B[0]), (A[0], B[1])]),
+        (A[:1], B, [(A[0], B[0]), (A[0], B[1])]),
+        (A, B, [(A[0], B[0]), (A[1], B[1])]),
+        (A[:1], B[0], [(A[0], B[0])]),
+    ):
+        answer = await posted(lasting, path, {"text_1": a, "text_2": b})
+        scores = await similar(lasting, pairs)
+        count = tokens(*([a] if isinstance(a, str) else a), *([b] if isinstance(b, str) else b))
+        assert answer.pop("created") > 1_700_000_000
+        assert answer == {
+            "id": "score-abc",
+            "object": "list",
+            "model": "avg-paraphrase",
+            "data": [{"index": i, "object": "score", "score": score} for i, score in enumerate(scores)],
+            "usage": {"prompt_tokens": count, "total_tokens": count},
+        }
+        if a == A:
+            for names in (("data_1", "data_2"), ("queries", "documents"), ("queries", "items")):
+                named = await posted(lasting, path, dict(zip(names, (a, b), strict=True)))
+                assert named["data"] == answer["data"]
+
+
+async def test_raw_scores_and_texts_cut(lasting: Client) -> None:
+    body = {"text_1": A[0], "text_2": B, "use_activation": False, "model": "avg-paraphrase"}
+    raw = await posted(lasting, "/score", body)
+    cut = await posted(lasting, "/score", body, truncate_prompt_tokens=3)
+    assert [item["score"] for item in raw["data"]] == await similar(lasting, [(A[0], b) for b in B], "raw_score")
+    assert "warnings" not in raw
+    assert cut["usage"]["total_tokens"] == 9
+    assert cut["warnings"][0] == "text_1: only its first 3 tokens were read"
+    assert cut["warnings"][2] == "text_2.1: only its first 3 tokens were read"
+
+
+async def test_pooling_and_infinitys_embeddings_are_openais(lasting: Client) -> None:
+    body = {"input": A[0], "encoding_format": "base64", "dimensions": 3}
+    expected = [each["embedding"] for each in (await posted(lasting, "/v1/embeddings", body))["data"]]
+    pooled = (await posted(lasting, "/pooling", body))["data"]
+    assert [(each["data"], each["object"]) for each in pooled] == [(each, "pooling") for each in expected]
+    assert [each["embedding"] for each in (await posted(lasting, "/embeddings", body))["data"]] == expected

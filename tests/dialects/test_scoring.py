@@ -16,34 +16,6 @@ ASK = {
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("path", ASK)
-async def test_a_model_is_ours_an_alias_the_default_or_unknown(serve: Serve, path: str) -> None:
-    async with serve(model_aliases=ALIASES) as client:
-
-        async def model(**name: object) -> object:
-            return (await client.post(path, json={**ASK[path], **name})).json()["model"]
-
-        assert await model(model="rerank-v3.5") == "avg-sick"
-        assert await model(model="avg-sick") == "avg-sick"
-        assert [await model(), await model(model=None), await model(model="")] == ["avg-paraphrase"] * 3
-        response = await client.post(path, json={**ASK[path], "model": "rerank-v9"})
-        assert response.status_code == 404
-        assert "rerank-v9" in response.text
-        assert "avg-paraphrase" in response.text
-
-
-@pytest.mark.anyio
-async def test_the_default_is_that_of_our_nearest_route(serve: Serve) -> None:
-    async with serve(default_rank="pair-sick", default_similarity="avg-sick", default_entailment="pair-sick") as client:
-        assert (await client.post("/v2/rerank", json=ASK["/v2/rerank"])).json()["model"] == "pair-sick"
-        assert (await client.post("/v1/embeddings", json=ASK["/v1/embeddings"])).json()["model"] == "avg-sick"
-        assert (await client.post("/score", json=ASK["/score"])).json()["model"] == "avg-sick"
-        assert (await client.get("/info")).json()["model_id"] == "pair-sick"
-        await client.post("/predict", json={"inputs": ["a man", "a dog"]})
-        assert await client.metric("semblance_request_seconds_count", route="/predict", model="pair-sick") == 1
-
-
-@pytest.mark.anyio
 async def test_an_alias_is_none_in_our_own_routes(serve: Serve) -> None:
     async with serve(model_aliases=ALIASES) as client:
         response = await client.post("/embed", json={"sentences": ["a"], "model": "rerank-v3.5"})

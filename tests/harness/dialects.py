@@ -1,36 +1,298 @@
-"""A good request of every dialect, and a model that is slow."""
+"""A good request of every dialect, how its answer is read and its refusals are worded, and a model that is slow."""
 
+import copy
 import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
 
 from tests.harness.service import Client, expect
 
-TEI, COHERE, OPENAI = {"error", "error_type"}, {"id", "message"}, {"error"}
-JINA = OPENAI | {"message", "detail"}
-OURS, OPEN_INFERENCE = OPENAI, OPENAI
-# A good body for every request of every family, and the fields of its errors.
-REQUESTS = {
-    "own similarity": ("/similarity", {"pairs": [{"a": "a man", "b": "a dog"}]}, OURS),
-    "own embed": ("/embed", {"sentences": ["a man"]}, OURS),
-    "TEI similarity": ("/similarity", {"inputs": {"source_sentence": "a man", "sentences": ["a dog"]}}, TEI),
-    "TEI embed": ("/embed", {"inputs": "a man"}, TEI),
-    "TEI predict": ("/predict", {"inputs": ["a man", "a dog"], "model": "avg-sick"}, TEI),
-    "TEI rerank": ("/rerank", {"query": "a man", "texts": ["a dog"]}, TEI),
-    "TEI bare URL": ("/", {"inputs": "a man"}, TEI),
-    "Jina rerank": ("/rerank", {"query": "a man", "documents": ["a dog"]}, JINA),
-    "LiteLLM infinity": ("/infinity/rerank", {"query": "a man", "documents": ["a dog"]}, JINA),
-    "Cohere v1": ("/v1/rerank", {"query": "a man", "documents": ["a dog"]}, JINA | COHERE),
-    "Cohere v2": ("/v2/rerank", {"query": "a man", "documents": ["a dog"]}, COHERE),
-    "Cohere v1 embed": ("/v1/embed", {"texts": ["a man"]}, COHERE),
-    "Cohere v2 embed": ("/v2/embed", {"texts": ["a man"]}, COHERE),
-    "Infinity embedding": ("/embeddings", {"input": ["a man"]}, OPENAI),
-    "Cohere tokenize": ("/v1/tokenize", {"text": "a man"}, COHERE),
-    "TEI tokenize": ("/tokenize", {"inputs": "a man"}, TEI),
-    "vLLM pooling": ("/pooling", {"input": "a man"}, JINA),
-    "LiteLLM infinity embedding": ("/infinity/embeddings", {"input": ["a man"]}, OPENAI),
-    "vLLM score": ("/score", {"text_1": "a man", "text_2": "a dog"}, JINA),
-    "vLLM v1 score": ("/v1/score", {"text_1": "a man", "text_2": "a dog"}, JINA),
-    "OpenAI": ("/v1/embeddings", {"input": "a man"}, OPENAI),
+Body = dict[str, Any]
+A, B, C = "a man plays the guitar", "the man is playing a guitar .", "a dog sleeps"
+# The statuses of our own errors, by their codes; those of the families are written beside.
+STATUSES = {
+    "invalid_request": 422,
+    "empty_text": 422,
+    "unsupported_field": 422,
+    "unsupported_task": 422,
+    "too_large": 413,
+    "unknown_model": 404,
 }
+LIMITS = {"max_pairs": 3, "max_candidates": 4, "max_sentences": 2, "max_text_chars": 70}
+_PLAINLY = dict.fromkeys(("invalid_request", "empty_text", "unsupported_task", "too_large"), 400)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How a group of clients is told of errors: the fields of the body, and statuses that differ from ours."""
+
+    fields: frozenset[str]
+    statuses: Mapping[str, int]
+    named: bool = False  # whether `error` holds the field and a code
+
+    def told(self, code: str, field: str | None, message: str, request_id: str = "abc") -> tuple[int, Body]:
+        """The status and the whole body for an error of the client."""
+        status = self.statuses.get(code, STATUSES[code])
+        code = {"unknown_model": "model_not_found"}.get(code, code)
+        named = {"message": message, "type": "invalid_request_error", "param": field, "code": code}
+        values = {
+            "id": request_id,
+            "message": message,
+            "detail": message,
+            "error": named if self.named else message,
+            "error_type": "Empty" if code == "empty_text" else "Validation",
+        }
+        return status, {name: values[name] for name in self.fields}
+
+    @property
+    def leaves(self) -> frozenset[str]:
+        """The fields of the body, those of `error` with it."""
+        if not self.named:
+            return self.fields
+        return self.fields - {"error"} | {f"error.{name}" for name in ("message", "type", "param", "code")}
+
+
+OURS = Errors(frozenset({"error"}), {})
+OPEN_INFERENCE = Errors(frozenset({"error"}), _PLAINLY)
+TEI = Errors(frozenset({"error", "error_type"}), {"empty_text": 400, "too_large": 422})
+OPENAI = Errors(frozenset({"error"}), _PLAINLY, named=True)
+JINA = Errors(OPENAI.fields | {"message", "detail"}, _PLAINLY, named=True)
+COHERE = Errors(frozenset({"id", "message"}), _PLAINLY)
+BOTH = Errors(JINA.fields | COHERE.fields, _PLAINLY, named=True)
+
+
+def unit(rows: Any) -> np.ndarray:
+    """Embeddings divided by their lengths."""
+    return np.asarray(rows) / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def _labelled(probabilities: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(probabilities.items(), key=lambda one: -one[1])
+
+
+# Our own route -> its body for these texts, what its answer says, and the setting that limits it.
+OWN: dict[str, tuple[Callable[[list[str]], Body], Callable[[Any], Any], str]] = {
+    "/rank": (
+        lambda texts: {"query": texts[0], "candidates": texts[1:]},
+        lambda answer: [(each["index"], each["score"]) for each in answer["results"]],
+        "max_candidates",
+    ),
+    "/similarity": (
+        lambda texts: {"pairs": [{"a": texts[0], "b": text} for text in texts[1:]]},
+        lambda answer: [each["score"] for each in answer["results"]],
+        "max_pairs",
+    ),
+    "/entailment": (
+        lambda texts: {"pairs": [{"premise": texts[0], "hypothesis": texts[1]}]},
+        lambda answer: _labelled(answer["results"][0]["probabilities"]),
+        "max_pairs",
+    ),
+    "/classify": (
+        lambda texts: {"text": texts[0], "labels": texts[1:], "template": "This example is {}."},
+        lambda answer: _labelled(answer["results"][0]["probabilities"]),
+        "max_pairs",
+    ),
+    "/embed": (lambda texts: {"sentences": texts}, lambda answer: unit(answer["embeddings"]), "max_sentences"),
+}
+
+
+@dataclass(frozen=True)
+class DialectRequest:
+    """A good request of one dialect.
+
+    Attributes:
+        path: of the route.
+        body: its texts differ, so that their order shows.
+        errors: how its family words them.
+        texts: where its texts stand, in the order in which our own route takes them.
+        own: our route of the same work; none where the answer is told nowhere else.
+        read: the same of its answer as `OWN` reads of ours.
+        many: the list that has a limit.
+        uncut: what is added so that a text that is too long for the model is refused, by the code of that refusal.
+        loose: whether the list may be a single text too.
+    """
+
+    path: str
+    body: Body
+    errors: Errors
+    texts: tuple[str, ...] = ()
+    own: str = ""
+    read: Callable[[Any], Any] = list
+    many: str = ""
+    uncut: Mapping[str, Body] | None = None
+    loose: bool = False
+
+    @property
+    def values(self) -> list[str]:
+        """The texts that stand at its places."""
+        return [get(self.body, place) for place in self.texts]
+
+
+def get(body: Any, place: str) -> Any:
+    """What stands at a place such as `inputs.0.text`."""
+    for name in place.split("."):
+        body = body[int(name)] if isinstance(body, list) else body[name]
+    return body
+
+
+def put(body: Body, place: str, *value: object) -> Body:
+    """A copy with a value there; without one, without that field."""
+    copied = copy.deepcopy(body)
+    above, _, last = place.rpartition(".")
+    at = get(copied, above) if above else copied
+    if value:
+        at[int(last) if isinstance(at, list) else last] = value[0]
+    else:
+        del at[last]
+    return copied
+
+
+def _ranked(answer: Any) -> Any:
+    return [(each["index"], each["relevance_score"]) for each in answer["results"]]
+
+
+def _predicted(answer: Any) -> Any:
+    return [(each["label"], each["score"]) for each in answer]
+
+
+def _each(name: str) -> Callable[[Any], Any]:
+    return lambda answer: [each[name] for each in answer["data"]]
+
+
+def _by_type(answer: Any) -> Any:
+    return answer["embeddings"]["float"]
+
+
+def _under(name: str, *places: object) -> tuple[str, ...]:
+    return tuple(f"{name}.{place}" for place in places)
+
+
+_LEFT = {"unsupported_field": {"truncation_side": "left"}}
+_TEI_CUT = {"too_large": {"truncate": False}, "unsupported_field": {"truncation_direction": "Left"}}
+_COHERE_CUT = {"too_large": {"truncate": "NONE"}, "unsupported_field": {"truncate": "START"}}
+RERANK = {"query": A, "documents": [C, B, C]}  # of equal ones the earlier comes first
+_PARTS = [{"content": [{"type": "text", "text": text}]} for text in (A, C)]
+_PARAMETERS = {"candidate_labels": ["dog", "guitar"], "multi_label": None}
+_ZERO_SHOT = {"inputs": A, "parameters": _PARAMETERS, "model": "avg-sick"}
+_LABELS = "parameters.candidate_labels"
+rerank = partial(
+    DialectRequest, body=RERANK, texts=("query", *_under("documents", 0, 1, 2)), own="/rank", read=_ranked,
+    many="documents", uncut=_LEFT,
+)  # fmt: skip
+score = partial(
+    DialectRequest, body={"text_1": A, "text_2": [C, B]}, errors=JINA, texts=("text_1", *_under("text_2", 0, 1)),
+    own="/similarity", read=_each("score"), many="text_2", uncut=_LEFT, loose=True,
+)  # fmt: skip
+embeddings = partial(
+    DialectRequest, body={"input": [A, C]}, errors=OPENAI, texts=_under("input", 0, 1), own="/embed", many="input",
+    read=_each("embedding"), uncut={"too_large": {"truncate": False}, **_LEFT}, loose=True,
+)  # fmt: skip
+cohere_embed = partial(
+    DialectRequest, body={"texts": [A, C]}, errors=COHERE, texts=_under("texts", 0, 1), own="/embed", many="texts",
+    uncut=_COHERE_CUT,
+)  # fmt: skip
+tei_similarity = partial(
+    DialectRequest, body={"inputs": {"source_sentence": A, "sentences": [C, B]}}, errors=TEI, own="/similarity",
+    texts=_under("inputs", "source_sentence", "sentences.0", "sentences.1"), many="inputs.sentences",
+    uncut={code: {"parameters": change} for code, change in _TEI_CUT.items()},
+)  # fmt: skip
+tei_embed = partial(
+    DialectRequest, body={"inputs": [A, C]}, errors=TEI, texts=_under("inputs", 0, 1), own="/embed", many="inputs",
+    read=np.asarray, uncut=_TEI_CUT, loose=True,
+)  # fmt: skip
+tei_rerank = partial(
+    DialectRequest, body={"query": A, "texts": [C, B, C]}, errors=TEI, texts=("query", *_under("texts", 0, 1, 2)),
+    own="/rank", read=lambda answer: [(each["index"], each["score"]) for each in answer], many="texts", uncut=_TEI_CUT,
+)  # fmt: skip
+tei_pair = partial(DialectRequest, errors=TEI, texts=_under("inputs", 0, 1), own="/entailment", loose=True)
+zero_shot = partial(
+    DialectRequest, body=_ZERO_SHOT, errors=TEI, texts=("inputs", *_under(_LABELS, 0, 1)), own="/classify",
+    many=_LABELS,
+)  # fmt: skip
+# On a path of several families the first is told of what is wrong before the body is read.
+REQUESTS = {
+    "own similarity": DialectRequest("/similarity", {"pairs": [{"a": A, "b": C}]}, OURS),
+    "own embed": DialectRequest("/embed", {"sentences": [A]}, OURS),
+    "own classify": DialectRequest("/classify", {"text": A, "labels": ["dog", "cat"], "model": "avg-sick"}, OURS),
+    "Jina rerank": rerank("/rerank", errors=JINA),
+    "LiteLLM infinity": rerank("/infinity/rerank", errors=JINA),
+    "Cohere v1": rerank("/v1/rerank", errors=BOTH),
+    "Cohere v2": rerank("/v2/rerank", errors=COHERE),
+    "Cohere v1 embed": cohere_embed("/v1/embed", read=itemgetter("embeddings")),
+    "Cohere v2 embed": cohere_embed("/v2/embed", read=_by_type),
+    "Cohere v2 embed, in parts": cohere_embed(
+        "/v2/embed", body={"inputs": _PARTS}, texts=_under("inputs", "0.content.0.text", "1.content.0.text"),
+        read=_by_type, many="",
+    ),
+    "Cohere tokenize": DialectRequest("/v1/tokenize", {"text": A}, COHERE, ("text",)),
+    "OpenAI": embeddings("/v1/embeddings"),
+    "Infinity embedding": embeddings("/embeddings"),
+    "LiteLLM infinity embedding": embeddings("/infinity/embeddings"),
+    "vLLM pooling": embeddings("/pooling", errors=JINA, read=_each("data")),
+    "vLLM score": score("/score"),
+    "vLLM v1 score": score("/v1/score"),
+    "TEI similarity": tei_similarity("/similarity"),
+    "TEI similarity, bare URL": tei_similarity("/"),
+    "TEI embed": tei_embed("/embed"),
+    "TEI embed, bare URL": tei_embed("/"),
+    "TEI rerank": tei_rerank("/rerank"),
+    "TEI rerank, bare URL": tei_rerank("/"),
+    "TEI predict": tei_pair("/predict", {"inputs": [A, C], "model": "avg-sick"}, read=_predicted),
+    "TEI tokenize": tei_embed("/tokenize", own="", uncut=None),
+    "Hugging Face zero-shot": zero_shot(
+        "/classify", read=lambda one: list(zip(one["labels"], one["scores"], strict=True))
+    ),
+    "Hugging Face zero-shot, bare URL": zero_shot("/", read=_predicted),
+    "Hugging Face labels": tei_pair(
+        "/", {"inputs": [A, C], "parameters": {}, "model": "avg-sick"}, read=lambda answer: _predicted(answer[0])
+    ),
+}  # fmt: skip
+BY_PATH = {each.path: each.errors for each in reversed(REQUESTS.values())}
+
+
+def misfits(ask: DialectRequest, limits: Mapping[str, int], tokens: int) -> Iterator[tuple[Body, str, str, str]]:
+    """Bodies that do not fit: each with the code of its refusal, the field, and the end of what is said.
+
+    Args:
+        ask: what they are made of.
+        limits: of the service.
+        tokens: that the model reads of a text.
+    """
+    chars = limits["max_text_chars"]
+    for place in ask.texts:
+        for blank in ("", " \u200b"):
+            yield put(ask.body, place, blank), "empty_text", place, "the text has no visible character"
+        said = f"a text of {chars + 1} characters, the limit is {chars} (SEMBLANCE_MAX_TEXT_CHARS)"
+        yield put(ask.body, place, "x" * (chars + 1)), "too_large", place, said
+        for code, change in (ask.uncut or {}).items():
+            said = f"a text of more than {tokens} tokens"
+            said += ", and only its end can be cut off" if code == "unsupported_field" else ""
+            yield put(ask.body, place, "man " * (tokens + 1)) | change, code, place, said
+        if not ask.loose:
+            yield put(ask.body, place, 3), "invalid_request", place, "expected a text"
+    # Without its marker a body on a path of several families is another's.
+    for place in {*ask.texts[:1], ask.many} & {"query", "text", "text_1", "text_2", "documents", "input"}:
+        yield put(ask.body, place), "invalid_request", place, "Field required"
+    if ask.many:
+        yield put(ask.body, ask.many, []), "invalid_request", ask.many, "expected at least"
+        yield put(ask.body, ask.many, 3), "invalid_request", ask.many, "expected a"
+    if ask.many and ask.own != "/classify":  # of labels, pairs are counted
+        setting = OWN[ask.own or "/embed"][2]
+        count = limits[setting] + 1
+        said = f"{count} {ask.many}, the limit is {count - 1} (SEMBLANCE_{setting.upper()})"
+        yield put(ask.body, ask.many, ["a"] * count), "too_large", ask.many, said
+    if ask.many and ask.loose:
+        yield put(ask.body, ask.many, " "), "empty_text", ask.many, "the text has no visible character"
+        yield put(ask.body, ask.many, ["a", None]), "invalid_request", ask.many, "item 1 is no text"
+        for ids in ([1, 2], [[1, 2]]):
+            yield put(ask.body, ask.many, ids), "invalid_request", ask.many, "check_embedding_ctx_length=False"
+    if "model" not in ask.body and ask.errors is not OURS:
+        yield ask.body | {"model": "rerank-v9"}, "unknown_model", "model", "no model 'rerank-v9'"
 
 
 def slow(client: Client, seconds: float, name: str, expected: float = 1.0) -> None:

@@ -164,10 +164,3 @@ async def test_a_template_is_measured_before_it_is_filled(serve: Serve, settings
         error = response.json()["error"]
         assert response.status_code == 413
         assert (error["code"], error["field"], error["limit"]) == ("too_large", "template", limit)
-
-
-async def test_a_template_with_its_label_may_be_exactly_as_long_as_a_text(serve: Serve) -> None:
-    async with serve(max_text_chars=20) as client:
-        for label, status in (("b" * 4, 200), ("b" * 5, 413)):  # twice, beside twelve characters
-            body = {"text": "a", "labels": ["a", label], "template": "{} and not {}, ."}
-            assert (await client.post("/classify", json=body)).status_code == status

@@ -21,7 +21,7 @@ PAIRS = [{"a": TEXT, "b": text} for text in TEXTS]
 RANK = {"query": TEXT, "candidates": TEXTS}
 ASKED = [
     *GOOD.items(),
-    *((path, body) for path, body, _ in REQUESTS.values()),
+    *((each.path, each.body) for each in REQUESTS.values()),
     ("/similarity", {"pairs": PAIRS, "model": "avg-sick"}),
     ("/similarity", {"pairs": PAIRS * 20, "model": "pair-sick"}),
     ("/similarity", {"pairs": PAIRS, "model": "both", "task": "paraphrase"}),

@@ -5,6 +5,7 @@ By itself for one of each kind; with `TEST_EFFORT` (see `tests/harness/effort.py
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial, reduce
 from itertools import cycle, islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from contract.subwords import AnyTokenizer, load_tokenizer
 from contract.text import split_words
 from contract.tokenizer import Encoded
 from tests.harness import fakes
+from tests.harness.dialects import REQUESTS, DialectRequest, put
 from tests.harness.effort import EFFORT, looking
 from tests.harness.service import Ask, ServeAside
 
@@ -450,64 +452,41 @@ def _tensors(**inputs: list[str]) -> dict[str, object]:
     return {"inputs": [{"name": k, "datatype": "BYTES", "shape": [len(v)], "data": v} for k, v in inputs.items()]}
 
 
+def _filled(asked: DialectRequest, texts: list[str]) -> object:
+    """A good request with other texts."""
+    return reduce(lambda body, one: put(body, *one), zip(asked.texts, texts, strict=False), asked.body)
+
+
+def _places(name: str, *places: object) -> list[str]:
+    return [f"{name}.{place}" for place in places]
+
+
+INFER = "/v2/models/avg-paraphrase/infer"
 # What other services' clients send, and in what words of a message the place of a text is found again.
-DIALECTS: dict[str, list[tuple[Any, list[str]]]] = {
-    "/rerank": [
-        (lambda t: {"query": t[0], "texts": t[1:]}, ["query", "texts.0", "texts.1", "texts.2"]),
-        (lambda t: {"query": t[0], "documents": t[1:]}, ["query", "documents.0", "documents.1", "documents.2"]),
-    ],
-    "/v1/rerank": [
-        (lambda t: {"query": t[0], "documents": t[1:]}, ["query", "documents.0", "documents.1", "documents.2"])
-    ],
-    "/v2/rerank": [
-        (
-            lambda t: {"query": t[0], "documents": [{"text": text} for text in t[1:]]},
-            ["query", "documents.0", "documents.1", "documents.2"],
-        )
-    ],
-    "/score": [
-        (lambda t: {"text_1": t[:2], "text_2": t[2:]}, ["text_1.0", "text_1.1", "text_2.0", "text_2.1"]),
-        (lambda t: {"text_1": t[0], "text_2": t[1:]}, ["text_1", "text_2.0", "text_2.1", "text_2.2"]),
-    ],
-    "/v1/score": [(lambda t: {"text_1": t[0], "text_2": t[1]}, ["text_1", "text_2"])],
-    "/predict": [
-        (
-            lambda t: {"model": "avg-sick", "inputs": [t[:2], t[2:]]},
-            ["inputs.0.0", "inputs.0.1", "inputs.1.0", "inputs.1.1"],
-        ),
-        (lambda t: {"inputs": t[:2]}, ["inputs.0", "inputs.1"]),
-    ],
-    "/embed": [(lambda t: {"inputs": t}, ["inputs.0", "inputs.1", "inputs.2", "inputs.3"])],
-    "/similarity": [
-        (
-            lambda t: {"inputs": {"source_sentence": t[0], "sentences": t[1:]}},
-            ["inputs.source_sentence", "inputs.sentences.0", "inputs.sentences.1", "inputs.sentences.2"],
-        )
-    ],
-    "/": [
-        (lambda t: {"inputs": t[0]}, ["inputs"]),
-        (lambda t: {"query": t[0], "texts": t[1:]}, ["query", "texts.0", "texts.1", "texts.2"]),
-    ],
-    "/v1/embeddings": [
-        (lambda t: {"input": t[0]}, ["input"]),
-        (lambda t: {"input": t, "encoding_format": "base64"}, ["input.0", "input.1", "input.2", "input.3"]),
-    ],
-    "/v1/embed": [(lambda t: {"texts": t}, ["texts.0", "texts.1", "texts.2", "texts.3"])],
-    "/v2/embed": [
-        (
-            lambda t: {"inputs": [{"content": [{"type": "text", "text": text}]} for text in t]},
-            [f"inputs.{i}.content.0.text" for i in range(4)],
-        )
-    ],
-    "/v2/models/avg-paraphrase/infer": [
-        (lambda t: _tensors(a=t[:2], b=t[2:]), ["a.0", "a.1", "b.0", "b.1"]),
-        (
-            lambda t: _tensors(query=t[:1], candidates=t[1:]),
-            ["query.0", "candidates.0", "candidates.1", "candidates.2"],
-        ),
-        (lambda t: _tensors(text=t), ["text.0", "text.1", "text.2", "text.3"]),
-    ],
-}
+DIALECTS: list[tuple[str, Any, Sequence[str]]] = [
+    *(
+        (each.path, partial(_filled, each), each.texts)
+        for each in REQUESTS.values()
+        if each.own not in ("", "/classify")
+    ),
+    (
+        "/v2/rerank",
+        lambda t: {"query": t[0], "documents": [{"text": text} for text in t[1:]]},
+        ["query", *_places("documents", 0, 1, 2)],
+    ),
+    ("/score", lambda t: {"text_1": t[:2], "text_2": t[2:]}, [*_places("text_1", 0, 1), *_places("text_2", 0, 1)]),
+    ("/v1/score", lambda t: {"text_1": t[0], "text_2": t[1]}, ["text_1", "text_2"]),
+    (
+        "/predict",
+        lambda t: {"model": "avg-sick", "inputs": [t[:2], t[2:]]},
+        _places("inputs", "0.0", "0.1", "1.0", "1.1"),
+    ),
+    ("/", lambda t: {"inputs": t[0]}, ["inputs"]),
+    ("/v1/embeddings", lambda t: {"input": t, "encoding_format": "base64"}, _places("input", 0, 1, 2, 3)),
+    (INFER, lambda t: _tensors(a=t[:2], b=t[2:]), [*_places("a", 0, 1), *_places("b", 0, 1)]),
+    (INFER, lambda t: _tensors(query=t[:1], candidates=t[1:]), ["query.0", *_places("candidates", 0, 1, 2)]),
+    (INFER, lambda t: _tensors(text=t), _places("text", 0, 1, 2, 3)),
+]
 
 
 @pytest.fixture(scope="module")
@@ -519,14 +498,13 @@ def of_fakes(serve_aside: ServeAside) -> Iterator[Ask]:
 @looking(60)
 @given(texts=st.lists(anything, min_size=4, max_size=4))
 def test_any_text_of_another_services_client_too(of_fakes: Ask, texts: list[str]) -> None:
-    for path, bodies in DIALECTS.items():
-        for body_of, fields in bodies:
-            read = dict(zip(fields, texts, strict=False))
-            wrong = [field for field, text in read.items() if len(text) > MAX_CHARS]
-            wrong += [field for field, text in read.items() if not whole(text)]
-            response = of_fakes(path, body_of(texts))
-            if wrong:
-                assert 400 <= response.status_code < 500
-                assert any(f"{field}: " in response.text for field in wrong), (path, response.text)
-            else:
-                assert response.status_code == 200, (path, response.text)
+    for path, body_of, fields in DIALECTS:
+        read = dict(zip(fields, texts, strict=False))
+        wrong = [field for field, text in read.items() if len(text) > MAX_CHARS]
+        wrong += [field for field, text in read.items() if not whole(text)]
+        response = of_fakes(path, body_of(texts))
+        if wrong:
+            assert 400 <= response.status_code < 500
+            assert any(f"{field}: " in response.text for field in wrong), (path, response.text)
+        else:
+            assert response.status_code == 200, (path, response.text)

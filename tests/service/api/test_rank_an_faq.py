@@ -156,13 +156,6 @@ async def test_a_fit_for_other_models_is_refused(lasting: Client, models) -> Non
     assert (error["field"], "two candidates" in error["message"]) == ("min_confidence", True)
 
 
-async def test_both_texts_count_towards_the_limit(serve: Serve) -> None:
-    async with serve(max_candidates=4) as client:
-        await ranked(client, entries=ENTRIES, match="both")
-        error = await ranked(client, 413, entries=ENTRIES, match="either")
-    assert (error["field"], error["limit"]) == ("entries", 4)
-
-
 async def test_a_bound_from_above_is_told_too(lasting: Client) -> None:
     error = await ranked(lasting, 422, entries=ENTRIES, min_score=1.5)
     assert error["limit"] == 1

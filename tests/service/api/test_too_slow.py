@@ -7,6 +7,7 @@ from itertools import islice, product
 import pytest
 
 from tests.harness import fakes
+from tests.harness.dialects import REQUESTS, put
 from tests.harness.estimates import costs, unmeasured
 from tests.harness.requests import refused
 from tests.harness.service import Client, Serve
@@ -78,14 +79,12 @@ async def test_one_is_not_many(client: Client) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
-        ("/v1/embeddings", {"input": WORDS[:100]}, "input"),
-        ("/embed", {"inputs": WORDS[:100]}, "inputs"),
+        *(
+            (each.path, put(each.body, each.many, WORDS[:100]), each.many)
+            for each in REQUESTS.values()
+            if each.many and each.own not in ("", "/classify")
+        ),
         ("/predict", {"inputs": [["a man", text] for text in WORDS[:100]]}, "inputs"),
-        ("/rerank", {"query": "a man", "texts": WORDS[:100]}, "texts"),
-        ("/similarity", {"inputs": {"source_sentence": "a man", "sentences": WORDS[:100]}}, "inputs.sentences"),
-        ("/v2/rerank", {"query": "a man", "documents": WORDS[:100]}, "documents"),
-        ("/v2/embed", {"texts": WORDS[:100], "input_type": "classification"}, "texts"),
-        ("/score", {"text_1": "a man", "text_2": WORDS[:100]}, "text_2"),
         ("/score", {"text_1": WORDS[:100], "text_2": WORDS[100:200]}, "text_2"),
     ],
 )

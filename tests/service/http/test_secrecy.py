@@ -17,7 +17,7 @@ from tests.harness.service import Client, Serve, expect, let_in
 pytestmark = pytest.mark.anyio
 TEXT, KEY, GUESS = "zanzibar", "quagmire-quagmire", "xylophone-xylophone"
 SECRETS = (TEXT, KEY, GUESS)
-ALL = [(path, body) for path, body in GOOD.items()] + [(path, body) for path, body, _ in REQUESTS.values()]
+ALL = [(path, body) for path, body in GOOD.items()] + [(each.path, each.body) for each in REQUESTS.values()]
 
 
 class Log(logging.Handler):
@@ -44,9 +44,9 @@ def log() -> Iterator[Log]:
 
 
 def with_secrets(value: object) -> object:
-    """The body with the secret in the place of every text, names of models aside."""
+    """The body with the secret in the place of every text, names of models and of types aside."""
     if isinstance(value, dict):
-        return {key: item if key == "model" else with_secrets(item) for key, item in value.items()}
+        return {key: item if key in ("model", "type") else with_secrets(item) for key, item in value.items()}
     if isinstance(value, list):
         # Labels may not be repeated, so texts of a list differ.
         return [f"{TEXT} {i}" if isinstance(item, str) else with_secrets(item) for i, item in enumerate(value)]

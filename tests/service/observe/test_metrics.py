@@ -56,7 +56,7 @@ async def test_only_an_answer_of_a_model_adds_series(serve: Serve) -> None:
     """All others are there from the first scrape on, so that rates include their first increase."""
     async with serve(rate_limit="1000/hour", max_body_bytes=2000) as client:
         before = series(await client.scrape())
-        for path, body in [*GOOD.items(), *((path, body) for path, body, _ in REQUESTS.values())]:
+        for path, body in [*GOOD.items(), *((each.path, each.body) for each in REQUESTS.values())]:
             for model in ("avg-paraphrase", "nope"):
                 await client.post(path, json={**body, "model": model})
             await client.post(path, content=b"{")
@@ -79,7 +79,7 @@ async def test_only_an_answer_of_a_model_adds_series(serve: Serve) -> None:
 
 
 async def test_a_request_says_where_its_time_went(lasting: Client) -> None:
-    for path, body in [*GOOD.items(), *((path, body) for path, body, _ in REQUESTS.values())]:
+    for path, body in [*GOOD.items(), *((each.path, each.body) for each in REQUESTS.values())]:
         response = await lasting.post(path, json=body)
         found = timings(response.headers["server-timing"])
         assert list(found) == [*PHASES, "total"]
