@@ -11,12 +11,7 @@ from training.publishing.export import export_tokens
 from training.publishing.graphs import ParityError
 from training.publishing.parity import check_tokens
 
-WITH = (
-    GRANConfig(),
-    GRANConfig(variant=3),
-    GRANConfig(variant=4),
-    GRANConfig(bidirectional=True),
-)
+WITH = (GRANConfig(), GRANConfig(variant=3), GRANConfig(variant=4), GRANConfig(bidirectional=True))
 IDS, LENGTHS = torch.tensor([[1, 2, 3, 4], [5, 6, 0, 0], [7, 0, 0, 0]]), torch.tensor([4, 2, 1])
 
 

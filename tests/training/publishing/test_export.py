@@ -16,12 +16,7 @@ from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.models import InteractionModel
 from training.architectures.parts.focus import greedy_matching
 from training.architectures.parts.heads import SentenceHead
-from training.publishing.export import (
-    export_encoder,
-    export_explanation,
-    export_head,
-    export_pair,
-)
+from training.publishing.export import export_encoder, export_explanation, export_head, export_pair
 from training.publishing.graphs import graphs_in
 from training.publishing.runtime import open_graph
 from training.words.storage import Int8Embedding
@@ -109,12 +104,7 @@ def test_the_same_module_gives_the_same_bytes(exported: Path, tmp_path: Path) ->
 
 def pair_feeds() -> dict[str, np.ndarray]:
     ids = np.array([[1, 2, 3, 9], [4, 5, 0, 0]])
-    return {
-        "input_ids_a": ids,
-        "lengths_a": np.array([4, 2]),
-        "input_ids_b": ids[:, :3],
-        "lengths_b": np.array([3, 1]),
-    }
+    return {"input_ids_a": ids, "lengths_a": np.array([4, 2]), "input_ids_b": ids[:, :3], "lengths_b": np.array([3, 1])}
 
 
 def test_words_left_outside_are_given_when_the_graph_is_opened(exported: Path) -> None:

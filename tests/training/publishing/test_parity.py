@@ -21,13 +21,7 @@ from training.architectures.models import InteractionModel
 from training.architectures.parts.heads import PairHead, SentenceHead
 from training.architectures.parts.layers import WordEmbedding, masked_mean
 from training.publishing.export import export_encoder, export_explanation, export_head, export_pair
-from training.publishing.parity import (
-    ParityError,
-    check_encoder,
-    check_explanation,
-    check_head,
-    check_pair,
-)
+from training.publishing.parity import ParityError, check_encoder, check_explanation, check_head, check_pair
 
 ROWS = toys.table().rows
 VOCABULARY = len(ROWS)

@@ -14,15 +14,7 @@ from contract.padding import pad
 from tests.harness import toys
 from training.objectives.supervised import LABELS
 from training.teacher import tuning
-from training.teacher.tuning import (
-    CLASSES,
-    ENTAILMENT_HEAD_NAME,
-    HEAD_NAME,
-    SCALE,
-    TuningConfig,
-    load_heads,
-    tuned,
-)
+from training.teacher.tuning import CLASSES, ENTAILMENT_HEAD_NAME, HEAD_NAME, SCALE, TuningConfig, load_heads, tuned
 
 CONFIG = TuningConfig(epochs=60, batch_size=4, learning_rate=0.05, head_learning_rate=0.02)
 

@@ -88,12 +88,7 @@ def _published(models: Path, model_id: str, architecture: str, settings: dict[st
             environment={"torch": torch.__version__},
         )
         manifest = assemble(
-            draft,
-            fields,
-            title="A toy",
-            architecture=architecture,
-            training_data=(TEACHER,),
-            provenance=provenance,
+            draft, fields, title="A toy", architecture=architecture, training_data=(TEACHER,), provenance=provenance
         )
         finish(draft, manifest, (), GOLDEN_TEXTS, models, models / model_id)
     Manifest.load(models / model_id).verify(models / model_id)

@@ -48,10 +48,7 @@ def test_an_lstm_reads_on_from_given_cells(output_gate: bool, peepholes: bool, b
         assert states[row, n:].abs().sum() == 0
 
 
-@pytest.mark.parametrize(
-    ("activation", "function"),
-    [("tanh", np.tanh), ("identity", lambda x: x)],
-)
+@pytest.mark.parametrize(("activation", "function"), [("tanh", np.tanh), ("identity", lambda x: x)])
 def test_an_rnn_is_its_equation(activation: str, function: Callable[[Vector], Vector]) -> None:
     layer = disturbed(RNN(D, H, activation))  # type: ignore[arg-type]
     x = inputs()
