@@ -1,7 +1,6 @@
-"""MGIM against its equations, written out for one pair and one word at a time, and against its exported graphs."""
+"""MGIM against its equations, written out for one pair and one word at a time."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +10,8 @@ from torch import nn
 from tests.harness import toys
 from tests.harness.by_hand import lstm_by_hand
 from training.architectures.mgim import FORGET_BIAS, MGIM, MGIMConfig, overlaps_of, shared_counts
-from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.parts.recurrent import LSTM
-from training.publishing.export import export_explanation, export_pair
-from training.publishing.parity import check_explanation, check_pair
 
 PRINTED = MGIMConfig(hidden=5)
 DEPARTURES = replace(PRINTED, comparison=True, first_word=True, copied_start=True)
@@ -41,7 +37,6 @@ every_variant = pytest.mark.parametrize("config", VARIANTS, ids=label)
 with_attention = pytest.mark.parametrize("config", [c for c in VARIANTS if c.attention], ids=label)
 
 Vector = np.ndarray
-LONGEST = 60  # tokens, in the graphs
 PAIRS = toys.id_pairs()
 
 
@@ -136,26 +131,6 @@ def test_the_second_bilstm_starts_as_a_copy_and_is_not_tied() -> None:
     assert own.second.bias.max() == FORGET_BIAS
 
 
-# An export takes seconds: these and that of shared words have every option that a graph can tell.
-EXPORTS = (PRINTED, replace(WITHOUT_ATTENTION, conditional=False))
-
-
-@pytest.mark.parametrize("config", EXPORTS, ids=label)
-def test_its_graph_is_equal_at_sizes_never_traced(config: MGIMConfig, tmp_path: Path) -> None:
-    model = InteractionModel(network(config), both_orders=False)
-    path = tmp_path / "pair.onnx"
-    export_pair(model, path, "toy")
-    agreement = check_pair(path, model, len(toys.table().rows), LONGEST)
-    assert agreement.near_ties == 0  # nothing is chosen by an order
-
-
-def test_the_graph_of_its_attention_is_equal_too(tmp_path: Path) -> None:
-    path = tmp_path / "explanation.onnx"
-    net = network(PRINTED)
-    export_explanation(net, path, "toy")
-    assert check_explanation(path, net, len(toys.table().rows), LONGEST).near_ties == 0
-
-
 def test_shared_words_and_numbers_are_counted_on_real_tokens_only() -> None:
     a, b = torch.tensor([[3, 4, 9, 0]]), torch.tensor([[4, 8, 0, 0, 0]])
     numbers = torch.zeros(10)
@@ -192,12 +167,3 @@ def test_counts_move_the_answer_and_are_no_weights() -> None:
         assert not torch.allclose(*answers, atol=1e-3)
     assert "numbers_V" not in net.state_dict()
     assert "numbers_V" not in dict(network(PRINTED).named_buffers())
-
-
-def test_the_graph_counts_shared_words_too(tmp_path: Path) -> None:
-    net = network(replace(DEPARTURES, shared_words=True, overlaps=True, projected=True))
-    vocabulary = len(toys.table().rows)
-    net.mark_numbers([i % 3 == 0 for i in range(vocabulary)])
-    model = InteractionModel(net, both_orders=True)
-    export_pair(model, tmp_path / "pair.onnx", "toy")
-    assert check_pair(tmp_path / "pair.onnx", model, vocabulary, LONGEST).near_ties == 0

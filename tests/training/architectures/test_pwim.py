@@ -1,4 +1,4 @@
-"""PWIM against the paper's steps written out word by word and layer by layer, and with a head for each of several tasks."""
+"""PWIM against the paper's steps written out word by word and layer by layer; with a head for each of several tasks."""
 
 from dataclasses import replace
 from datetime import date
@@ -16,19 +16,16 @@ from tests.harness import toys
 from tests.harness.by_hand import matched
 from training.architectures import PWIMConfig, PWIMTasks, PWIMTasksConfig
 from training.architectures.models import InteractionModel
-from training.architectures.pwim import CHANNELS, PWIM, STEP, UNMATCHED, PWIMConfig
+from training.architectures.pwim import CHANNELS, PWIM, STEP, UNMATCHED
 from training.families import family_of, heads
 from training.families.heads import HeadCalibrations, Heads, served_heads
 from training.families.words import embedding
-from training.publishing.export import export_explanation, export_pair
 from training.publishing.folders import assemble, finish
-from training.publishing.parity import check_explanation, check_pair
 from training.publishing.runtime import PublishedModel
 from training.recipes import find
 from training.recipes.recipe import Publication
 from training.runs.folder import WEIGHTS_NAME
 from training.sources.credits import TEACHER
-from training.words.storage import Int8Embedding
 
 SMALL = PWIMConfig(hidden=5, maps=(4, 6, 3), grid=8)
 VARIANTS = (
@@ -147,24 +144,6 @@ def test_both_orders_answer_with_the_mean_of_the_probabilities() -> None:
     torch.testing.assert_close(answer(InteractionModel(net, both_orders=False), (a, lengths_a, b, lengths_b)), one)
 
 
-# An export takes seconds: the pair graph of the published options is that of test_pwim_tasks.py.
-def test_its_graph_is_equal_at_sizes_never_traced(tmp_path: Path) -> None:
-    config = replace(SMALL, grid=1, focus="none", context=False, maps=(4, 3, 3))
-    net = network(config)
-    net.embedding = Int8Embedding(torch.from_numpy(toys.table().rows))
-    model = InteractionModel(net, both_orders=False)
-    export_pair(model, tmp_path / "pair.onnx", "toy")
-    agreement = check_pair(tmp_path / "pair.onnx", model, len(toys.table().rows), config.limit)
-    assert agreement.near_ties == 0
-
-
-def test_the_graph_of_its_matrices_is_equal_too(tmp_path: Path) -> None:
-    net = network(replace(SMALL, hidden=3))
-    export_explanation(net, tmp_path / "explanation.onnx", "toy")
-    agreement = check_explanation(tmp_path / "explanation.onnx", net, len(toys.table().rows), 32)
-    assert agreement.near_ties == 0
-
-
 HEADS = {"entailment": 3, "similarity": 1, "paraphrase": 1, "related": 1, "relevance": 1}
 CONFIG = PWIMTasksConfig(PWIMConfig(hidden=5, maps=(4, 3), grid=8, limit=12, same_words=True), HEADS, hidden=7)
 MADE_UP = Provenance(created=date(2026, 1, 2), recipe={}, commands=("none",), seed=0, environment={})
@@ -205,15 +184,6 @@ def test_the_channel_of_same_words_marks_equal_tokens() -> None:
     cube, _ = ours._cube(ours.side(*a), ours.side(*b))
     assert cube.shape[1] == CHANNELS + 1
     assert cube[0, -2].tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 0]]
-
-
-def test_pooled_states_do_not_see_the_padding() -> None:
-    ours = several()
-    with torch.no_grad():
-        alone = ours(*feeds(A[4:5], B[4:5]))
-        together = ours(*feeds(A, B))
-    for name in HEADS:
-        torch.testing.assert_close(alone[name][0], together[name][4], atol=1e-5, rtol=1e-5)
 
 
 def test_heads_that_only_helped_to_train_are_not_served() -> None:

@@ -4,7 +4,6 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -40,49 +39,6 @@ def bi(config: BERTConfig) -> SentenceBERT:
 def cross(config: BERTConfig) -> CrossEncoder:
     torch.manual_seed(0)
     return CrossEncoder(CrossEncoderConfig(config)).eval()
-
-
-@LAYOUTS
-@torch.no_grad()
-def test_a_text_and_a_pair_answer_alike_alone_and_in_company(config: BERTConfig) -> None:
-    encoder, model = bi(config), cross(config)
-    together, answers = encoder(*batch(TEXTS)), model(*batch(TEXTS), *batch(OTHERS))
-    assert np.ptp(answers["similarity"].numpy()) > 1e-3
-    for i, (a, b) in enumerate(zip(TEXTS, OTHERS, strict=True)):
-        assert torch.allclose(encoder(*batch((a,)))[0], together[i], atol=1e-6)
-        alone = model(*batch((a,)), *batch((b,)))
-        for name, answer in answers.items():
-            assert torch.allclose(alone[name][0], answer[i], atol=1e-6), name
-
-
-@LAYOUTS
-@torch.no_grad()
-def test_padding_moves_nothing(config: BERTConfig) -> None:
-    encoder, model = bi(config), cross(config)
-    (ids_a, lengths_a), (ids_b, lengths_b) = batch(TEXTS), batch(OTHERS)
-    wider = [torch.nn.functional.pad(ids, (0, 5)) for ids in (ids_a, ids_b)]
-    dirty = [
-        torch.where(torch.arange(ids.shape[1]) < lengths[:, None], ids, 7)
-        for ids, lengths in zip(wider, (lengths_a, lengths_b), strict=True)
-    ]
-    assert torch.allclose(encoder(dirty[0], lengths_a), encoder(ids_a, lengths_a), atol=1e-6)
-    expected = model(ids_a, lengths_a, ids_b, lengths_b)
-    for name, found in model(dirty[0], lengths_a, dirty[1], lengths_b).items():
-        assert torch.allclose(found, expected[name], atol=1e-6)
-
-
-@LAYOUTS
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_every_weight_but_the_words_gets_a_gradient(precision: str, config: BERTConfig) -> None:
-    model = cross(config).train()
-    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-        outputs = model(*batch(TEXTS), *batch(OTHERS))
-    assert all(output.dtype == torch.float32 for output in outputs.values())
-    torch.stack([output[0].sum() + (output[1:] ** 2).sum() for output in outputs.values()]).sum().backward()
-    trained = {name for name, p in model.named_parameters() if p.grad is not None and p.grad.abs().max() > 0}
-    # A key's bias adds the same to all scores of a query: the softmax takes it out.
-    still = {name for name, _ in model.named_parameters() if name.endswith("key.bias")}
-    assert trained | still == {name for name, _ in model.named_parameters()} - {"bert.words.weight"}
 
 
 @LAYOUTS

@@ -8,25 +8,20 @@ import pytest
 import torch
 
 from contract.calibration import LocalLinear
-from contract.manifest import Manifest
 from contract.measures import exp_l1
-from tests.harness import toys
+from tests.harness import toy_runs, toys
 from training.architectures.malstm import MALSTM
 from training.architectures.parts.svm import SupportVectorHead
-from training.corpora.readers import sick
-from training.families import family_of, malstm
+from training.families import malstm
 from training.families.malstm import ENTAILMENT_NAME, OUT_OF_FOLD_NAME
 from training.objectives.manhattan import ManhattanConfig
 from training.objectives.supervised import LABELS
 from training.pairs import Pair
-from training.publishing import publish
 from training.publishing.figures import FigureFile
 from training.publishing.runtime import PublishedModel
 from training.recipes import RECIPES, find
-from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
-from training.runs import run
-from training.runs.folder import run_folder
-from training.sources.credits import TEACHER
+from training.recipes.recipe import OptimiserConfig, Publication, Schedule
+from training.runs.folder import WEIGHTS_NAME
 from training.sources.rated import SickPairs, STSPairs, TeacherPairs, supervised_pairs
 from training.sources.source import RecipeError
 
@@ -46,33 +41,22 @@ FINE = replace(
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of runs with a word table; SICK is a few sentences of ours."""
-    toys.table().save(tmp_path / "runs" / "tables" / "toy")
-    monkeypatch.setattr(sick, "read", lambda split: {"train": [*PAIRS, HELD_OUT[0]]}.get(split, HELD_OUT))
-    monkeypatch.setattr(publish, "training_data_for", lambda recipe: (TEACHER,))
-    return tmp_path / "runs"
-
-
-def published(recipe: Recipe, runs: Path) -> tuple[PublishedModel, Manifest, dict[str, float]]:
-    folder = publish.publish(family_of(recipe, runs, 1), runs.parent / "models", runs.parent / "figures")
-    manifest = Manifest.load(folder)
-    manifest.verify(folder)
-    file = FigureFile.model_validate_json(
-        (runs.parent / "figures" / f"{recipe.name}-seed1-float32.json").read_text(encoding="utf-8")
-    )
-    assert file.figures == manifest.figures
-    return PublishedModel(folder), manifest, {figure.metric: figure.value for figure in manifest.figures}
+    """SICK is a few sentences of ours."""
+    parts = {"train": [*PAIRS, HELD_OUT[0]], "dev": HELD_OUT, "test": HELD_OUT}
+    return toy_runs.runs_in(tmp_path, monkeypatch, sick=parts.__getitem__)
 
 
 def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
-    run.run(family_of(FINE, runs, 1), None)
-    folder = run_folder(runs, FINE, 1)
-    assert not list(folder.glob("fold-*"))
-    model, manifest, figures = published(FINE, runs)
+    family = toy_runs.trained(FINE, runs)
+    assert not list(family.folder.glob("fold-*"))
+    published, manifest = toy_runs.published(family)
+    file = FigureFile.load(runs.parent / "figures" / "toy-malstm-seed1-float32.json")
+    assert file.figures == manifest.figures
+    model, figures = PublishedModel(published), {figure.metric: figure.value for figure in manifest.figures}
     task = manifest.similarity
     assert task is not None
     assert (task.comparison, task.raw_range, task.label_scale) == ("exp_l1", (0.0, 1.0), (1.0, 5.0))
-    with np.load(folder / OUT_OF_FOLD_NAME) as points:
+    with np.load(family.folder / OUT_OF_FOLD_NAME) as points:
         assert len(points["g"]) == len(supervised_pairs())
         assert isinstance(task.calibration, LocalLinear)
         assert sum(task.calibration.weight) == len(points["g"])
@@ -83,9 +67,9 @@ def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
     np.testing.assert_allclose(scores.rating, task.calibration.apply(scores.raw_score), rtol=1e-6)
     assert ((scores.rating >= 1) & (scores.rating <= 5)).all()
     assert manifest.tasks == ("similarity", "entailment")
-    trained = family_of(FINE, runs, 1).load()
     with torch.no_grad():
-        expected = trained.heads["entailment"](*map(torch.from_numpy, (model.embed(a), model.embed(b)))).exp()
+        head = family.load().heads["entailment"]
+        expected = head(*map(torch.from_numpy, (model.embed(a), model.embed(b)))).exp()
     found = [list(label.values()) for label in model.entailment(a, b)]
     np.testing.assert_allclose(found, expected.numpy(), atol=1e-5)
     graded = {"pearson", "spearman", "mse"}
@@ -96,17 +80,15 @@ def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
 
 
 def test_what_was_fitted_afterwards_is_kept_and_comes_again_from_the_seed(runs: Path) -> None:
-    run.run(family_of(FINE, runs, 1), None)
-    folder = run_folder(runs, FINE, 1)
-    first = {name: (folder / name).read_bytes() for name in (OUT_OF_FOLD_NAME, ENTAILMENT_NAME)}
+    folder = toy_runs.trained(FINE, runs).folder
     (folder / ENTAILMENT_NAME).write_bytes(b"kept")
-    run.run(family_of(FINE, runs, 1), None)
+    toy_runs.trained(FINE, runs)
     assert (folder / ENTAILMENT_NAME).read_bytes() == b"kept"
     with np.load(folder / OUT_OF_FOLD_NAME) as saved:
         before = saved["g"]
-    for name in first:
+    for name in (OUT_OF_FOLD_NAME, ENTAILMENT_NAME):
         (folder / name).unlink()
-    run.run(family_of(FINE, runs, 1), None)
+    toy_runs.trained(FINE, runs)
     with np.load(folder / OUT_OF_FOLD_NAME) as saved:
         np.testing.assert_array_equal(saved["g"], before)
 
@@ -120,7 +102,7 @@ def test_a_fold_has_not_seen_the_pairs_it_scores(runs: Path, monkeypatch: pytest
         return real(objective, *args, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(malstm, "train", spy)
-    run.run(family_of(FINE, runs, 1), None)
+    toy_runs.trained(FINE, runs)
     everyone = set(range(len(supervised_pairs())))
     held_out = [everyone - rows for rows in seen]
     assert len(seen) == malstm.FOLDS
@@ -139,7 +121,7 @@ def test_no_held_out_pair_is_trained_on(runs: Path, monkeypatch: pytest.MonkeyPa
 
 def test_sts_2013_alone_is_rated_as_sick_is(monkeypatch: pytest.MonkeyPatch, runs: Path) -> None:
     sets = {"OnWN": [Pair("a dog", "a cat", 0.0)], "FNWN": [Pair("a dog", "the dog", 5.0), Pair("dog", "park", 2.5)]}
-    monkeypatch.setattr("training.corpora.readers.sts.read_year", {"2013-test": sets}.__getitem__)
+    toy_runs.read_instead(monkeypatch, year={"2013-test": sets}.__getitem__)
     assert [pair.target for pair in STSPairs(only_2013=True).train()] == [1.0, 5.0, 3.0]
     (credit,) = STSPairs(only_2013=True).sources()
     assert (credit.name, credit.rows) == ("sts-2013", 3)
@@ -153,14 +135,13 @@ def test_the_entailment_head_is_handed_over_and_the_machine_takes_its_place(
     odds_known = [replace(p, label=None, label_odds=(0.7, 0.2, 0.1)) for p in PAIRS]
     monkeypatch.setattr(TeacherPairs, "train", lambda *_: odds_known)
     monkeypatch.setitem(RECIPES, "toy-pre", before)
-    run.run(family_of(before, runs, 1), None)
-    old = family_of(before, runs, 1).load()
+    old = toy_runs.trained(before, runs).load()
     with torch.no_grad():
         answer = old.heads["entailment"](torch.zeros(1, 5), torch.zeros(1, 5)).argmax()
     assert LABELS[answer] == "entailment"
     after = replace(FINE, start="toy-pre", schedule=Schedule(epochs=0, batch_size=8))
-    run.run(family_of(after, runs, 1), None)
-    kept = torch.load(run_folder(runs, after, 1) / "model.pt", weights_only=True)
+    family = toy_runs.trained(after, runs)
+    kept = torch.load(family.folder / WEIGHTS_NAME, weights_only=True)
     for name, value in old.state_dict().items():
         assert torch.equal(kept[name], value), name
-    assert isinstance(family_of(after, runs, 1).load().heads["entailment"], SupportVectorHead)
+    assert isinstance(family.load().heads["entailment"], SupportVectorHead)

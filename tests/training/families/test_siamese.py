@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.harness import toys
+from tests.harness import toy_runs, toys
 from training.architectures import GRANConfig
-from training.architectures.models import SiameseModel
-from training.corpora import sts_split
 from training.corpora.sts_split import STSSplit
 from training.families import family_of
 from training.objectives.metrics import graded
@@ -19,18 +17,15 @@ from training.objectives.transfer import MarginConfig
 from training.publishing import publish
 from training.publishing.figures import FigureFile
 from training.recipes import RECIPES
-from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
+from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs import run
-from training.runs.folder import WEIGHTS_NAME, run_folder
-from training.sources.credits import TEACHER
 from training.sources.rated import STSSplitPairs
 
 PAIRS = [replace(pair, group=f"2014-test/{'images' if i % 2 else 'OnWN'}") for i, pair in enumerate(toys.pairs(24))]
 SPLIT = STSSplit(tuple(PAIRS[:12]), tuple(PAIRS[12:16]), tuple(PAIRS[16:]))
-STS = Recipe(
+STS = replace(
+    toy_runs.RECIPE,
     name="toy-sts",
-    reaches="nothing",
-    table=toys.TABLE,
     architecture=GRANConfig(),
     data=STSSplitPairs(seed=5),
     objective=SupervisedConfig(classes=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0), hidden=4),
@@ -48,36 +43,20 @@ FEATURES = replace(
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of runs with a word table, and corpora of a few sentences."""
-    toys.table().save(tmp_path / "runs" / "tables" / "toy")
-    monkeypatch.setattr(sts_split, "read", lambda seed: SPLIT if seed == 5 else None)
-    monkeypatch.setattr("training.publishing.publish.training_data_for", lambda recipe: (TEACHER,))
-    monkeypatch.setitem(RECIPES, "toy-sts", STS)
-    return tmp_path / "runs"
-
-
-def measured(path: Path) -> dict[tuple[str, str, str], tuple[float, int]]:
-    file = FigureFile.model_validate_json(path.read_text())
-    return {(f.corpus, f.split, f.metric): (f.value, f.rows) for f in file.figures}
-
-
-def ratings(model: SiameseModel) -> np.ndarray:
-    """Expected ratings of the test part, written out."""
-    a, b = (
-        torch.cat([model.encode((torch.tensor([ids]), torch.tensor([len(ids)]))) for ids in side])
-        for side in ([list(toys.tokenizer().encode(getattr(p, s), 128).ids) for p in SPLIT.test] for s in "ab")
-    )
-    rating: torch.Tensor = model.heads["similarity"](a, b).exp() @ torch.arange(6.0)
-    return rating.numpy()
+    return toy_runs.runs_in(tmp_path, monkeypatch, STS, split=lambda seed: SPLIT if seed == 5 else None)
 
 
 def test_a_run_on_the_split_is_measured_over_its_whole_test_part_and_by_set(runs: Path, tmp_path: Path) -> None:
     result = run.run(family_of(STS, runs, 1), None)
     assert result.best["selection"] == result.best["pearson"]
-    found = measured(publish.evaluate_run(family_of(STS, runs, 1), tmp_path / "figures"))
+    file = FigureFile.load(publish.evaluate_run(family_of(STS, runs, 1), tmp_path / "figures"))
+    found = {(f.corpus, f.split, f.metric): (f.value, f.rows) for f in file.figures}
     model = family_of(STS, runs, 1).load()
-    with torch.no_grad():
-        rating = ratings(model)
+    ids = [tuple(toys.tokenizer().encode(text, 128).ids for text in (p.a, p.b)) for p in SPLIT.test]
+    with torch.no_grad():  # expected ratings of the test part, written out
+        sides = [toys.pair_tensors([pair]) for pair in ids]
+        a, b = (torch.cat([model.encode(side[at : at + 2]) for side in sides]) for at in (0, 2))
+        rating = (model.heads["similarity"](a, b).exp() @ torch.arange(6.0)).numpy()
     gold = np.array([p.target for p in SPLIT.test])
     corpus = "STS 2012-2015 split"
     assert found[corpus, "test", "pearson"] == (pytest.approx(graded(rating, gold)["pearson"], abs=1e-4), 8)
@@ -87,12 +66,10 @@ def test_a_run_on_the_split_is_measured_over_its_whole_test_part_and_by_set(runs
 
 
 def test_features_keep_the_encoder_of_their_start_and_its_head(runs: Path) -> None:
-    run.run(family_of(STS, runs, 1), None)
-    start, begun = family_of(STS, runs, 1).load(), family_of(FEATURES, runs, 1).build(None)
+    start, begun = toy_runs.trained(STS, runs).load(), family_of(FEATURES, runs, 1).build(None)
     for name, value in start.heads.state_dict().items():
         assert torch.equal(begun.heads.state_dict()[name], value)
-    run.run(family_of(replace(FEATURES, schedule=Schedule(epochs=3, batch_size=5)), runs, 1), None)
-    trained = family_of(FEATURES, runs, 1).load()
+    trained = toy_runs.trained(replace(FEATURES, schedule=Schedule(epochs=3, batch_size=5)), runs).load()
     for name, value in start.encoder.state_dict().items():
         assert torch.equal(trained.encoder.state_dict()[name], value)
 
@@ -101,9 +78,7 @@ def test_a_head_that_the_start_lacks_begins_anew(runs: Path, monkeypatch: pytest
     """As `avg-sick` begins from `avg-paraphrase`, which has no head."""
     transfer = replace(STS, name="toy-transfer", objective=MarginConfig())
     monkeypatch.setitem(RECIPES, transfer.name, transfer)
-    start = family_of(transfer, runs, 1).untrained()
-    run_folder(runs, transfer, 1).mkdir(parents=True)
-    torch.save(start.state_dict(), run_folder(runs, transfer, 1) / WEIGHTS_NAME)
+    start = toy_runs.as_begun(transfer, runs).load()
     begun = family_of(replace(FEATURES, start=transfer.name), runs, 2).build(None)
     assert "similarity" in begun.heads
     for name, value in start.encoder.state_dict().items():

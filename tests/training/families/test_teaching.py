@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.harness import toys
+from tests.harness import toy_runs, toys
 from training.families import teaching
 from training.families.heads import load_ratings, ratings_file, save_ratings
 from training.objectives.tasks import Rated
 from training.pairs import Pair
 from training.recipes import find
+from training.recipes.recipe import Recipe
 from training.runs.folder import RunMissing
 from training.sources.source import RecipeError
-from training.sources.tasks import TaskPairs
 
 PAIRS = {"sick": toys.RATED, "msrp": toys.RATED[:3]}
 GROUPS = {"wikiqa-hard": toys.RATED}  # learnt by the order of answers, without ratings
@@ -32,6 +33,12 @@ class Model:
         return {"relevance": np.array([[len(x) + len(y)] for x, y in zip(a, b, strict=True)], dtype=np.float64)}
 
 
+def recipe(**changes: Any) -> Recipe:
+    """The recipe of pwim-general, whose pairs are ours."""
+    full = find("pwim-general")
+    return replace(full, data=toy_runs.given(PAIRS | GROUPS)(**(vars(full.data) | changes)))
+
+
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
     models: list[Model] = []
@@ -41,32 +48,29 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
         return models[-1]
 
     monkeypatch.setattr(teaching, "PublishedModel", open_it)
-    monkeypatch.setattr(TaskPairs, "train", lambda self, teacher, cache: PAIRS | GROUPS)
     monkeypatch.setattr(teaching, "CHUNK", 3)
     return models
 
 
 def test_every_corpus_is_rated_once_and_read_back(tmp_path: Path, opened: list[Model]) -> None:
-    recipe = find("pwim-general")
-    recipe = replace(recipe, data=replace(recipe.data, rated_pairs=5))
-    assert teaching.rate(recipe, tmp_path / "models", tmp_path, None) == 5 + 3
-    found = load_ratings(tmp_path, "minilm-cross", recipe.data.rated(PAIRS | GROUPS))
+    few = recipe(rated_pairs=5)
+    assert teaching.rate(few, tmp_path / "models", tmp_path, None) == 5 + 3
+    found = load_ratings(tmp_path, "minilm-cross", few.data.rated(PAIRS | GROUPS))
     assert set(found) == set(PAIRS)
     assert len(found["sick"].rows) == 5
     assert found["msrp"].rows.tolist() == [0, 1, 2]
     for corpus, rated in found.items():
         expected = [len(PAIRS[corpus][i].a) + len(PAIRS[corpus][i].b) for i in rated.rows]
         assert rated.probabilities["relevance"][:, 0].tolist() == expected
-    assert teaching.rate(recipe, tmp_path / "models", tmp_path, None) == 0
+    assert teaching.rate(few, tmp_path / "models", tmp_path, None) == 0
     assert len(opened[0].asked) == 8
     assert not opened[1].asked
 
 
 def test_a_corpus_of_another_convention_is_not_rated(tmp_path: Path, opened: list[Model]) -> None:
-    recipe = find("pwim-general")
-    recipe = replace(recipe, data=replace(recipe.data, unrated=("sick",)))
-    assert teaching.rate(recipe, tmp_path / "models", tmp_path, None) == 3
-    assert set(load_ratings(tmp_path, "minilm-cross", recipe.data.rated(PAIRS))) == {"msrp"}
+    without_sick = recipe(unrated=("sick",))
+    assert teaching.rate(without_sick, tmp_path / "models", tmp_path, None) == 3
+    assert set(load_ratings(tmp_path, "minilm-cross", without_sick.data.rated(PAIRS))) == {"msrp"}
 
 
 def test_a_recipe_without_a_model_to_learn_from_is_refused(tmp_path: Path) -> None:

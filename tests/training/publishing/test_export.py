@@ -1,4 +1,4 @@
-"""What an exported file says about itself, and what it keeps to itself."""
+"""What an exported file says about itself, what it keeps to itself, and what several share."""
 
 from pathlib import Path
 
@@ -6,18 +6,20 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from onnx import helper, numpy_helper
 from torch import Tensor, nn
 
 import training
 from contract.errors import ArtifactError, GraphMismatchError
 from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, GraphSpec
+from contract.tensors import tensors_of
 from tests.harness import toys
 from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.models import InteractionModel
 from training.architectures.parts.focus import greedy_matching
 from training.architectures.parts.heads import SentenceHead
 from training.publishing.export import export_encoder, export_explanation, export_head, export_pair
-from training.publishing.graphs import graphs_in
+from training.publishing.graphs import SHARED_BYTES, graphs_in, share_weights
 from training.publishing.runtime import open_graph
 from training.words.storage import Int8Embedding
 
@@ -142,3 +144,32 @@ def test_no_graph_holds_the_same_numbers_twice(exported: Path) -> None:
         held = [(t.data_type, *t.dims, t.raw_data) for t in opened(exported / f"{name}.onnx").graph.initializer]
         inside = [each for each in held if each[-1]]  # words outside have no data here
         assert len(set(inside)) == len(inside)
+
+
+LARGE = np.arange(SHARED_BYTES // 4, dtype=np.float32)
+
+
+def write(path: Path, **weights: np.ndarray) -> None:
+    graph = helper.make_graph(
+        [], "toy", [], [], [numpy_helper.from_array(rows, name) for name, rows in weights.items()]
+    )
+    onnx.save(helper.make_model(graph), path)
+
+
+def test_weights_that_two_graphs_hold_are_stored_once(tmp_path: Path) -> None:
+    write(tmp_path / "encoder.onnx", words=LARGE, own=LARGE + 1)
+    write(tmp_path / "tokens.onnx", words=LARGE)
+    files = share_weights(tmp_path)
+    assert files == {"words": "weights.0.npy"}
+    np.testing.assert_array_equal(np.load(tmp_path / "weights.0.npy"), LARGE)
+    for name in ("encoder.onnx", "tokens.onnx"):
+        assert tensors_of((tmp_path / name).read_bytes(), files) == files
+    assert (tmp_path / "tokens.onnx").stat().st_size < 200
+
+
+def test_small_ones_and_others_of_the_same_name_stay(tmp_path: Path) -> None:
+    write(tmp_path / "encoder.onnx", small=LARGE[1:], other=LARGE, turned=LARGE)
+    write(tmp_path / "tokens.onnx", small=LARGE[1:], other=LARGE + 1, turned=LARGE[:, None])
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert share_weights(tmp_path) == {}
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -1,4 +1,4 @@
-"""A student of some of a transformer's layers: how it begins, what it learns from, and that it learns."""
+"""A student of some of a transformer's layers: how it begins, that it learns, and then the questions of FAQs."""
 
 import copy
 import gzip
@@ -14,7 +14,7 @@ from tests.harness.toy_wordpiece import wordpiece_json
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.corpora.readers.written import WrittenFAQ
 from training.objectives.development import GradedSets
-from training.objectives.faqs import FAQConfig
+from training.objectives.faqs import FAQConfig, FAQObjective, FAQTexts
 from training.objectives.imitation import AnswersObjective, ImitationObjective, Student
 from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
@@ -200,3 +200,73 @@ def test_questions_are_taught_and_half_of_what_they_change_is_kept(
     for name, value in half.state_dict().items():
         assert torch.allclose(value, (began[name] + moved[name]) / 2, atol=1e-6), name
         assert torch.equal(value, again.state_dict()[name])
+
+
+SMALLER = BERTConfig(vocabulary=200, hidden=16, layers=2, attention_heads=2, inner=32, positions=40)
+WORDS = toys.WORDS[2:14]
+FAQS = [
+    WrittenFAQ(
+        str(n),
+        [(f"{n}-{i}", f"{WORDS[n]} {WORDS[i]}", f"{WORDS[i]} {WORDS[i]} {WORDS[n]}") for i in range(4, 8)],
+        [(f"{WORDS[i]} {WORDS[n]}", f"{n}-{i}") for i in (7, 4, 6)] + [("nobody knows", "")],
+    )
+    for n in range(4)
+]
+CONFIG = FAQConfig(faqs=2, questions=2, kept=6)
+
+
+@pytest.fixture
+def of_faqs() -> FAQObjective:
+    torch.manual_seed(0)
+    student = Student(SentenceBERT(SentenceBERTConfig(SMALLER)), SMALLER.hidden)
+    tokenizer = toys.tokenizer()
+    texts = FAQTexts(FAQS, tokenizer, 30)
+    kept = Sentences([" ".join(WORDS[i : i + 3]) for i in range(9)], tokenizer, 30)
+    development = GradedSets({"toy": toys.RATED}, tokenizer, 30)
+    return FAQObjective(student, copy.deepcopy(student.encoder), texts, kept, texts, development, CONFIG, seed=3)
+
+
+def test_an_epoch_asks_of_each_faq_once_and_knows_the_right_entries(of_faqs: FAQObjective) -> None:
+    batches = list(of_faqs.batches(0))
+    assert len(batches) == of_faqs.steps() == 2
+    texts = of_faqs.learnt
+    assert len(texts.questions) == 12  # those without an entry are left out
+    for batch in batches:
+        assert len(batch.questions) == 2 * CONFIG.questions
+        assert len(batch.entries) == 2 * 4
+        assert len(batch.kept) == CONFIG.kept
+        assert (batch.entries[batch.right] == texts.right[batch.questions]).all()
+    asked = np.concatenate([texts.faq[batch.questions] for batch in batches])
+    assert sorted(asked.tolist()) == sorted([0, 1, 2, 3] * CONFIG.questions)
+    again, later = list(of_faqs.batches(0)), list(of_faqs.batches(1))
+    assert all(
+        (a.questions == b.questions).all() and (a.kept == b.kept).all() for a, b in zip(batches, again, strict=True)
+    )
+    assert any((a.questions != b.questions).any() for a, b in zip(batches, later, strict=True))
+
+
+def test_questions_are_learnt_and_other_texts_stay(of_faqs: FAQObjective) -> None:
+    model = of_faqs.model.eval()
+    batch = next(of_faqs.batches(0))
+    assert of_faqs.loss(batch)[1]["kept"] == pytest.approx(0.0, abs=1e-6)
+    before = of_faqs.loss(batch)[1]["entries"]
+    optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=3e-3)
+    for epoch in range(30):
+        for batch in of_faqs.batches(epoch):
+            optimiser.zero_grad()
+            of_faqs.loss(batch)[0].backward()
+            optimiser.step()
+    assert of_faqs.loss(batch)[1]["entries"] < 0.7 * before
+    with torch.no_grad():
+        found = of_faqs.evaluate()
+    assert set(found) == {"toy", "first", "selection"}
+    assert found["selection"] == found["first"] == of_faqs.held.first_right(model)
+    moved = of_faqs.loss(batch)[1]["kept"]
+    of_faqs.start = SentenceBERT(SentenceBERTConfig(SMALLER)).eval()  # of other weights
+    assert moved < 0.5 * of_faqs.loss(batch)[1]["kept"]
+
+
+def test_an_entry_of_another_faq_is_never_the_first(of_faqs: FAQObjective) -> None:
+    entries = [(str(i), f"{WORDS[i]} {WORDS[i + 1]}", f"{WORDS[-1]} {WORDS[i]}") for i in range(3)]
+    alike = [WrittenFAQ(name, entries, [(title, key) for key, title, _ in entries]) for name in "ab"]
+    assert FAQTexts(alike, toys.tokenizer(), 30).first_right(of_faqs.model.eval()) == 1.0

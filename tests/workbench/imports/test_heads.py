@@ -1,4 +1,4 @@
-"""What the outputs of an imported model mean: pairs or single texts, two labels or three, in any order and spelling."""
+"""What a folder says of itself: its languages, and whether its outputs are of pairs or single texts, in which order."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from service.settings import Settings
 from tests.workbench import foreign
 from training.publishing.runtime import PublishedModel
 from workbench.imports.described import pair_of
-from workbench.imports.files import ImportRefused
+from workbench.imports.files import ImportRefused, languages_of
 from workbench.imports.folder import import_model
 from workbench.imports.model import ImportOptions
 
@@ -127,3 +127,26 @@ class TestServed:
             options=ImportOptions(labels=["relevant", "irrelevant"], pairs_head=True),
         )
         assert PublishedModel(two.folder).manifest.relevance is not None
+
+
+@pytest.mark.parametrize(
+    ("readme", "languages"),
+    [
+        ("---\nlanguage: en\nlicense: mit\n---\n# A model", ("en",)),
+        ("---\nlicense: mit\nlanguage:\n- en\n- de\ntags:\n- fr\n---\n", ("en", "de")),
+        ("---\nlanguage:\n  - de\n  - en\n---\n", ("de", "en")),
+        ('---\nlanguage: ["en", "nl"]\n---\n', ("en", "nl")),
+        ("---\nlanguage: multilingual\n---\n", None),
+        ("---\nlanguage:\n- en\n- code\n---\n", None),
+        ("---\nlicense: mit\n---\nlanguage: en\n", None),
+        ("# A model\n\nlanguage: en\n", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_they_are_those_of_the_readmes_head(
+    tmp_path: Path, readme: str | None, languages: tuple[str, ...] | None
+) -> None:
+    if readme is not None:
+        (tmp_path / "README.md").write_text(readme)
+    assert languages_of(tmp_path) == languages

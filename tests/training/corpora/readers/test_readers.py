@@ -8,8 +8,10 @@ import pytest
 from training.corpora import catalogue, transfer
 from training.corpora.catalogue import PUBLISHED, Published
 from training.corpora.files import CorpusError
+from training.corpora.penn import detokenise
 from training.corpora.readers import (
     answers,
+    captions,
     intents,
     labelled_pairs,
     malstm,
@@ -21,6 +23,7 @@ from training.corpora.readers import (
     sst,
     sts,
     stsb,
+    wikipedia,
 )
 from training.pairs import Pair
 
@@ -261,3 +264,80 @@ def test_transfer_names_lead_to_the_right_readers(write):
     assert [p.a for p in transfer.read("2015-test/belief")] == ["a b"]
     assert [p.target for p in transfer.read("sick-test")] == [2.5]
     assert [p.a for p in transfer.read("pit2015-test")] == ["i"]
+
+
+FIVE = ("split", "image", "caption1", "caption2", "caption3", "caption4", "caption5")
+
+
+def five(image: str, word: str) -> tuple[str, ...]:
+    return ("train", image, *(f"{word} {number}" for number in range(1, 6)))
+
+
+@pytest.fixture
+def three_sources(write):
+    write(captions.SOURCES["multi30k"], FIVE, five("11.jpg", "red"), five("12.jpg", "green"))
+    write(
+        captions.SOURCES["flickr8k"], FIVE, five("12_ab.jpg", "green"), five("13_cd.jpg", "blue"), five("14_e.jpg", "x")
+    )
+    write(captions.SOURCES["coco"], ("image_id", "caption"), ("7", "one"), ("8", "two"), ("7", "three"))
+    header = ("source", "image", "evaluation_sets")
+    rows = (("multi30k-flickr30k", "11.jpg", "sick-test"), ("flickr8k", "14_e.jpg", "x"), ("coco-val2017", "8", "y"))
+    write(captions.OVERLAP_FILE, header, *rows)
+
+
+@pytest.mark.usefixtures("corpora")
+def test_images_with_evaluation_captions_are_left_out():
+    assert list(captions.read("multi30k")) == ["12"]
+    assert captions.read("coco") == {"7": ["one", "three"]}
+
+
+@pytest.mark.usefixtures("corpora")
+def test_flickr8k_counts_only_where_it_is_new():
+    assert captions.read("flickr8k") == {"13": [f"blue {number}" for number in range(1, 6)]}
+
+
+@pytest.mark.usefixtures("corpora")
+def test_every_unordered_pair_of_an_image():
+    pairs = list(captions.pairs(captions.read("multi30k")))
+    assert len(pairs) == 10
+    assert pairs[0] == Pair("green 1", "green 2", group="12")
+    assert pairs[-1] == Pair("green 4", "green 5", group="12")
+    assert list(captions.pairs({"7": ["one"]})) == []
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "expected"),
+    [
+        ("It rained. We left.", ["It rained.", "We left."]),
+        ('He asked "why?" Nobody knew.', ['He asked "why?"', "Nobody knew."]),
+        (
+            "Dr. Smith met J. R. Jones at St. Mary's. They spoke.",
+            ["Dr. Smith met J. R. Jones at St. Mary's.", "They spoke."],
+        ),
+        ("The U.S. Senate met. In 1990. 12 came!", ["The U.S. Senate met.", "In 1990.", "12 came!"]),
+        ("It cost 3.5 dollars, e.g. Less than that.", ["It cost 3.5 dollars, e.g. Less than that."]),
+        ("See no. 5 and vol. 7. end of it", ["See no. 5 and vol. 7. end of it"]),
+        ("One line without an end", ["One line without an end"]),
+        ("", []),
+    ],
+)
+def test_splitting(paragraph, expected):
+    assert wikipedia.split_sentences(paragraph) == expected
+
+
+@pytest.mark.parametrize(
+    ("tokenised", "plain"),
+    [
+        ("the film -lrb- `` it 's on '' -rrb- , he said .", 'the film ("it\'s on"), he said.'),
+        ("they called it '' murder and mayhem '' today", 'they called it "murder and mayhem" today'),
+        ("I do n't know , you ca n't !", "I don't know, you can't!"),
+        ("we 'll see what they 've done", "we'll see what they've done"),
+        ("-LSB- 50 % -RSB- of $ 3", "[50%] of $3"),
+        ('He said "yes" and "no".', 'He said "yes" and "no".'),
+        ("  two   spaces ", "two spaces"),
+        ("rock 's roll 'star", "rock's roll 'star"),
+    ],
+)
+def test_detokenise(tokenised, plain):
+    assert detokenise(tokenised) == plain
+    assert detokenise(plain) == plain

@@ -1,5 +1,6 @@
-"""Figures of interaction models on each corpus, for a model whose scores are known."""
+"""Sources of pairs and sentences, and the figures on each corpus for a model whose scores are known."""
 
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -7,11 +8,16 @@ import pytest
 
 from contract.manifest import Figure, SimilarityTask
 from contract.scoring import CalibratedScores, read_similarity
-from training.corpora import pairwise
+from training.corpora import catalogue, pairwise
+from training.corpora.hard import GROUP
 from training.corpora.pairwise import Corpus, CorpusParts
+from training.corpora.readers import sst
 from training.objectives.metrics import graded, ranked
 from training.pairs import Pair
+from training.sources import tasks as source
 from training.sources.figures import PairScorer, entailment_figures, pairwise_figures
+from training.sources.labelled import SSTSentences
+from training.sources.tasks import TaskPairs
 
 
 class Scored:
@@ -124,3 +130,90 @@ def test_of_two_classes_neutral_and_contradiction_are_one() -> None:
     figures = found(entailment_figures(cast(PairScorer, Scored(0.0, 1.0)), "SciTail", pairs))
     assert figures["SciTail", "development", "accuracy"] == 1
     assert figures["SciTail", "development", "ece"] == pytest.approx(0.45)
+
+
+PARTS = {
+    "binary.train": [("1", "a dull man finds a joyous dog .")],
+    "binary.dev": [("0", "so dull ,")],
+    "fine.train": [("1", "a dull man finds a joyous dog ."), ("2", "a man finds a dog .")],
+    "fine.dev": [("1", "so dull ,"), ("2", "well , fine")],
+    "fine.test": [("4", "joyous !")],
+}
+PHRASES = [
+    ("1", "a dull man"),
+    ("3", "joyous dog"),
+    ("2", "a man"),
+    ("1", "So Dull"),
+    ("4", "joyous"),
+    ("3", "well fine"),
+]
+
+
+@pytest.fixture(autouse=True)
+def sentiment(tmp_path, monkeypatch):
+    """A data folder with the four parts and the phrases."""
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path))
+    monkeypatch.setattr(catalogue, "PUBLISHED", {})
+    files = {f"sst/sst-{part}.tsv": [("label", "sentence"), *rows] for part, rows in PARTS.items()}
+    header = ("label", "sentence", "count", "phrase")
+    files[sst.PHRASES_FILE] = [header, *((label, "0", "1", phrase) for label, phrase in PHRASES)]
+    for name, rows in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join("\t".join(row) + "\n" for row in rows))
+
+
+def test_phrases_join_the_sentences_but_for_those_that_are_sentences_of_other_parts():
+    sentences = [("a dull man finds a joyous dog .", 1)]
+    assert SSTSentences().train() == sentences
+    assert SSTSentences(phrases=True).train() == [*sentences, ("a dull man", 0), ("joyous dog", 1)]
+    assert SSTSentences(phrases=True).dev() == SSTSentences().dev() == [("so dull ,", 0)]
+
+
+def test_with_three_labels_what_is_neutral_is_learnt_too():
+    found = SSTSentences(labels="ternary", phrases=True)
+    sentences = [("a dull man finds a joyous dog .", 0), ("a man finds a dog .", 1)]
+    assert found.train() == [*sentences, ("a dull man", 0), ("joyous dog", 2), ("a man", 1)]
+    assert found.dev() == [("so dull ,", 0), ("well , fine", 1)]
+    assert [(each.name, each.rows) for each in found.sources()] == [("sst", 2), ("sst-phrases", 3)]
+
+
+def test_a_card_counts_what_was_learnt():
+    assert [(each.name, each.rows) for each in SSTSentences().sources()] == [("sst", 1)]
+    assert [(each.name, each.rows) for each in SSTSentences(phrases=True).sources()] == [("sst", 1), ("sst-phrases", 2)]
+
+
+FOLDER = Path()
+NUMBERED = [Pair(f"text {i}", f"other {i}", label="1") for i in range(40)]
+GROUPS = [Pair(f"question {i // GROUP}", f"answer {i}", label=str(int(i % GROUP == 0))) for i in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def corpora(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two corpora, one of questions with hard answers; no encoder is asked for what is given."""
+    monkeypatch.setattr(source.tasks, "read", lambda name: NUMBERED)
+    monkeypatch.setattr(source, "hard_groups", lambda pairs, encode: GROUPS)
+    monkeypatch.setattr(source, "Teacher", lambda folder: None)
+
+
+def test_a_corpus_is_whole_where_no_number_is_given() -> None:
+    found = TaskPairs(("msrp", "paws-wiki"), drawn={"msrp": 50}).train(FOLDER, FOLDER)
+    assert found["msrp"] == found["paws-wiki"] == NUMBERED
+
+
+def test_so_many_pairs_are_drawn_the_same_each_time() -> None:
+    data = TaskPairs(("msrp",), drawn={"msrp": 7})
+    found = data.train(FOLDER, FOLDER)["msrp"]
+    assert len(set(found)) == 7
+    assert set(found) < set(NUMBERED)
+    assert found == data.train(FOLDER, FOLDER)["msrp"]
+    assert found != TaskPairs(("msrp",), drawn={"msrp": 7}, seed=1).train(FOLDER, FOLDER)["msrp"]
+
+
+def test_answers_of_a_question_are_drawn_together() -> None:
+    found = TaskPairs(("wikiqa-hard",), drawn={"wikiqa-hard": 3 * GROUP + 1}).train(FOLDER, FOLDER)["wikiqa-hard"]
+    assert len(found) == 3 * GROUP
+    for start in range(0, len(found), GROUP):
+        group = found[start : start + GROUP]
+        assert len({pair.a for pair in group}) == 1
+        assert [pair.label for pair in group] == ["1", "0", "0", "0", "0"]
