@@ -16,9 +16,7 @@ NLI = labelled_pairs.FILES["snli-train"]
 @pytest.fixture
 def evaluation(write):
     """One sentence in an evaluation set, one premise in each of the three parts for entailment."""
-    write(
-        sts.path_of("2016-test", "headlines"), ("score", "sentence_a", "sentence_b"), ("3", "Ice melts.", "It snows.")
-    )
+    write(sts.path_of("2016-test", "headlines"), sts.HEADER, ("3", "Ice melts.", "It snows."))
     for file, premise in (
         (nli.SNLI_FILES["dev"], "A man sings ."),
         (nli.SNLI_FILES["test"], "A man swims ."),
@@ -85,24 +83,18 @@ def test_ratings_of_sick_become_values_from_0_to_1_and_test_pairs_are_left_out(w
 
 def test_premises_get_the_hypothesis_of_another_group_as_neutral(write, evaluation):
     known = labelled_pairs.FILES["entailment-bank"]
-    rows = [
-        ("A star is hot.", "a star glows", "entailment", "1", "step"),
-        ("Ice is cold.", "ice cools", "entailment", "2", "x"),
-    ]
-    write(known.file, known.header, *rows)
-    assert [(p.a, p.b, p.label) for p in tasks.read("entailment-bank")] == [
-        ("A star is hot.", "a star glows", "entailment"),
-        ("Ice is cold.", "ice cools", "entailment"),
-        ("A star is hot.", "ice cools", "neutral"),
-        ("Ice is cold.", "a star glows", "neutral"),
+    star, ice = ("A star is hot.", "a star glows"), ("Ice is cold.", "ice cools")
+    write(known.file, known.header, (*star, "entailment", "1", "step"), (*ice, "entailment", "2", "x"))
+    assert [((p.a, p.b), p.label) for p in tasks.read("entailment-bank")] == [
+        *((pair, "entailment") for pair in (star, ice)),
+        *((pair, "neutral") for pair in ((star[0], ice[1]), (ice[0], star[1]))),
     ]
 
 
 def test_a_sentence_that_does_not_answer_does_not_entail_the_question(write, evaluation):
     known = labelled_pairs.FILES["qnli-dev"]
-    write(
-        known.file, known.header, ("entailment", "Who came?", "Ann did."), ("not_entailment", "Who left?", "It rains.")
-    )
+    rows = (("entailment", "Who came?", "Ann did."), ("not_entailment", "Who left?", "It rains."))
+    write(known.file, known.header, *rows)
     assert tasks.read("qnli-not") == (Pair("It rains.", "Who left?", label="not_entailment"),)
 
 
@@ -149,10 +141,6 @@ def numbered(count: int, group: str = "", label: str | None = None) -> list[Pair
     return [Pair(f"{group} left {i}", f"{group} right {i}", i % 6, label, group) for i in range(count)]
 
 
-def labelled(count: int) -> list[Pair]:
-    return [Pair(f"left {i}", f"right {i}", None, str(i % 2)) for i in range(count)]
-
-
 def test_a_pair_of_the_development_or_test_part_is_not_trained_on(monkeypatch) -> None:
     train = [Pair("A man!", "a dog", 1.0), Pair("a cat", "a dog", 2.0), Pair("x", "y", 3.0)]
     parts = {"train": train, "dev": [Pair("A dog", "a man", 4.0)], "test": [Pair("a cat", "a dog.", 5.0)]}
@@ -184,26 +172,21 @@ def test_sts_2014_is_learnt_from_the_years_before_without_long_pairs(monkeypatch
     assert {name: len(pairs) for name, pairs in found.test.items()} == {"images": 4, "OnWN": 5}
 
 
-@pytest.fixture
-def questions(monkeypatch) -> dict[str, list[Pair]]:
+def test_answers_are_cut_and_right_or_wrong(monkeypatch) -> None:
     """Files of answer selection, each of one question that is called as all are."""
     answer = " ".join(map(str, range(ANSWER_TOKENS + 9)))
-    files = [
+    files = (
         *(f"{part}-filtered" for part in ("train", "dev", "test")),
         "train-all",
         "dev-raw",
         "test-raw",
         "test-clean",
-    ]
+    )
     found = {
         file: [Pair(f"{file} ?", answer, None, "1", "q1"), Pair(f"{file} ?", "no .", None, "0", "q1")] for file in files
     }
     monkeypatch.setattr(answers, "wikiqa", found.__getitem__)
     monkeypatch.setattr(answers, "trecqa", found.__getitem__)
-    return found
-
-
-def test_answers_are_cut_and_right_or_wrong(questions) -> None:
     found = read("wikiqa")
     right, wrong = found.train
     assert (right.target, wrong.target) == (1.0, 0.0)
@@ -214,7 +197,7 @@ def test_answers_are_cut_and_right_or_wrong(questions) -> None:
 
 
 def test_tweets_are_for_pre_training_alone_and_share_no_sentence_with_a_test(monkeypatch, write) -> None:
-    kept = labelled(1200)
+    kept = [Pair(f"left {i}", f"right {i}", None, str(i % 2)) for i in range(1200)]
     known = Pair("A man plays the guitar", "something else", None, "1")
     monkeypatch.setattr(paraphrase, "twitter_labelled", lambda: [*kept, known])
     monkeypatch.setattr(

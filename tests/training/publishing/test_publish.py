@@ -1,5 +1,6 @@
 """From a trained run to a model folder, on a toy vocabulary; the corpora are replaced by a few sentences of ours."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,6 @@ import torch
 from contract.golden import GoldenPairs
 from tests.harness import toy_runs, toys
 from training.architectures import GRANConfig, LSTMConfig, ProjectionConfig
-from training.corpora import catalogue
 from training.corpora.readers import sst
 from training.families import family_of
 from training.objectives.sentiment import SentimentConfig
@@ -104,16 +104,12 @@ SENTIMENTS: dict[sst.Labels, list[tuple[str, int]]] = {
 
 @pytest.mark.parametrize("labels", SENTIMENTS)
 def test_sentiment_is_published_with_its_labels_and_a_temperature(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: sst.Labels
+    runs: Path, write: Callable[..., Path], labels: sst.Labels
 ) -> None:
-    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(catalogue, "PUBLISHED", {})
-    (tmp_path / "data/sst").mkdir(parents=True)
     for task, file in (("binary", "binary"), ("ternary", "fine")):
         for part in ("train", "dev", "test"):
             rows = SENTIMENTS[task][part != "train" :]  # type: ignore[index]
-            lines = "".join(f"{label}\t{text}\n" for text, label in [("sentence", "label"), *rows])
-            (tmp_path / f"data/sst/sst-{file}.{part}.tsv").write_text(lines)
+            write(f"sst/sst-{file}.{part}.tsv", ("label", "sentence"), *((str(label), text) for text, label in rows))
     recipe = replace(SICK, data=SSTSentences(labels=labels), objective=SentimentConfig(hidden=3))
     folder, manifest = toy_runs.published(toy_runs.trained(recipe, runs))
     assert manifest.tasks == ("classification",)

@@ -282,53 +282,34 @@ def _module(folder: Path, i: int, kind: str) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
-    "pooling": (
-        lambda f: changed(f / "1_Pooling" / "config.json", pooling_mode=["mean", "max"]),
-        r"1_Pooling/config\.json: pooling_mode is mean and max, taken is one of mean, cls, max",
-    ),
-    "prompt-pooling": (
-        lambda f: changed(f / "1_Pooling" / "config.json", include_prompt=False),
-        r"1_Pooling/config\.json: include_prompt is false",
-    ),
-    "code": (
-        lambda f: changed(f / "config.json", auto_map={"AutoModel": "x.Y"}),
-        r"config\.json: auto_map: custom code",
-    ),
-    "module": (lambda f: _module(f, 0, "custom_st.Mine"), r"modules\.json: module 0: type 'custom_st\.Mine' is custom"),
-    "layers": (
-        lambda f: _module(f, 2, "sentence_transformers.models.LSTM"),
-        r"modules\.json: modules Transformer, Pooling, LSTM",
-    ),
+    "pooling": (lambda f: changed(f / "1_Pooling" / "config.json", pooling_mode=["mean", "max"]),
+        r"1_Pooling/config\.json: pooling_mode is mean and max, taken is one of mean, cls, max"),
+    "prompt-pooling": (lambda f: changed(f / "1_Pooling" / "config.json", include_prompt=False),
+        r"1_Pooling/config\.json: include_prompt is false"),
+    "code": (lambda f: changed(f / "config.json", auto_map={"AutoModel": "x.Y"}),
+        r"config\.json: auto_map: custom code"),
+    "module": (lambda f: _module(f, 0, "custom_st.Mine"),
+        r"modules\.json: module 0: type 'custom_st\.Mine' is custom"),
+    "layers": (lambda f: _module(f, 2, "sentence_transformers.models.LSTM"),
+        r"modules\.json: modules Transformer, Pooling, LSTM"),
     "sparse": (
         lambda f: (
             _module(f, 1, "sentence_transformers.sparse_encoder.models.SpladePooling"),
-            changed(f / "config.json", architectures=["BertForMaskedLM"]),
-        ),
-        r"modules\.json: SpladePooling: sparse vectors, which no route of ours gives",
-    ),
-    "modules": (
-        lambda f: (f / "modules.json").unlink(),
-        r"no modules\.json that says how .* are pooled: give --pooling",
-    ),
+            changed(f / "config.json", architectures=["BertForMaskedLM"])),
+        r"modules\.json: SpladePooling: sparse vectors, which no route of ours gives"),
+    "modules": (lambda f: (f / "modules.json").unlink(),
+        r"no modules\.json that says how .* are pooled: give --pooling"),
     "pickle": (_pickle, r"pytorch_model\.bin: weights in a pickle"),
     "weights": (_without, r"model\.safetensors: no such file"),
-    "tokenizer": (
-        lambda f: (f / "tokenizer.json").write_text("{}"),
-        r"tokenizer\.json: .*cannot be read as a tokenizer",
-    ),
-    "prompt": (
-        lambda f: changed(f / "config_sentence_transformers.json", default_prompt_name="mine"),
-        r"config_sentence_transformers\.json: default_prompt_name is 'mine', prompts are",
-    ),
-    "comparison": (
-        lambda f: changed(f / "config_sentence_transformers.json", similarity_fn_name="euclidean"),
-        r"similarity_fn_name is 'euclidean'",
-    ),
-    "graph": (
-        lambda f: (f / "onnx" / "model.onnx").write_bytes(b"no"),
-        r"onnx/model\.onnx: onnxruntime cannot open it",
-    ),
-}
+    "tokenizer": (lambda f: (f / "tokenizer.json").write_text("{}"),
+        r"tokenizer\.json: .*cannot be read as a tokenizer"),
+    "prompt": (lambda f: changed(f / "config_sentence_transformers.json", default_prompt_name="mine"),
+        r"config_sentence_transformers\.json: default_prompt_name is 'mine', prompts are"),
+    "comparison": (lambda f: changed(f / "config_sentence_transformers.json", similarity_fn_name="euclidean"),
+        r"similarity_fn_name is 'euclidean'"),
+    "graph": (lambda f: (f / "onnx" / "model.onnx").write_bytes(b"no"),
+        r"onnx/model\.onnx: onnxruntime cannot open it"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
