@@ -216,20 +216,14 @@ def test_every_corpus_is_rated_once_and_read_back(tmp_path: Path, opened: list[M
     assert teaching.rate(few, tmp_path / "models", tmp_path, None) == 0
     assert len(opened[0].asked) == 8
     assert not opened[1].asked
+    without_sick = recipe(unrated=("sick",))  # a corpus of another convention
+    assert teaching.rate(without_sick, tmp_path / "models", tmp_path / "others", None) == 3
+    assert set(load_ratings(tmp_path / "others", "minilm-cross", without_sick.data.rated(TO_RATE))) == {"msrp"}
 
 
-def test_a_corpus_of_another_convention_is_not_rated(tmp_path: Path, opened: list[Model]) -> None:
-    without_sick = recipe(unrated=("sick",))
-    assert teaching.rate(without_sick, tmp_path / "models", tmp_path, None) == 3
-    assert set(load_ratings(tmp_path, "minilm-cross", without_sick.data.rated(TO_RATE))) == {"msrp"}
-
-
-def test_a_recipe_without_a_model_to_learn_from_is_refused(tmp_path: Path) -> None:
+def test_missing_ratings_those_of_other_pairs_and_a_recipe_that_needs_none_are_told(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="'mpnet-pairs' learns from no published model"):
         teaching.rate(find("mpnet-pairs"), tmp_path, tmp_path, None)
-
-
-def test_missing_ratings_and_those_of_other_pairs_name_the_command(tmp_path: Path) -> None:
     save_ratings(ratings_file(tmp_path, "m", "sick", TO_RATE["sick"]), Rated(np.arange(2), {}))
     assert set(load_ratings(tmp_path, "m", {"sick": TO_RATE["sick"]})) == {"sick"}
     with pytest.raises(RunMissing, match="m did not rate sick: run `python -m training rate RECIPE` first"):

@@ -1,4 +1,4 @@
-"""Encoders from corpus to figures on a toy vocabulary: the STS split, features, heads of a start; MaLSTM and its calibration."""
+"""Encoders from corpus to figures on a toy vocabulary: the split of STS, features, heads of a start; MaLSTM."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -51,52 +51,6 @@ FEATURES = replace(
 )
 
 
-@pytest.fixture
-def runs_of_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return toy_runs.runs_in(tmp_path, monkeypatch, STS, split=lambda seed: SPLIT if seed == 5 else None)
-
-
-def test_a_run_on_the_split_is_measured_over_its_whole_test_part_and_by_set(
-    runs_of_split: Path, tmp_path: Path
-) -> None:
-    result = run.run(family_of(STS, runs_of_split, 1), None)
-    assert result.best["selection"] == result.best["pearson"]
-    file = FigureFile.load(publish.evaluate_run(family_of(STS, runs_of_split, 1), tmp_path / "figures"))
-    found = {(f.corpus, f.split, f.metric): (f.value, f.rows) for f in file.figures}
-    model = family_of(STS, runs_of_split, 1).load()
-    ids = [tuple(toys.tokenizer().encode(text, 128).ids for text in (p.a, p.b)) for p in SPLIT.test]
-    with torch.no_grad():  # expected ratings of the test part, written out
-        sides = [toys.pair_tensors([pair]) for pair in ids]
-        a, b = (torch.cat([model.encode(side[at : at + 2]) for side in sides]) for at in (0, 2))
-        rating = (model.heads["similarity"](a, b).exp() @ torch.arange(6.0)).numpy()
-    gold = np.array([p.target for p in SPLIT.test])
-    corpus = "STS 2012-2015 split"
-    assert found[corpus, "test", "pearson"] == (pytest.approx(graded(rating, gold)["pearson"], abs=1e-4), 8)
-    by_set = [graded(rating[start::2], gold[start::2])["pearson"] for start in (0, 1)]
-    assert found[corpus, "mean of sets", "pearson"] == (pytest.approx(np.mean(by_set), abs=1e-4), 2)
-    assert {key[2] for key in found} == {"pearson", "spearman", "mse"}
-
-
-def test_features_keep_the_encoder_of_their_start_and_its_head(runs_of_split: Path) -> None:
-    start, begun = toy_runs.trained(STS, runs_of_split).load(), family_of(FEATURES, runs_of_split, 1).build(None)
-    for name, value in start.heads.state_dict().items():
-        assert torch.equal(begun.heads.state_dict()[name], value)
-    trained = toy_runs.trained(replace(FEATURES, schedule=Schedule(epochs=3, batch_size=5)), runs_of_split).load()
-    for name, value in start.encoder.state_dict().items():
-        assert torch.equal(trained.encoder.state_dict()[name], value)
-
-
-def test_a_head_that_the_start_lacks_begins_anew(runs_of_split: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `avg-sick` begins from `avg-paraphrase`, which has no head."""
-    transfer = replace(STS, name="toy-transfer", objective=MarginConfig())
-    monkeypatch.setitem(RECIPES, transfer.name, transfer)
-    start = toy_runs.as_begun(transfer, runs_of_split).load()
-    begun = family_of(replace(FEATURES, start=transfer.name), runs_of_split, 2).build(None)
-    assert "similarity" in begun.heads
-    for name, value in start.encoder.state_dict().items():
-        assert torch.equal(begun.encoder.state_dict()[name], value)
-
-
 PAIRS = toys.pairs(64)
 HELD_OUT = [Pair("the dog runs in the park", "a dog runs", 4.0, "entailment"), *toys.RATED[:3]]
 FINE = replace(
@@ -113,9 +67,48 @@ FINE = replace(
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """SICK is a few sentences of ours."""
+    """SICK and the split of STS are a few sentences of ours."""
     parts = {"train": [*PAIRS, HELD_OUT[0]], "dev": HELD_OUT, "test": HELD_OUT}
-    return toy_runs.runs_in(tmp_path, monkeypatch, sick=parts.__getitem__)
+    return toy_runs.runs_in(tmp_path, monkeypatch, STS, sick=parts.__getitem__, split={5: SPLIT}.__getitem__)
+
+
+def test_a_run_on_the_split_is_measured_over_its_whole_test_part_and_by_set(runs: Path, tmp_path: Path) -> None:
+    result = run.run(family_of(STS, runs, 1), None)
+    assert result.best["selection"] == result.best["pearson"]
+    file = FigureFile.load(publish.evaluate_run(family_of(STS, runs, 1), tmp_path / "figures"))
+    found = {(f.corpus, f.split, f.metric): (f.value, f.rows) for f in file.figures}
+    model = family_of(STS, runs, 1).load()
+    ids = [tuple(toys.tokenizer().encode(text, 128).ids for text in (p.a, p.b)) for p in SPLIT.test]
+    with torch.no_grad():  # expected ratings of the test part, written out
+        sides = [toys.pair_tensors([pair]) for pair in ids]
+        a, b = (torch.cat([model.encode(side[at : at + 2]) for side in sides]) for at in (0, 2))
+        rating = (model.heads["similarity"](a, b).exp() @ torch.arange(6.0)).numpy()
+    gold = np.array([p.target for p in SPLIT.test])
+    corpus = "STS 2012-2015 split"
+    assert found[corpus, "test", "pearson"] == (pytest.approx(graded(rating, gold)["pearson"], abs=1e-4), 8)
+    by_set = [graded(rating[start::2], gold[start::2])["pearson"] for start in (0, 1)]
+    assert found[corpus, "mean of sets", "pearson"] == (pytest.approx(np.mean(by_set), abs=1e-4), 2)
+    assert {key[2] for key in found} == {"pearson", "spearman", "mse"}
+
+
+def test_features_keep_the_encoder_of_their_start_and_its_head(runs: Path) -> None:
+    start, begun = toy_runs.trained(STS, runs).load(), family_of(FEATURES, runs, 1).build(None)
+    for name, value in start.heads.state_dict().items():
+        assert torch.equal(begun.heads.state_dict()[name], value)
+    trained = toy_runs.trained(replace(FEATURES, schedule=Schedule(epochs=3, batch_size=5)), runs).load()
+    for name, value in start.encoder.state_dict().items():
+        assert torch.equal(trained.encoder.state_dict()[name], value)
+
+
+def test_a_head_that_the_start_lacks_begins_anew(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `avg-sick` begins from `avg-paraphrase`, which has no head."""
+    transfer = replace(STS, name="toy-transfer", objective=MarginConfig())
+    monkeypatch.setitem(RECIPES, transfer.name, transfer)
+    start = toy_runs.as_begun(transfer, runs).load()
+    begun = family_of(replace(FEATURES, start=transfer.name), runs, 2).build(None)
+    assert "similarity" in begun.heads
+    for name, value in start.encoder.state_dict().items():
+        assert torch.equal(begun.encoder.state_dict()[name], value)
 
 
 def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
@@ -150,9 +143,8 @@ def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
     assert figures["mse_uncalibrated"] == pytest.approx(np.mean((1 + 4 * scores.raw_score - gold) ** 2), abs=1e-6)
     assert figures["mse"] == pytest.approx(np.mean((scores.rating - gold) ** 2), abs=1e-6)
 
-
-def test_what_was_fitted_afterwards_is_kept_and_comes_again_from_the_seed(runs: Path) -> None:
-    folder = toy_runs.trained(FINE, runs).folder
+    # What was fitted afterwards is kept, and comes again from the seed.
+    folder = family.folder
     (folder / ENTAILMENT_NAME).write_bytes(b"kept")
     toy_runs.trained(FINE, runs)
     assert (folder / ENTAILMENT_NAME).read_bytes() == b"kept"

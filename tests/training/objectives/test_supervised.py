@@ -42,7 +42,7 @@ def predictions(model: SiameseModel, pairs: list | tuple) -> dict[str, torch.Ten
 
 
 @pytest.mark.parametrize("pairs", [toys.RATED, PARTIAL], ids=["all golds", "some golds"])
-def test_the_loss_is_the_weighted_sum_over_the_pairs_that_have_the_gold(pairs: list) -> None:
+def test_loss_and_development_figures_are_of_the_pairs_that_have_the_gold(pairs: list) -> None:
     model = toys.model(heads=True)
     found = predictions(model, pairs)
     rated = [i for i, p in enumerate(pairs) if p.target is not None]
@@ -53,16 +53,9 @@ def test_the_loss_is_the_weighted_sum_over_the_pairs_that_have_the_gold(pairs: l
     loss, parts = objective(model, pairs).loss(np.arange(len(pairs)))
     assert parts == pytest.approx({"similarity": kl, "entailment": 0.3 * nll, "penalty": 0.0}, abs=1e-6)
     assert loss.item() == pytest.approx(kl + 0.3 * nll, abs=1e-6)
-
-
-@pytest.mark.parametrize("pairs", [toys.RATED, PARTIAL], ids=["all golds", "some golds"])
-def test_development_figures_are_of_the_pairs_that_have_the_gold(pairs: list) -> None:
-    model = toys.model(heads=True).eval()
     with torch.no_grad():
-        found = predictions(model, pairs)
+        found = predictions(model.eval(), pairs)
         metrics = objective(model, pairs).evaluate()
-    rated = [i for i, p in enumerate(pairs) if p.target is not None]
-    known = [i for i, p in enumerate(pairs) if p.label is not None]
     rating = expected_rating(found["similarity"].numpy(), (1, 2, 3, 4, 5))
     expected = graded(rating[rated], [pairs[i].target for i in rated]) | labelled(
         [LABELS[i] for i in found["entailment"].argmax(1)[known]], [pairs[i].label for i in known]
@@ -83,13 +76,10 @@ def manhattan(config: ManhattanConfig | None = None, rows: list[int] | None = No
     return ManhattanObjective(model, toy_pairs(), toy_pairs(), config or ManhattanConfig(), 3, seed=0, rows=chosen)
 
 
-def test_the_similarity_is_the_contracts() -> None:
+def test_the_similarity_is_the_contracts_and_the_cosine_can_take_its_place() -> None:
     a, b = torch.tensor([[0.5, -1.0], [0.2, 0.2]]), torch.tensor([[0.25, -0.5], [0.2, 0.2]])
     assert manhattan_similarity(a, b).tolist() == pytest.approx([np.exp(-0.75), 1.0])
     assert manhattan_similarity(a, b).numpy() == pytest.approx(exp_l1(a.numpy(), b.numpy()))
-
-
-def test_the_cosine_can_take_its_place() -> None:
     task = manhattan(ManhattanConfig(similarity="cosine"))
     rows = np.array([0, 3])
     with torch.no_grad():
@@ -100,9 +90,8 @@ def test_the_cosine_can_take_its_place() -> None:
 
 def test_the_loss_is_the_squared_error_to_the_label_between_0_and_1() -> None:
     task = manhattan(ManhattanConfig(scale=(1.0, 5.0)))
-    loss, parts = task.loss(np.array([0, 3]))  # rated 5 and 1.5
-    loss = loss.detach()
     with torch.no_grad():
+        loss, parts = task.loss(np.array([0, 3]))  # rated 5 and 1.5
         a, b = (task.model.encode(side.batch(np.array([0, 3]))) for side in (task.training.a, task.training.b))
         g = torch.exp(-(a - b).abs().sum(1))
     assert float(loss) == pytest.approx(float(((g - torch.tensor([1.0, 0.125])) ** 2).mean()), abs=1e-6)

@@ -128,38 +128,34 @@ def test_a_classifier_with_another_bias_is_refused(path: Path) -> None:
         check_head(path, head, toys.DIM, "classifier")
 
 
-class Centred(nn.Module):
-    """Takes the batch's mean away: a sentence's embedding depends on its neighbours."""
+class Leaking(nn.Module):
+    """Word averaging with an embedding that depends on what it should not."""
 
     def __init__(self) -> None:
         super().__init__()
         self.inner = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
+
+
+class Centred(Leaking):
+    """Takes the batch's mean away: a sentence's embedding depends on its neighbours."""
 
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
         embedding = self.inner(input_ids, lengths)
         return embedding - embedding.mean(0, keepdim=True)
 
 
-class Stretched(nn.Module):
+class Stretched(Leaking):
     """Counts the columns: a sentence's embedding depends on its padding."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
 
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
         return self.inner(input_ids, lengths) + torch.ones_like(input_ids).sum(1, keepdim=True)
 
 
-class Unmasked(nn.Module):
+class Unmasked(Leaking):
     """Adds up all tokens: the padding's row is zero, but only as long as it is padding."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = WordEmbedding(ROWS)
-
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
-        return self.embedding(input_ids).sum(1) / lengths[:, None]
+        return self.inner.embedding(input_ids).sum(1) / lengths[:, None]
 
 
 @pytest.mark.parametrize(

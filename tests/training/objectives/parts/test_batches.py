@@ -13,7 +13,7 @@ from tests.harness import toys
 from training.objectives.parts import nearest
 from training.objectives.parts.batches import Sentences, alike, by_size, shuffled
 from training.objectives.parts.nearest import near_neighbours
-from training.objectives.parts.scrambling import Scrambler
+from training.objectives.parts.scrambling import Scrambler, Scrambling
 
 TEXTS = ["the man plays guitar", "dog", "a cat is running", "mow", "the big dog sleeps in the small park"]
 
@@ -53,9 +53,7 @@ def test_the_order_depends_on_seed_and_epoch_alone() -> None:
     assert order(1, 4) != first
     assert order(2, 3) != first
     assert order(2, 3) != order(3, 2)  # a second seed is not the first one an epoch later
-
-
-def test_an_epoch_resumed_inside_goes_on_with_the_same_batches() -> None:
+    # And resumed inside it goes on with the same batches.
     whole = [batch.tolist() for batch in shuffled(40, 7, 1, 3)]
     assert [batch.tolist() for batch in islice(shuffled(40, 7, 1, 3), 4, None)] == whole[4:]
 
@@ -128,12 +126,17 @@ def batch(seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.where(torch.arange(LONGEST) < lengths[:, None], ids, 0), lengths
 
 
-def test_words_stay_in_their_sentence_and_padding_where_it_was() -> None:
+@pytest.mark.parametrize("how", ["pairs", "sentences", "swaps"])
+def test_words_stay_in_their_sentence_and_padding_where_it_was(how: Scrambling) -> None:
     left, right = batch(0), batch(1)
-    for before, (ids, lengths) in zip((left, right), Scrambler(1.0, 0)(left, right), strict=True):
+    untouched = left[0].clone()
+    for before, (ids, lengths) in zip((left, right), Scrambler(1.0, 0, how)(left, right), strict=True):
         assert torch.equal(lengths, before[1])
         assert torch.equal(ids == 0, before[0] == 0)
         assert torch.equal(ids.sort(1).values, before[0].sort(1).values)
+        if how == "swaps":  # one moves two words at most; about a third of the sentences have none
+            assert 0.5 < float((before[0] != ids).sum(1).float().mean()) < 2
+    assert torch.equal(left[0], untouched)
 
 
 def moved(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
@@ -159,15 +162,3 @@ def test_sentences_are_shuffled_each_for_itself() -> None:
     assert float(on_left.float().mean()) == pytest.approx(0.5, abs=0.1)
     assert float(on_right.float().mean()) == pytest.approx(0.5, abs=0.1)
     assert float((on_left == on_right).float().mean()) == pytest.approx(0.5, abs=0.1)
-
-
-def test_swaps_move_few_words_and_lose_none() -> None:
-    left, right = batch(0), batch(1)
-    untouched = left[0].clone()
-    for before, (ids, lengths) in zip((left, right), Scrambler(1.0, 0, "swaps")(left, right), strict=True):
-        assert torch.equal(lengths, before[1])
-        assert torch.equal(ids == 0, before[0] == 0)
-        assert torch.equal(ids.sort(1).values, before[0].sort(1).values)
-        # One swap moves two words at most; about a third of the sentences have none.
-        assert 0.5 < float((before[0] != ids).sum(1).float().mean()) < 2
-    assert torch.equal(left[0], untouched)
