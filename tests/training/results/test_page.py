@@ -3,6 +3,7 @@
 from datetime import date
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
@@ -23,22 +24,22 @@ from training.results.tables import (
     Training,
 )
 
+TASK: dict[str, Any] = {"accuracy": "entailment"}
+FIGURES = FigureFile(
+    **{"recipe": "avg-sick", "seed": 1, "storage": "int8", "measured": date(2026, 1, 2)},
+    command="python -m training publish avg-sick --seed 1",
+    figures=(),
+)
 
-def sick_figures(pearson: float) -> FigureFile:
+
+def sick_figures(pearson: float, **more: Any) -> FigureFile:
     """Figures of a supervised run."""
-    values = {"pearson": pearson, "spearman": 0.8, "mse": 0.25}
-    figures = [
-        Figure(task="similarity", corpus="SICK", split="test", metric=m, value=v, rows=4927) for m, v in values.items()
-    ]
-    accuracy = Figure(task="entailment", corpus="SICK", split="test", metric="accuracy", value=0.85, rows=4927)
-    return FigureFile(
-        recipe="avg-sick",
-        seed=1,
-        storage="int8",
-        command="python -m training publish avg-sick --seed 1",
-        measured=date(2026, 1, 2),
-        figures=(*figures, accuracy),
+    values = {"pearson": pearson, "spearman": 0.8, "mse": 0.25, "accuracy": 0.85}
+    figures = tuple(
+        Figure(task=TASK.get(metric, "similarity"), corpus="SICK", split="test", metric=metric, value=value, rows=4927)
+        for metric, value in values.items()
     )
+    return FIGURES.model_copy(update={"figures": figures, **more})
 
 
 def test_every_measured_figure_records_the_settings_of_its_recipe() -> None:
@@ -49,9 +50,9 @@ def test_every_measured_figure_records_the_settings_of_its_recipe() -> None:
 
 def test_the_report_opens_with_every_model_once_mean_and_spread_over_its_seeds(tmp_path: Path) -> None:
     for seed, pearson in ((1, 0.86), (2, 0.88)):
-        sick_figures(pearson).model_copy(update={"seed": seed}).save(tmp_path)
-        sick_figures(0.5).model_copy(update={"seed": seed, "storage": "float32"}).save(tmp_path)
-    sick_figures(0.7).model_copy(update={"recipe": "other"}).save(tmp_path)
+        sick_figures(pearson, seed=seed).save(tmp_path)
+        sick_figures(0.5, seed=seed, storage="float32").save(tmp_path)
+    sick_figures(0.7, recipe="other").save(tmp_path)
     write_report(tmp_path, tmp_path / "RESULTS.md", tmp_path / "tables")
     text = (tmp_path / "RESULTS.md").read_text()
     assert "- avg-sick seed 1 int8: `python -m training publish avg-sick --seed 1`, 2026-01-02" in text.splitlines()
@@ -69,10 +70,8 @@ def test_tweets_and_phrases_stand_apart_with_the_papers_figures(tmp_path: Path) 
         if model == "dan":
             phrases = {"corpus": "PPDB phrases", "split": "rated", "metric": "spearman"}
             figures.append(Figure(task="similarity", value=0.55, rows=26_456, **phrases))
-        record = ApartFile(
-            model=model, fingerprint="0" * 64, command="c", measured=date(2026, 1, 2), figures=tuple(figures)
-        )
-        record.save(tmp_path / "apart")
+        made = {"model": model, "fingerprint": "0" * 64, "command": "c", "measured": date(2026, 1, 2)}
+        ApartFile(**made, figures=tuple(figures)).save(tmp_path / "apart")
     write_report(tmp_path, tmp_path / "RESULTS.md", tmp_path / "tables")
     text = (tmp_path / "RESULTS.md").read_text()
     first, second = (line for line in text.splitlines() if line.startswith(("| `dan`", "| `minilm`")))
@@ -82,15 +81,7 @@ def test_tweets_and_phrases_stand_apart_with_the_papers_figures(tmp_path: Path) 
 
 def measured(recipe: str, value: float, settings: dict[str, JsonValue] | None) -> FigureFile:
     figure = Figure(task="similarity", corpus="transfer", split="mean of sets", metric="pearson", value=value, rows=20)
-    return FigureFile(
-        recipe=recipe,
-        seed=1,
-        storage="int8",
-        command="c",
-        measured=date(2026, 1, 1),
-        figures=(figure,),
-        settings=settings,
-    )
+    return FIGURES.model_copy(update={"recipe": recipe, "figures": (figure,), "settings": settings})
 
 
 FREE = measured("free", 0.76, {"data": {"kind": "X"}, "publication": None})
@@ -156,15 +147,9 @@ TABLE = PaperTable(
     orders=tuple(
         Order(better=better, worse=worse, column=name, printed="", worse_column=other)
         for better, worse, name, other in (
-            ("gran", "avg", "r", ""),
-            ("gran", "avg", "mse", ""),
-            ("near", "avg", "r", ""),
-            ("longer", "gran", "r", ""),
-            ("gran", "raw", "r", ""),
-            ("bigran", "avg", "r", ""),
-            ("avg", "lstm", "r", ""),
-            ("avg", "avg", "r", "mse"),
-            ("avg", "alike", "r", ""),
+            *(("gran", "avg", "r", ""), ("gran", "avg", "mse", ""), ("near", "avg", "r", "")),
+            *(("longer", "gran", "r", ""), ("gran", "raw", "r", ""), ("bigran", "avg", "r", "")),
+            *(("avg", "lstm", "r", ""), ("avg", "avg", "r", "mse"), ("avg", "alike", "r", "")),
         )
     ),
 )

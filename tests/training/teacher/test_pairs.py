@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from training.corpora import pairwise
+from tests.harness import toy_runs
 from training.corpora.leakage import pair_key
 from training.corpora.pairwise import CorpusParts
 from training.pairs import Pair
@@ -143,12 +143,8 @@ PARTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def corpora(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairwise, "read", lambda corpus: CorpusParts(tuple(PARTS[corpus]), (), {}))
-
-
-def test_the_target_is_the_teachers_cosine_and_never_below_zero(tmp_path: Path) -> None:
+def test_the_target_is_the_teachers_cosine_and_never_below_zero(tmp_path: Path, monkeypatch) -> None:
+    toy_runs.read_instead(monkeypatch, pairwise=lambda corpus: CorpusParts(tuple(PARTS[corpus]), (), {}))
     teacher = Letters()
     found = teacher_answers(teacher, ("wikiqa", "trecqa"), None, 0, tmp_path)
     graded = {(pair.b, pair.group): pair for pair in found}

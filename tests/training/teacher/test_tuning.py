@@ -76,24 +76,18 @@ def ratings(folder: Path) -> list[float]:
     return rating
 
 
-def test_it_learns_the_ratings_and_saves_model_and_head(tmp_path: Path) -> None:
-    folder = tuned(tmp_path / "teacher", toys.RATED, CONFIG, tmp_path)
-    assert {path.name for path in folder.iterdir()} == {"words.pt", HEAD_NAME}
+@pytest.mark.parametrize("labels", [False, True])
+def test_it_learns_the_ratings_and_labels_beside_them_on_request(tmp_path: Path, labels: bool) -> None:
+    folder = tuned(tmp_path / "teacher", toys.RATED, replace(CONFIG, entailment_weight=float(labels)), tmp_path)
+    assert {path.name for path in folder.iterdir()} == {"words.pt", HEAD_NAME, *[ENTAILMENT_HEAD_NAME][: int(labels)]}
     assert ratings(folder) == pytest.approx([p.target for p in toys.RATED], abs=0.5)
     assert folder.parent == tmp_path
     assert not list(tmp_path.glob("*.partial"))
-    assert load_heads(folder, 6)[1] is None
-
-
-def test_it_learns_the_labels_beside_them_on_request(tmp_path: Path) -> None:
-    config = replace(CONFIG, entailment_weight=1.0)
-    folder = tuned(tmp_path / "teacher", toys.RATED, config, tmp_path)
-    assert {path.name for path in folder.iterdir()} == {"words.pt", HEAD_NAME, ENTAILMENT_HEAD_NAME}
-    _, labels = load_heads(folder, 6)
-    assert labels is not None
-    with torch.no_grad():
-        assert [LABELS[i] for i in labels(*embedded(folder)).argmax(1)] == [p.label for p in toys.RATED]
-    assert ratings(folder) == pytest.approx([p.target for p in toys.RATED], abs=0.5)
+    head = load_heads(folder, 6)[1]
+    assert (head is None) != labels
+    if head is not None:
+        with torch.no_grad():
+            assert [LABELS[i] for i in head(*embedded(folder)).argmax(1)] == [p.label for p in toys.RATED]
 
 
 def test_it_is_tuned_once_for_each_teacher_and_setting_and_comes_again_from_its_seed(tmp_path: Path) -> None:
