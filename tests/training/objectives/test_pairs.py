@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,6 +139,10 @@ def test_negatives_are_drawn_anew_each_epoch_from_the_questions_own() -> None:
     assert task.steps() == 2
     everything = objective(CHOSEN, ANSWERS)
     assert sorted(i for batch in everything.batches(0) for i in batch) == list(range(9))
+    # The figure that the config names selects.
+    for task, name in ((everything, "mrr"), (objective(RATED, toys.RATED), "pearson")):
+        metrics = task.evaluate()
+        assert metrics["selection"] == metrics[name]
 
 
 @pytest.mark.parametrize("both_orders", [False, True])
@@ -150,13 +155,6 @@ def test_predictions_are_expected_classes_in_the_order_of_the_pairs(both_orders:
     np.testing.assert_allclose(found, expected_rating(np.concatenate(alone), RATINGS_OF_SICK), atol=1e-5)
     turned = predict(asked, target_pairs([replace(p, a=p.b, b=p.a) for p in pairs]), RATINGS_OF_SICK)
     assert np.allclose(found, turned, atol=1e-5) == both_orders
-
-
-def test_selection_is_the_figure_that_the_config_names() -> None:
-    metrics = objective(CHOSEN, ANSWERS).evaluate()
-    assert metrics["selection"] == metrics["mrr"]
-    metrics = objective(RATED, toys.RATED).evaluate()
-    assert metrics["selection"] == metrics["pearson"]
 
 
 HEADS = {"entailment": 3, **dict.fromkeys(("similarity", "paraphrase", "related", "relevance"), 1)}
@@ -174,19 +172,12 @@ def cross(seed: int = 0) -> CrossEncoder:
 
 
 def several(
-    config: TasksConfig = SEVERAL, batch_size: int = 4, seed: int = 1, ratings: Mapping[str, Rated] | None = None
+    config: TasksConfig = SEVERAL, ratings: Mapping[str, Rated] | None = None, batch_size: int = 4, **training: Any
 ) -> TasksObjective:
+    dev = {"sick": [Pair(p.a, p.b, p.target, p.label) for p in toys.RATED], "msrp": MSRP}
+    sizes = {"max_tokens": 12, "batch_size": batch_size, "seed": 1, "low_precision": False}
     return TasksObjective(
-        cross(),
-        TRAINING,
-        {"sick": [Pair(p.a, p.b, p.target, p.label) for p in toys.RATED], "msrp": MSRP},
-        toys.tokenizer(),
-        config,
-        max_tokens=12,
-        batch_size=batch_size,
-        seed=seed,
-        low_precision=False,
-        ratings=ratings,
+        cross(), training or TRAINING, {} if training else dev, toys.tokenizer(), config, ratings=ratings, **sizes
     )
 
 
@@ -214,17 +205,9 @@ ASKED = tuple(
 
 
 def test_questions_come_in_batches_of_whole_groups() -> None:
-    tasks = TasksObjective(
-        cross(),
-        {"sick": SICK_PAIRS, "wikiqa-hard": ASKED},
-        {},
-        toys.tokenizer(),
-        TasksConfig({"sick": 6, "wikiqa-hard": 15}, 2, {"sick": 6, "wikiqa-hard": 20}, corpora={"sick": 0.5}),
-        max_tokens=12,
-        batch_size=11,
-        seed=1,
-        low_precision=False,
-    )
+    quotas = ({"sick": 6, "wikiqa-hard": 15}, 2, {"sick": 6, "wikiqa-hard": 20})
+    given = {"sick": SICK_PAIRS, "wikiqa-hard": ASKED}
+    tasks = several(TasksConfig(*quotas, corpora={"sick": 0.5}), batch_size=11, **given)
     first = tasks.rows["wikiqa-hard"][0]
     came: list[int] = []
     for epoch in range(4):
@@ -265,10 +248,8 @@ def test_the_losses_are_those_of_the_tasks_by_hand() -> None:
         entailment = cross_entropy(outputs["entailment"][:1], torch.tensor([1])) - torch.log(1 - odds[2, 0])
         similarity = 2 * binary_cross_entropy_with_logits(outputs["similarity"][0], torch.tensor([0.5]))
         paraphrase = binary_cross_entropy_with_logits(outputs["paraphrase"][1], torch.tensor([1.0]))
-    assert parts == pytest.approx(
-        {"entailment": float(entailment) / 3, "similarity": float(similarity) / 3, "paraphrase": float(paraphrase) / 3},
-        rel=1e-5,
-    )
+    expected = {"entailment": entailment, "similarity": similarity, "paraphrase": paraphrase}
+    assert parts == pytest.approx({name: float(value) / 3 for name, value in expected.items()}, rel=1e-5)
     assert float(loss) == pytest.approx(sum(parts.values()), rel=1e-5)
 
 
@@ -295,15 +276,10 @@ def test_training_learns_and_the_words_stay(tmp_path: Path) -> None:
 
 
 def test_a_larger_models_ratings_teach_the_heads_of_the_pairs_that_it_rated() -> None:
-    rows = np.array([0, 2])
-    rated = Rated(
-        rows,
-        {
-            "entailment": np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]], dtype=np.float32),
-            "relevance": np.array([[0.25], [0.5]], dtype=np.float32),
-            "unknown": np.zeros((2, 1), dtype=np.float32),  # the student has no such head
-        },
-    )
+    entailment = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]], dtype=np.float32)
+    relevance = np.array([[0.25], [0.5]], dtype=np.float32)
+    unknown = np.zeros((2, 1), dtype=np.float32)  # the student has no such head
+    rated = Rated(np.array([0, 2]), {"entailment": entailment, "relevance": relevance, "unknown": unknown})
     config = replace(SEVERAL, ratings_weight=0.5)
     tasks = several(config, ratings={"msrp": rated})
     batch = np.array([tasks.rows["msrp"][2], tasks.rows["msrp"][1], tasks.rows["sick"][0]])
@@ -311,8 +287,8 @@ def test_a_larger_models_ratings_teach_the_heads_of_the_pairs_that_it_rated() ->
         _, parts = tasks.loss(batch)
         outputs = tasks.model(*tasks.training.batch(batch))
         expected = cross_entropy(outputs["entailment"][:1], torch.tensor([[0.1, 0.1, 0.8]]))
-        relevance = binary_cross_entropy_with_logits(outputs["relevance"][0], torch.tensor([0.5]))
+        ranked = binary_cross_entropy_with_logits(outputs["relevance"][0], torch.tensor([0.5]))
     assert parts["entailment_rated"] == pytest.approx(0.5 * float(expected) / 3, rel=1e-5)
-    assert parts["relevance_rated"] == pytest.approx(0.5 * float(relevance) / 3, rel=1e-5)
+    assert parts["relevance_rated"] == pytest.approx(0.5 * float(ranked) / 3, rel=1e-5)
     assert "unknown_rated" not in parts
     assert "entailment_rated" not in tasks.loss(tasks.rows["sick"])[1]

@@ -12,7 +12,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from contract.tokenizer import Tokenizer
-from tests.harness import toys
 from training.corpora import catalogue
 from training.runs.folder import RunMissing
 from training.runs.tables import load_table, make_published_table
@@ -32,10 +31,8 @@ def test_pieces_begin_or_continue_words_and_hold_the_alphabet() -> None:
     assert {"##ness", "##ter", "##ing"} <= set(pieces)
     assert all(p.removeprefix("##").isalnum() and p.isascii() for p in pieces)
     assert learn_pieces(DERIVED, 0) == []
-
-
-def test_every_plain_word_is_covered_by_pieces() -> None:
-    tokenizer = Tokenizer(["the"], learn_pieces(DERIVED, 100), 5)
+    # Every plain word is covered by them.
+    tokenizer = Tokenizer(["the"], pieces, 5)
     first_bucket = len(tokenizer) - 5
     for word in ("quixotic", "r2d2", "x", "42", *DERIVED[::50]):
         assert max(tokenizer.encode(word, 99).ids) < first_bucket
@@ -50,9 +47,8 @@ def test_another_process_learns_the_same_pieces() -> None:
     )
     expected = hashlib.sha256(" ".join(learn_pieces(DERIVED, 150)).encode()).hexdigest()
     environment = {**os.environ, "PYTHONHASHSEED": "7", "RAYON_NUM_THREADS": "2"}
-    found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
-    ).stdout
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
     assert found.strip() == expected
 
 
@@ -82,7 +78,7 @@ def test_words_the_pieces_do_not_cover_teach_nothing() -> None:
     assert not fit_pieces(tokenizer, ["xyz"], noise[:1]).any()
 
 
-def test_a_built_table_has_a_row_for_every_id() -> None:
+def test_a_built_table_has_a_row_for_every_id_and_is_saved_whole(tmp_path: Path) -> None:
     vectors = np.random.default_rng(0).standard_normal((len(DERIVED), 5)).astype(np.float32)
     table = build(DERIVED, vectors, pieces=100, buckets=7)
     assert table.rows.shape == (len(table.tokenizer), 5)
@@ -96,9 +92,7 @@ def test_a_built_table_has_a_row_for_every_id() -> None:
     again = build(DERIVED, vectors, pieces=100, buckets=7)
     assert np.array_equal(again.rows, table.rows)
 
-
-def test_the_folder_gives_back_the_same_table(tmp_path: Path) -> None:
-    table = toys.table()
+    # The folder gives back the same table.
     table.save(tmp_path / "t")
     again = WordTable.load(tmp_path / "t")
     assert np.array_equal(again.rows, table.rows)
@@ -129,15 +123,12 @@ def moved(ridge: float, n: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return start, trained, seen, linear, map_unseen(start, trained, seen, ridge=ridge)
 
 
-def test_a_linear_movement_is_recovered() -> None:
+def test_a_linear_movement_is_recovered_and_seen_rows_and_padding_stay() -> None:
     start, _, seen, linear, found = moved(ridge=1e-6)
     unseen = (seen == 0) & (np.arange(len(seen)) > 0)
     assert unseen.sum() > 10
     assert found[unseen] == pytest.approx(start[unseen] @ linear, abs=1e-4)
     assert found.dtype == np.float32
-
-
-def test_seen_rows_and_padding_stay() -> None:
     start, trained, seen, _, found = moved(ridge=10.0)
     assert np.array_equal(found[seen > 0], trained[seen > 0])
     assert not found[0].any()
@@ -156,10 +147,8 @@ RECIPE = PublishedTable("toy-found", corpus="glove-sick", pieces=40, buckets=3)
 (FILE,) = catalogue.find(RECIPE.corpus).files
 
 
-def vectors(words: list[str] | None = None, dim: int = 4) -> WordVectors:
-    words = WORDS if words is None else words
-    rows = np.random.default_rng(0).normal(size=(len(words), dim)).astype(np.float32)
-    return WordVectors(words, rows)
+def vectors() -> WordVectors:
+    return WordVectors(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32))
 
 
 @pytest.fixture

@@ -243,14 +243,14 @@ def test_the_module_decides_as_scikit_learn_does() -> None:
 
 def test_it_is_exported_saved_and_loaded(tmp_path: Path) -> None:
     a, b, label = by_distance()
-    head = fit_svm(a, b, label)
-    assert (head(torch.from_numpy(a), torch.from_numpy(b)).argmax(1).numpy() == label).mean() > 0.7
+    head, sides = fit_svm(a, b, label), (torch.from_numpy(a), torch.from_numpy(b))
+    expected = head(*sides).numpy()
+    assert (expected.argmax(1) == label).mean() > 0.7
     path = tmp_path / "entailment.onnx"
     export_head(head, WIDTH, path, "toy")
     assert check_head(path, head, WIDTH) <= TOLERANCE
-    expected = head(torch.from_numpy(a), torch.from_numpy(b)).numpy()
     found = open_graph(path, "head")({"embedding_a": a, "embedding_b": b})
     np.testing.assert_allclose(found, expected, atol=1e-5)
     torch.save(head.state_dict(), tmp_path / "entailment.pt")
     again = SupportVectorHead.from_state(torch.load(tmp_path / "entailment.pt", weights_only=True))
-    assert torch.equal(again(torch.from_numpy(a), torch.from_numpy(b)), head(torch.from_numpy(a), torch.from_numpy(b)))
+    assert torch.equal(again(*sides), head(*sides))

@@ -1,6 +1,7 @@
 """Losses, penalties and measures against slow plain-Python references and values worked out by hand."""
 
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -99,18 +100,13 @@ def test_margin_loss_is_equation_2(margin: float) -> None:
     assert float(margin_loss(a, b, margin, "max", generator())) == pytest.approx(total / 6, abs=1e-12)
 
 
-def test_cosine_matrix_loss_is_the_mean_over_pairs_of_different_sentences() -> None:
+def test_cosine_losses_are_means_over_pairs_of_different_sentences() -> None:
     (student, _), (teacher, _) = draw(5, 3, seed=1), draw(5, 6, seed=2)
-    squares = [
-        (cosine(student[i], student[j]) - cosine(teacher[i], teacher[j])) ** 2
-        for i in range(5)
-        for j in range(5)
-        if i != j
-    ]
+    pairs = permutations(range(5), 2)
+    squares = [(cosine(student[i], student[j]) - cosine(teacher[i], teacher[j])) ** 2 for i, j in pairs]
     assert float(cosine_matrix_loss(student, teacher)) == pytest.approx(sum(squares) / len(squares), abs=1e-12)
 
-
-def test_cosine_pair_loss_is_the_mean_over_the_pairs_whatever_their_lengths() -> None:
+    # That of pairs is the mean over them, whatever their lengths.
     (a, b), (one, other) = draw(5, 3, seed=1), draw(5, 6, seed=2)
     squares = [(cosine(a[i], b[i]) - cosine(one[i], other[i])) ** 2 for i in range(5)]
     expected = pytest.approx(sum(squares) / 5, abs=1e-12)
@@ -140,25 +136,24 @@ def test_kl_is_the_mean_over_pairs_in_nats() -> None:
     assert float(kl_to_target(predicted.log(), predicted)) == pytest.approx(0.0, abs=1e-6)
 
 
-def ordering_by_hand(scores: list[float], targets: list[float], groups: list[int] | None = None) -> float:
-    found = []
-    for i in range(len(scores)):
-        for j in range(len(scores)):
-            if targets[i] > targets[j] and (groups is None or groups[i] == groups[j]):
-                found.append(math.log1p(math.exp(SHARPNESS * (scores[j] - scores[i]))))
+def ordering_by_hand(scores: list[float], targets: list[float], groups: list[int]) -> float:
+    found = [
+        math.log1p(math.exp(SHARPNESS * (scores[j] - scores[i])))
+        for i, j in permutations(range(len(scores)), 2)
+        if targets[i] > targets[j] and groups[i] == groups[j]
+    ]
     return sum(found) / len(found)
 
 
 def test_the_loss_is_the_mean_over_every_two_pairs() -> None:
     scores, targets, groups = [0.1, 0.4, 0.3, -0.2], [1.0, 0.0, 2.5, 1.0], [0, 0, 1, 1]
     given = torch.tensor(scores, dtype=torch.float64), torch.tensor(targets)
-    assert float(ordering_loss(*given)) == pytest.approx(ordering_by_hand(scores, targets))
+    assert float(ordering_loss(*given)) == pytest.approx(ordering_by_hand(scores, targets, [0] * 4))
     assert float(ordering_loss(*given, torch.tensor(groups))) == pytest.approx(
         ordering_by_hand(scores, targets, groups)
     )
 
-
-def test_pairs_that_cannot_be_compared_cost_nothing() -> None:
+    # Pairs that cannot be compared cost nothing.
     scores = torch.tensor([0.2, 0.6], requires_grad=True)
     loss = ordering_loss(scores, torch.tensor([1.0, 0.0]), torch.tensor([0, 1]))
     loss.backward()
