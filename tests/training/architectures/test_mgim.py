@@ -33,9 +33,6 @@ def label(config: MGIMConfig) -> str:
     return toys.changed(config, PRINTED)
 
 
-every_variant = pytest.mark.parametrize("config", VARIANTS, ids=label)
-with_attention = pytest.mark.parametrize("config", [c for c in VARIANTS if c.attention], ids=label)
-
 Vector = np.ndarray
 PAIRS = toys.id_pairs()
 
@@ -94,29 +91,24 @@ def by_hand(net: MGIM, a: toys.Ids, b: toys.Ids) -> tuple[Vector, Vector]:
     return logits - np.log(np.exp(logits).sum()), alphas
 
 
-@every_variant
-def test_it_is_its_equations(config: MGIMConfig) -> None:
+@pytest.mark.parametrize("config", VARIANTS, ids=label)
+def test_it_is_its_equations_and_its_matrix_the_attention(config: MGIMConfig) -> None:
     net = network(config)
+    expected = [by_hand(net, a, b) for a, b in PAIRS]
+    rows = np.array([row for row, _ in expected])
+    assert rows.std(axis=0).min() > 0.01  # the pairs tell it apart from a constant
     with torch.no_grad():
-        found = net(*toys.pair_tensors(PAIRS)).numpy()
-    expected = np.array([by_hand(net, a, b)[0] for a, b in PAIRS])
-    assert found == pytest.approx(expected, abs=2e-6)
-    assert expected.std(axis=0).min() > 0.01  # the pairs tell it apart from a constant
-
-
-@with_attention
-def test_its_matrix_is_the_attention_of_the_equations(config: MGIMConfig) -> None:
-    net = network(config)
-    with torch.no_grad():
+        assert net(*toys.pair_tensors(PAIRS)).numpy() == pytest.approx(rows, abs=2e-6)
+        if not config.attention:
+            return
         found = net.matrices(*toys.pair_tensors(PAIRS, padding_a=2, padding_b=3))
     assert found.dtype == torch.float32
     assert found.shape[:2] == (len(PAIRS), len(MGIM.MATRICES))
-    for (a, b), matrix in zip(PAIRS, found[:, 0].numpy(), strict=True):
-        expected = np.zeros_like(matrix)
-        _, alphas = by_hand(net, a, b)
-        expected[: alphas.shape[0], : alphas.shape[1]] = alphas
-        assert matrix == pytest.approx(expected, abs=2e-6)
-        assert not matrix[expected == 0].any()
+    for (_, alphas), matrix in zip(expected, found[:, 0].numpy(), strict=True):
+        shown = np.zeros_like(matrix)
+        shown[: alphas.shape[0], : alphas.shape[1]] = alphas
+        assert matrix == pytest.approx(shown, abs=2e-6)
+        assert not matrix[shown == 0].any()
         assert matrix[:, : alphas.shape[1]].sum(axis=0) == pytest.approx(1.0, abs=1e-6)
 
 

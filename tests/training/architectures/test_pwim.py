@@ -185,8 +185,7 @@ def test_the_channel_of_same_words_marks_equal_tokens() -> None:
     assert cube.shape[1] == CHANNELS + 1
     assert cube[0, -2].tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 0]]
 
-
-def test_heads_that_only_helped_to_train_are_not_served() -> None:
+    # Heads that only helped to train are not served.
     assert list(served_heads(several()).heads) == ["entailment", "similarity", "paraphrase", "relevance"]
     assert "related" in several().heads
 

@@ -31,10 +31,9 @@ HEADER = ("score", "sentence")
 
 
 def test_the_data_folder_is_read_from_the_environment_at_each_call(monkeypatch):
-    monkeypatch.setenv("SEMBLANCE_DATA", "/somewhere/else")
-    assert data_dir() == Path("/somewhere/else")
-    monkeypatch.setenv("SEMBLANCE_DATA", "")
-    assert data_dir() == Path("data")
+    for value, folder in (("/somewhere/else", "/somewhere/else"), ("", "data")):
+        monkeypatch.setenv("SEMBLANCE_DATA", value)
+        assert data_dir() == Path(folder)
     monkeypatch.delenv("SEMBLANCE_DATA")
     assert data_dir() == Path("data")
 
@@ -59,9 +58,8 @@ def test_a_missing_file_names_corpus_path_and_command(data):
 def test_malformed_files_give_one_line_with_file_and_line(data, content, message):
     data.mkdir()
     (data / "t.tsv").write_bytes(content)
-    with pytest.raises(CorpusError) as caught:
+    with pytest.raises(CorpusError, match=f"^{re.escape(message)}$"):
         read_rows("toy", "t.tsv", HEADER)
-    assert str(caught.value) == message
 
 
 def test_damaged_gzip_is_a_corpus_error(data, write):
@@ -78,9 +76,9 @@ def test_damaged_gzip_is_a_corpus_error(data, write):
 def test_numbers_out_of_range_are_refused(write, cell):
     write("t.tsv", HEADER, (cell, "a"))
     (row,) = read_rows("toy", "t.tsv", HEADER)
-    with pytest.raises(CorpusError) as caught:
+    told = f"t.tsv, line 2: expected a number from 0 to 5 in column score, got {cell!r}"
+    with pytest.raises(CorpusError, match=f"^{re.escape(told)}$"):
         row.number("score", 0, 5)
-    assert str(caught.value) == f"t.tsv, line 2: expected a number from 0 to 5 in column score, got {cell!r}"
 
 
 def test_range_ends_blank_text_choices_quotes_and_unicode_line_separators(write):
@@ -101,9 +99,8 @@ def test_range_ends_blank_text_choices_quotes_and_unicode_line_separators(write)
 def test_the_published_number_of_rows_is_checked(write, monkeypatch):
     monkeypatch.setattr(catalogue, "PUBLISHED", {"t.tsv": Published(2), "u.txt": Published(3)})
     write("t.tsv", HEADER, ("1", "a"))
-    with pytest.raises(CorpusError) as caught:
+    with pytest.raises(CorpusError, match=r"^t\.tsv: expected the published 2 rows, got 1$"):
         read_rows("toy", "t.tsv", HEADER)
-    assert str(caught.value) == "t.tsv: expected the published 2 rows, got 1"
     write("t.tsv", HEADER, ("1", "a"), ("2", "b"))
     assert len(read_rows("toy", "t.tsv", HEADER)) == 2
     write("u.txt", ("one",), ("two",))

@@ -100,28 +100,20 @@ def test_it_stops_when_patience_runs_out_and_each_epoch_is_logged(tmp_path: Path
         assert found[epoch]["loss_half"] == pytest.approx(found[epoch]["loss"] / 2, abs=2e-6)
 
 
-def test_a_finished_run_is_reported_and_not_trained_again(tmp_path: Path) -> None:
-    first = Scripted([0.1, 0.5, 0.4, 0.3])
-    schedule = replace(SCHEDULE, epochs=3)
-    result = train(first, OPTIMISER, schedule, tmp_path, seed=0)
-    log = (tmp_path / "metrics.jsonl").read_bytes()
-    again = Scripted([])
-    assert train(again, OPTIMISER, schedule, tmp_path, seed=0) == result
+def test_a_finished_run_is_not_trained_again_and_more_epochs_go_on_as_if_asked_for_at_once(tmp_path: Path) -> None:
+    scores, parts = [0.1, 0.5, 0.4, 0.3, 0.6], tmp_path / "parts"
+    whole, first, again, rest = (Scripted(given) for given in (scores, scores, [], scores[3:]))
+    train(whole, OPTIMISER, SCHEDULE, tmp_path / "whole", seed=0)
+    result = train(first, OPTIMISER, replace(SCHEDULE, epochs=2), parts, seed=0)
+    log = (parts / "metrics.jsonl").read_bytes()
+    assert train(again, OPTIMISER, replace(SCHEDULE, epochs=2), parts, seed=0) == result
     assert again.losses == []
     assert torch.equal(now(again), now(first))
-    assert (tmp_path / "metrics.jsonl").read_bytes() == log
-
-
-def test_more_epochs_go_on_as_if_they_had_been_asked_for_at_once(tmp_path: Path) -> None:
-    scores = [0.1, 0.2, 0.3, 0.4, 0.5]
-    whole = Scripted(scores)
-    train(whole, OPTIMISER, SCHEDULE, tmp_path / "whole", seed=0)
-    train(Scripted(scores), OPTIMISER, replace(SCHEDULE, epochs=2), tmp_path / "parts", seed=0)
-    rest = Scripted(scores[3:])
-    train(rest, OPTIMISER, SCHEDULE, tmp_path / "parts", seed=0)
+    assert (parts / "metrics.jsonl").read_bytes() == log
+    train(rest, OPTIMISER, SCHEDULE, parts, seed=0)
     assert torch.equal(now(rest), now(whole))
     assert rest.losses == whole.losses[6:]
-    assert lines(tmp_path / "parts") == lines(tmp_path / "whole")
+    assert lines(parts) == lines(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
