@@ -1,11 +1,12 @@
 """One thread and the same property examples every time, whatever the machine is doing; no log left to other tests.
 
-Exports that are not the subject of a test are made once.
+Exports that are not the subject of a test are made once; corpora of tiny samples lie in a data folder.
 """
 
+import gzip
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from rich.logging import RichHandler
 from torch import Tensor, nn
 
 from contract.graph import GraphSpec
+from training.corpora import catalogue
 from training.publishing import export
 
 torch.set_num_threads(1)
@@ -59,3 +61,26 @@ def exports_once(monkeypatch: pytest.MonkeyPatch) -> None:
         path.write_bytes(_EXPORTED[key])
 
     monkeypatch.setattr(export, "_export", remembering)
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty data folder; readers expect no published counts until a test says so."""
+    folder = tmp_path / "data"
+    monkeypatch.setenv("SEMBLANCE_DATA", str(folder))
+    monkeypatch.setattr(catalogue, "PUBLISHED", {})
+    return folder
+
+
+@pytest.fixture
+def write(data: Path) -> Callable[..., Path]:
+    """``write("sick/SICK_train.txt", ("a", "b"), ("1", "2"))``: rows of cells; gzip when the name ends in .gz."""
+
+    def write_rows(relative: str, *rows: tuple[str, ...]) -> Path:
+        path = data / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = "".join("\t".join(row) + "\n" for row in rows).encode()
+        path.write_bytes(gzip.compress(content) if relative.endswith(".gz") else content)
+        return path
+
+    return write_rows

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tokenizers
 import torch
+from starlette.testclient import TestClient
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from service.app import create_app
+from service.settings import Settings
 
 SPREAD = 0.3  # of weights: texts must differ
 SENTENCES = (
@@ -55,44 +60,34 @@ def tokenizer(kind: str, size: int = 160) -> "tokenizers.Tokenizer":
     special = _ROBERTA if kind in ("bytes", "unigram", "wordpiece-roberta") else _BERT
     first, _, end, unknown = special[:4] if special is _ROBERTA else (_BERT[2], _BERT[0], _BERT[3], _BERT[1])
     trainer: Any
+    shown: Any = {"special_tokens": list(special), "show_progress": False}
     if kind.startswith("wordpiece"):
         made = tokenizers.Tokenizer(models.WordPiece(unk_token=unknown))
         made.normalizer = normalizers.BertNormalizer()
         made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=list(special), show_progress=False)
+        trainer = trainers.WordPieceTrainer(vocab_size=size, **shown)
     elif kind.startswith("bytes"):
         made = tokenizers.Tokenizer(models.BPE())
         made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         made.decoder = decoders.ByteLevel()
         alphabet = pre_tokenizers.ByteLevel.alphabet()
-        trainer = trainers.BpeTrainer(
-            vocab_size=size + 256, special_tokens=list(special), initial_alphabet=alphabet, show_progress=False
-        )
+        trainer = trainers.BpeTrainer(vocab_size=size + 256, initial_alphabet=alphabet, **shown)
     else:
         made = tokenizers.Tokenizer(models.Unigram())
         made.normalizer = normalizers.NFKC()
         made.pre_tokenizer = pre_tokenizers.Metaspace()
         made.decoder = decoders.Metaspace()
-        trainer = trainers.UnigramTrainer(
-            vocab_size=size, special_tokens=list(special), unk_token=unknown, show_progress=False
-        )
+        trainer = trainers.UnigramTrainer(vocab_size=size, unk_token=unknown, **shown)
     made.train_from_iterator(SENTENCES, trainer)
     ids = {token: made.token_to_id(token) for token in special}
     if kind == "bytes-end":
         made.post_processor = processors.TemplateProcessing(
             single=f"$A {end}", pair=f"$A $B {end}", special_tokens=[(end, ids[end])]
         )
-    elif special is _ROBERTA:
-        made.post_processor = processors.TemplateProcessing(
-            single=f"{first} $A {end}",
-            pair=f"{first} $A {end} {end} $B {end}",
-            special_tokens=[(first, ids[first]), (end, ids[end])],
-        )
     else:
+        pair = f"{first} $A {end} {end} $B {end}" if special is _ROBERTA else f"{first} $A {end} $B:1 {end}:1"
         made.post_processor = processors.TemplateProcessing(
-            single=f"{first} $A {end}",
-            pair=f"{first} $A {end} $B:1 {end}:1",
-            special_tokens=[(first, ids[first]), (end, ids[end])],
+            single=f"{first} $A {end}", pair=pair, special_tokens=[(first, ids[first]), (end, ids[end])]
         )
     return made
 
@@ -174,18 +169,15 @@ def static(folder: Path, *, normalise: bool = False) -> Path:
 
     read = tokenizer("wordpiece")
     rows = torch.randn((read.get_vocab_size(), 16), generator=torch.Generator().manual_seed(0))
-    modules = [StaticEmbedding(read, embedding_weights=rows)]
-    library.SentenceTransformer(
-        modules=[*modules, Normalize()] if normalise else modules, device="cpu"
-    ).save_pretrained(str(folder), create_model_card=False)
+    modules = [StaticEmbedding(read, embedding_weights=rows), *([Normalize()] if normalise else [])]
+    made = library.SentenceTransformer(modules=modules, device="cpu")
+    made.save_pretrained(str(folder), create_model_card=False)
     return folder
 
 
 def model2vec(folder: Path) -> Path:
     """A model2vec folder with a weight for each token, and tokens that share a row."""
     library = pytest.importorskip("model2vec", reason="no model2vec: pip install '.[distill]'")
-    import numpy as np
-
     read = tokenizer("wordpiece")
     count = read.get_vocab_size()
     rng = np.random.default_rng(0)
@@ -213,3 +205,27 @@ def with_graph(folder: Path, name: str = "onnx/model.onnx") -> Path:
 def changed(path: Path, **fields: object) -> None:
     """Give a JSON file other fields."""
     path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+def embedded(folder: Path, texts: Sequence[str], prompt: str = "") -> np.ndarray:
+    """By the unmodified library."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), local_files_only=True, device="cpu")
+    return np.asarray(model.encode(list(texts), prompt=prompt))
+
+
+def logits(folder: Path, *sides: Sequence[str]) -> np.ndarray:
+    """By transformers alone, of texts or of pairs of them."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True).eval()
+    read = tokenizer(*map(list, sides), padding=True, truncation=True, max_length=64, return_tensors="pt")
+    with torch.no_grad():
+        return np.asarray(model(**read).logits.double().numpy())
+
+
+def served(models: Path) -> TestClient:
+    """A client of a service of these models."""
+    return TestClient(create_app(Settings(models_dir=models)))

@@ -20,8 +20,7 @@ def test_a_question_whose_answer_is_taken_out_ranks_the_others() -> None:
     assert features[0].tolist() == [*of_stage(RAW[0], 0), shared_words(PAIRS[0][0], PAIRS[0][1])]
     assert features[1].tolist() == [*of_stage([0.3, 0.4], 1), shared_words(PAIRS[1][0], PAIRS[2][1])]
 
-
-def test_the_second_stage_decides_which_comes_first() -> None:
+    # The second stage decides which comes first.
     fine = RAW[:, ::-1].copy()
     features, right = rows_of(Drawn(PAIRS, [False] * 3), RAW, fine)
     assert right.tolist() == [False, True, False]

@@ -1,7 +1,6 @@
-"""MGIM against its equations, written out for one pair and one word at a time, and against its exported graphs."""
+"""MGIM against its equations, written out for one pair and one word at a time."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +10,8 @@ from torch import nn
 from tests.harness import toys
 from tests.harness.by_hand import lstm_by_hand
 from training.architectures.mgim import FORGET_BIAS, MGIM, MGIMConfig, overlaps_of, shared_counts
-from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.parts.recurrent import LSTM
-from training.publishing.export import export_explanation, export_pair
-from training.publishing.parity import check_explanation, check_pair
 
 PRINTED = MGIMConfig(hidden=5)
 DEPARTURES = replace(PRINTED, comparison=True, first_word=True, copied_start=True)
@@ -37,11 +33,7 @@ def label(config: MGIMConfig) -> str:
     return toys.changed(config, PRINTED)
 
 
-every_variant = pytest.mark.parametrize("config", VARIANTS, ids=label)
-with_attention = pytest.mark.parametrize("config", [c for c in VARIANTS if c.attention], ids=label)
-
 Vector = np.ndarray
-LONGEST = 60  # tokens, in the graphs
 PAIRS = toys.id_pairs()
 
 
@@ -99,29 +91,24 @@ def by_hand(net: MGIM, a: toys.Ids, b: toys.Ids) -> tuple[Vector, Vector]:
     return logits - np.log(np.exp(logits).sum()), alphas
 
 
-@every_variant
-def test_it_is_its_equations(config: MGIMConfig) -> None:
+@pytest.mark.parametrize("config", VARIANTS, ids=label)
+def test_it_is_its_equations_and_its_matrix_the_attention(config: MGIMConfig) -> None:
     net = network(config)
+    expected = [by_hand(net, a, b) for a, b in PAIRS]
+    rows = np.array([row for row, _ in expected])
+    assert rows.std(axis=0).min() > 0.01  # the pairs tell it apart from a constant
     with torch.no_grad():
-        found = net(*toys.pair_tensors(PAIRS)).numpy()
-    expected = np.array([by_hand(net, a, b)[0] for a, b in PAIRS])
-    assert found == pytest.approx(expected, abs=2e-6)
-    assert expected.std(axis=0).min() > 0.01  # the pairs tell it apart from a constant
-
-
-@with_attention
-def test_its_matrix_is_the_attention_of_the_equations(config: MGIMConfig) -> None:
-    net = network(config)
-    with torch.no_grad():
+        assert net(*toys.pair_tensors(PAIRS)).numpy() == pytest.approx(rows, abs=2e-6)
+        if not config.attention:
+            return
         found = net.matrices(*toys.pair_tensors(PAIRS, padding_a=2, padding_b=3))
     assert found.dtype == torch.float32
     assert found.shape[:2] == (len(PAIRS), len(MGIM.MATRICES))
-    for (a, b), matrix in zip(PAIRS, found[:, 0].numpy(), strict=True):
-        expected = np.zeros_like(matrix)
-        _, alphas = by_hand(net, a, b)
-        expected[: alphas.shape[0], : alphas.shape[1]] = alphas
-        assert matrix == pytest.approx(expected, abs=2e-6)
-        assert not matrix[expected == 0].any()
+    for (_, alphas), matrix in zip(expected, found[:, 0].numpy(), strict=True):
+        shown = np.zeros_like(matrix)
+        shown[: alphas.shape[0], : alphas.shape[1]] = alphas
+        assert matrix == pytest.approx(shown, abs=2e-6)
+        assert not matrix[shown == 0].any()
         assert matrix[:, : alphas.shape[1]].sum(axis=0) == pytest.approx(1.0, abs=1e-6)
 
 
@@ -134,26 +121,6 @@ def test_the_second_bilstm_starts_as_a_copy_and_is_not_tied() -> None:
         assert one is not other
     assert not torch.equal(own.first.input_weight, own.second.input_weight)
     assert own.second.bias.max() == FORGET_BIAS
-
-
-# An export takes seconds: these and that of shared words have every option that a graph can tell.
-EXPORTS = (PRINTED, replace(WITHOUT_ATTENTION, conditional=False))
-
-
-@pytest.mark.parametrize("config", EXPORTS, ids=label)
-def test_its_graph_is_equal_at_sizes_never_traced(config: MGIMConfig, tmp_path: Path) -> None:
-    model = InteractionModel(network(config), both_orders=False)
-    path = tmp_path / "pair.onnx"
-    export_pair(model, path, "toy")
-    agreement = check_pair(path, model, len(toys.table().rows), LONGEST)
-    assert agreement.near_ties == 0  # nothing is chosen by an order
-
-
-def test_the_graph_of_its_attention_is_equal_too(tmp_path: Path) -> None:
-    path = tmp_path / "explanation.onnx"
-    net = network(PRINTED)
-    export_explanation(net, path, "toy")
-    assert check_explanation(path, net, len(toys.table().rows), LONGEST).near_ties == 0
 
 
 def test_shared_words_and_numbers_are_counted_on_real_tokens_only() -> None:
@@ -192,12 +159,3 @@ def test_counts_move_the_answer_and_are_no_weights() -> None:
         assert not torch.allclose(*answers, atol=1e-3)
     assert "numbers_V" not in net.state_dict()
     assert "numbers_V" not in dict(network(PRINTED).named_buffers())
-
-
-def test_the_graph_counts_shared_words_too(tmp_path: Path) -> None:
-    net = network(replace(DEPARTURES, shared_words=True, overlaps=True, projected=True))
-    vocabulary = len(toys.table().rows)
-    net.mark_numbers([i % 3 == 0 for i in range(vocabulary)])
-    model = InteractionModel(net, both_orders=True)
-    export_pair(model, tmp_path / "pair.onnx", "toy")
-    assert check_pair(tmp_path / "pair.onnx", model, vocabulary, LONGEST).near_ties == 0

@@ -1,6 +1,7 @@
-"""PWIM against the paper's steps written out word by word and layer by layer, and against its exported graphs."""
+"""PWIM against the paper's steps written out word by word and layer by layer; with a head for each of several tasks."""
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,23 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from contract.golden import GOLDEN_TEXTS
+from contract.manifest import Manifest, Provenance
+from contract.padding import pad
 from tests.harness import toys
 from tests.harness.by_hand import matched
+from training.architectures import PWIMConfig, PWIMTasks, PWIMTasksConfig
 from training.architectures.models import InteractionModel
-from training.architectures.pwim import CHANNELS, PWIM, STEP, UNMATCHED, PWIMConfig
-from training.publishing.export import export_explanation, export_pair
-from training.publishing.parity import check_explanation, check_pair
-from training.words.storage import Int8Embedding
+from training.architectures.pwim import CHANNELS, PWIM, STEP, UNMATCHED
+from training.families import family_of, heads
+from training.families.heads import HeadCalibrations, Heads, served_heads
+from training.families.words import embedding
+from training.publishing.folders import assemble, finish
+from training.publishing.runtime import PublishedModel
+from training.recipes import find
+from training.recipes.recipe import Publication
+from training.runs.folder import WEIGHTS_NAME
+from training.sources.credits import TEACHER
 
 SMALL = PWIMConfig(hidden=5, maps=(4, 6, 3), grid=8)
 VARIANTS = (
@@ -133,19 +144,81 @@ def test_both_orders_answer_with_the_mean_of_the_probabilities() -> None:
     torch.testing.assert_close(answer(InteractionModel(net, both_orders=False), (a, lengths_a, b, lengths_b)), one)
 
 
-# An export takes seconds: the pair graph of the published options is that of test_pwim_tasks.py.
-def test_its_graph_is_equal_at_sizes_never_traced(tmp_path: Path) -> None:
-    config = replace(SMALL, grid=1, focus="none", context=False, maps=(4, 3, 3))
-    net = network(config)
-    net.embedding = Int8Embedding(torch.from_numpy(toys.table().rows))
-    model = InteractionModel(net, both_orders=False)
-    export_pair(model, tmp_path / "pair.onnx", "toy")
-    agreement = check_pair(tmp_path / "pair.onnx", model, len(toys.table().rows), config.limit)
-    assert agreement.near_ties == 0
+HEADS = {"entailment": 3, "similarity": 1, "paraphrase": 1, "related": 1, "relevance": 1}
+CONFIG = PWIMTasksConfig(PWIMConfig(hidden=5, maps=(4, 3), grid=8, limit=12, same_words=True), HEADS, hidden=7)
+MADE_UP = Provenance(created=date(2026, 1, 2), recipe={}, commands=("none",), seed=0, environment={})
+A, B = [p.a for p in toys.RATED], [p.b for p in toys.RATED]
 
 
-def test_the_graph_of_its_matrices_is_equal_too(tmp_path: Path) -> None:
-    net = network(replace(SMALL, hidden=3))
-    export_explanation(net, tmp_path / "explanation.onnx", "toy")
-    agreement = check_explanation(tmp_path / "explanation.onnx", net, len(toys.table().rows), 32)
-    assert agreement.near_ties == 0
+def several(config: PWIMTasksConfig = CONFIG) -> PWIMTasks:
+    torch.manual_seed(0)
+    return PWIMTasks(config, toys.words()).eval()
+
+
+def feeds(a: list[str], b: list[str]) -> list[torch.Tensor]:
+    return [
+        torch.from_numpy(values)
+        for side in (a, b)
+        for values in pad([toys.tokenizer().encode(text, 12).ids for text in side])
+    ]
+
+
+def test_features_are_those_of_pwim() -> None:
+    plain = replace(CONFIG.pwim, same_words=False)
+    ours, theirs = several(replace(CONFIG, pwim=plain)), PWIM(plain, nn.Embedding(1, toys.DIM), 5).eval()
+    theirs.embedding = ours.embedding
+    theirs.load_state_dict(ours.state_dict(), strict=False)
+    seen: dict[str, torch.Tensor] = {}
+    ours.trunk.register_forward_pre_hook(lambda _, values: seen.update(ours=values[0]))
+    theirs.hidden.register_forward_pre_hook(lambda _, values: seen.update(theirs=values[0]))
+    with torch.no_grad():
+        ours(*feeds(A, B))
+        theirs(*feeds(A, B))
+    torch.testing.assert_close(seen["ours"][:, :3], seen["theirs"])
+    assert seen["ours"].shape[1] == 3 + 8 * 5
+
+
+def test_the_channel_of_same_words_marks_equal_tokens() -> None:
+    ours = several()
+    a, b = feeds(["the dog runs"], ["a dog the"])[:2], feeds(["the dog runs"], ["a dog the"])[2:]
+    cube, _ = ours._cube(ours.side(*a), ours.side(*b))
+    assert cube.shape[1] == CHANNELS + 1
+    assert cube[0, -2].tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 0]]
+
+    # Heads that only helped to train are not served.
+    assert list(served_heads(several()).heads) == ["entailment", "similarity", "paraphrase", "relevance"]
+    assert "related" in several().heads
+
+
+@pytest.mark.slow
+def test_its_folder_answers_as_the_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = served_heads(several())
+    assert isinstance(kept, PWIMTasks)
+    kept.embedding = embedding(toys.table(), "int8", 1.0)
+    calibrations, draft = HeadCalibrations(temperature=2.0), tmp_path / "draft" / "toy"
+    draft.mkdir(parents=True)
+    monkeypatch.setattr(heads, "calibrated", lambda *_: calibrations)
+    toys.table().save(tmp_path / "tables" / "toy")
+    family = family_of(replace(find("pwim-general"), table=toys.TABLE, architecture=CONFIG), tmp_path, 1)
+    family.folder.mkdir(parents=True)
+    torch.save(several().state_dict(), family.folder / WEIGHTS_NAME)
+    fields = family.export(Publication("toy", "Toy"), draft)
+    manifest = assemble(
+        draft, fields, title="Toy", architecture="pwim_tasks", training_data=(TEACHER,), provenance=MADE_UP
+    )
+    finish(draft, manifest, [], GOLDEN_TEXTS[:4], tmp_path / "models", tmp_path / "models" / "toy")
+    published = PublishedModel(tmp_path / "models" / "toy")
+    assert Manifest.load(tmp_path / "models" / "toy").tasks == ("similarity", "entailment", "paraphrase", "relevance")
+    served = Heads(kept, calibrations)
+    with torch.no_grad():
+        expected = served(*feeds(A, B)).numpy()
+    probabilities = np.array([list(row.values()) for row in published.entailment(A, B)])
+    np.testing.assert_allclose(probabilities, np.exp(expected[:, slice(*served.columns["entailment"])]), atol=1e-5)
+    raw = published.similarity(A, B).raw_score
+    np.testing.assert_allclose(raw, expected[:, served.columns["similarity"][0]], atol=1e-5)
+    assert np.ptp(raw) > 1e-3
+    assert published.matrices(A[0], B[0]).shape == (2, 4, 6)
+    rated = published.probabilities(A, B, ("contradiction", "entailment", "neutral"))
+    np.testing.assert_allclose(rated["entailment"][:, 1], probabilities[:, 0], atol=1e-6)
+    np.testing.assert_allclose(rated["similarity"][:, 0], raw, atol=1e-6)
+    assert rated["relevance"].min() > 0 > np.log(rated["relevance"]).max()

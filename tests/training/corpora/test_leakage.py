@@ -1,10 +1,15 @@
+"""Sentences and pairs of evaluation sets are in nothing that is learnt."""
+
 import logging
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 
 from training.corpora import leakage
-from training.corpora.readers import answers, msrp, pit2015, sick, sts, stsb
+from training.corpora.leakage import normalise_for_overlap
+from training.corpora.mixtures import paraphrase_pairs, quotas, unlabelled_sentences
+from training.corpora.readers import answers, captions, msrp, paraphrase, pit2015, sick, sts, stsb, wikipedia
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.transfer import MarginConfig
 from training.pairs import Pair
@@ -53,17 +58,13 @@ def evaluation(write):
 
 
 @pytest.mark.usefixtures("evaluation")
-def test_sentences_of_every_evaluation_set_and_of_no_training_set():
-    sentences = leakage.evaluation_sentences()
-    assert sentences == {
+def test_sentences_are_of_every_evaluation_set_and_of_no_training_set_and_absent_sets_are_named(caplog):
+    assert leakage.evaluation_sentences() == {
         "a cat sleeps", "a dog barks", "a body of water", "a dry place", "benchmark dev", "dev two", "shares rose",
         "shares went up", "what a day", "such a day", "who was he", "he was n t there lrb ever rrb",
         "he wasn t there ever",
     }  # fmt: skip
-
-
-@pytest.mark.usefixtures("evaluation")
-def test_absent_sets_are_named_in_one_warning(caplog):
+    caplog.clear()
     with caplog.at_level(logging.WARNING):
         leakage.evaluation_sentences(["sick"])
     (record,) = caplog.records
@@ -71,10 +72,6 @@ def test_absent_sets_are_named_in_one_warning(caplog):
     assert message.startswith("2 evaluation sets are not filtered out, being absent: SICK: ")
     assert "SICK_trial.txt" in message
     assert "SICK_test_annotated.txt" in message
-
-
-@pytest.mark.usefixtures("evaluation")
-def test_texts_and_pairs_with_an_evaluation_sentence_are_dropped():
     texts = ["A CAT SLEEPS", "a cat sleeps well", "Such a day!", "He wasn't there (ever)."]
     assert list(leakage.without_evaluation_sentences(texts)) == ["a cat sleeps well"]
     pairs = [Pair("new", "a dog barks"), Pair("a dry place", "new"), Pair("new", "newer")]
@@ -112,15 +109,19 @@ def test_the_pairs_that_tune_a_teacher_hold_no_sentence_of_another_corpus(write)
     assert [pair.group for pair in SickPairs(foreign=False).train()] == ["1"]
 
 
-def test_a_teacher_is_tuned_on_those_and_rates_no_others(write, monkeypatch, tmp_path):
+def test_a_teacher_is_tuned_on_those_and_rates_no_others(monkeypatch, tmp_path):
     kept, seen = [Pair("A cat sleeps.", "A dog barks.", 1.5)], []
-    monkeypatch.setattr(rated, "pairs_for_others", lambda: kept)
-    monkeypatch.setattr(rated, "held_out", list)
-    monkeypatch.setattr(rated.mixtures, "unlabelled_sentences", lambda **options: [])
-    monkeypatch.setattr(rated, "tuned", lambda teacher, pairs, *more: seen.append(pairs) or tmp_path)
-    monkeypatch.setattr(rated, "Teacher", lambda folder: SimpleNamespace(dim=3))
-    monkeypatch.setattr(rated, "load_heads", lambda folder, dim: (None, None))
-    monkeypatch.setattr(rated, "teacher_pairs", lambda data, rated, *more: rated)
+    instead = {
+        "pairs_for_others": lambda: kept,
+        "held_out": list,
+        "mixtures": SimpleNamespace(unlabelled_sentences=lambda **options: []),
+        "tuned": lambda teacher, pairs, *more: seen.append(pairs) or tmp_path,
+        "Teacher": lambda folder: SimpleNamespace(dim=3),
+        "load_heads": lambda folder, dim: (None, None),
+        "teacher_pairs": lambda data, rated, *more: rated,
+    }
+    for name, stand_in in instead.items():
+        monkeypatch.setattr(rated, name, stand_in)
     assert TeacherPairs().train(tmp_path, tmp_path) == kept
     assert seen == [kept]
 
@@ -166,3 +167,95 @@ def test_no_model_is_measured_on_a_corpus_whose_ratings_a_run_it_starts_from_was
         if each.start is None:
             break
         each = RECIPES[each.start]
+
+
+FIVE = ("split", "image", "caption1", "caption2", "caption3", "caption4", "caption5")
+TWO = ("sentence_a", "sentence_b")
+WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown", "gold", "silver"]
+
+
+@pytest.fixture
+def corpora(write):
+    write(sick.FILES["test"], sick.HEADER, ("1", "How to boil an egg", "The dog is red", "2", "NEUTRAL"))
+    questions = [(f"how do i paint {word} doors ?", f"what paints {word} doors ?") for word in WORDS]
+    write(
+        paraphrase.QUORA_FILE,
+        TWO,
+        *questions,
+        ("how to boil an egg ?", "what way to boil eggs ?"),  # an evaluation sentence
+        ("who is it then ?", "who is it , then"),  # equal sides
+        (questions[0][1], questions[0][0]),  # a repeated pair
+        ("too short", "how short is too short ?"),
+    )
+    write(paraphrase.TWITTER_URL_FILE, TWO, ("rain &amp; wind in france", "france has `` rain '' and wind"))
+    header = ("label", *TWO)
+    write(paraphrase.TWITTER_LABELLED_FILE, header, ("1", "one two three", "two three four"), ("0", "a b c", "x y z"))
+    images = [("train", f"{i}.jpg", *(f"a {word} dog number {n}" for n in range(5))) for i, word in enumerate(WORDS)]
+    images[1] = (*images[1][:6], "The dog is red.")
+    write(captions.SOURCES["multi30k"], FIVE, *images)
+    write(captions.OVERLAP_FILE, ("source", "image", "evaluation_sets"), ("multi30k-flickr30k", "0.jpg", "sick-test"))
+    header = ("source", "split", "complex", "simple")
+    rows = [("asset", "valid", "the hard -lrb- long -rrb- sentence", f"the easy one {n}") for n in range(3)]
+    write(paraphrase.SIMPLIFICATION_FILE, header, *rows)
+
+
+SHARES = {"quora": 0.5, "twitter-url": 0.2, "simplification": 0.3}
+
+
+@pytest.mark.usefixtures("corpora")
+def test_sentences_are_plain_distinct_and_without_evaluation_sentences_and_samples_follow_limit_shares_and_seed():
+    sample = unlabelled_sentences(None, 0, SHARES)
+    by_source = Counter(source for source, _ in sample)
+    # ten pairs, "what way to boil eggs", "who is it then" once, "how short is too short"
+    assert by_source == {"quora": 23, "twitter-url": 2, "simplification": 4}
+    texts = [text for _, text in sample]
+    assert {"rain & wind in france", 'france has "rain" and wind', "the hard (long) sentence"} <= set(texts)
+    keys = [normalise_for_overlap(text) for text in texts]
+    assert len(set(keys)) == len(keys)
+    assert not {"how to boil an egg", "too short"} & set(keys)
+    sample = unlabelled_sentences(10, 3, SHARES)
+    # twitter-url has only its 2; the rest is 5 and 3
+    assert Counter(source for source, _ in sample) == {"quora": 5, "twitter-url": 2, "simplification": 3}
+    assert unlabelled_sentences(10, 3, SHARES) == sample
+    assert unlabelled_sentences(10, 4, SHARES) != sample
+    assert unlabelled_sentences(1000, 3, SHARES) == unlabelled_sentences(None, 3, SHARES)
+
+
+@pytest.mark.usefixtures("corpora")
+def test_pairs_are_positive_distinct_and_without_evaluation_sentences_and_those_of_one_image_share_a_group():
+    pairs = paraphrase_pairs(None, 0, ["quora", "twitter-labelled"])
+    assert Counter(pair.group for pair in pairs) == {"quora": 10, "twitter-labelled": 1}
+    assert {pair.label for pair in pairs} == {"1"}
+    red = {frozenset((pair.a, pair.b)) for pair in pairs if "red" in pair.a}
+    assert red == {frozenset(("how do i paint red doors?", "what paints red doors?"))}
+    groups = Counter(pair.group for pair in paraphrase_pairs(None, 0, ["multi30k", "simplification"]))
+    assert "multi30k:0" not in groups  # in the overlap list
+    # One of five captions is an evaluation sentence.
+    assert (groups["multi30k:1"], groups["multi30k:2"], groups["simplification:0"]) == (6, 10, 3)
+
+
+@pytest.mark.parametrize(
+    ("available", "limit", "expected"),
+    [
+        ({"a": 100, "b": 100, "c": 100}, 10, {"a": 5, "b": 3, "c": 2}),
+        ({"a": 100, "b": 1, "c": 100}, 10, {"a": 6, "b": 1, "c": 3}),
+        ({"a": 0, "b": 0, "c": 4}, 10, {"a": 0, "b": 0, "c": 4}),
+        ({"a": 2, "b": 3, "c": 4}, 9, {"a": 2, "b": 3, "c": 4}),
+        ({"a": 100, "b": 100, "c": 100}, 0, {"a": 0, "b": 0, "c": 0}),
+        ({"a": 100, "b": 100, "c": 100}, 1, {"a": 1, "b": 0, "c": 0}),
+    ],
+)
+def test_quotas(available, limit, expected):
+    assert quotas(available, limit, {"a": 0.5, "b": 0.3, "c": 0.2}) == expected
+
+
+def test_definitions_are_what_follows_is(write):
+    text = "Pacifism is a political philosophy that advocates peace. A lake (or mere) is any body of standing water."
+    write(wikipedia.PARTS[0], (text,))
+    for part in wikipedia.PARTS[1:]:
+        write(part, ("It rained. Nothing to see.",))
+    sample = unlabelled_sentences(None, 0, {"wikipedia-definitions": 1.0})
+    assert sorted(text for _, text in sample) == [
+        "a political philosophy that advocates peace",
+        "any body of standing water",
+    ]

@@ -1,9 +1,13 @@
-"""The mixture of several tasks: what each corpus teaches, and what is left out of it."""
+"""Mixtures of corpora: how they are split, labelled and cut, what each teaches, and what is left out of it."""
+
+from collections.abc import Iterator
 
 import pytest
 
-from training.corpora import tasks
-from training.corpora.readers import intents, labelled_pairs, nli, sick, sts
+from training.corpora import sts_split, tasks
+from training.corpora.leakage import pair_key
+from training.corpora.pairwise import ANSWER_TOKENS, LONGEST, _read, read
+from training.corpora.readers import answers, intents, labelled_pairs, nli, paraphrase, sick, sts
 from training.pairs import Pair
 
 NLI = labelled_pairs.FILES["snli-train"]
@@ -12,9 +16,7 @@ NLI = labelled_pairs.FILES["snli-train"]
 @pytest.fixture
 def evaluation(write):
     """One sentence in an evaluation set, one premise in each of the three parts for entailment."""
-    write(
-        sts.path_of("2016-test", "headlines"), ("score", "sentence_a", "sentence_b"), ("3", "Ice melts.", "It snows.")
-    )
+    write(sts.path_of("2016-test", "headlines"), sts.HEADER, ("3", "Ice melts.", "It snows."))
     for file, premise in (
         (nli.SNLI_FILES["dev"], "A man sings ."),
         (nli.SNLI_FILES["test"], "A man swims ."),
@@ -81,24 +83,18 @@ def test_ratings_of_sick_become_values_from_0_to_1_and_test_pairs_are_left_out(w
 
 def test_premises_get_the_hypothesis_of_another_group_as_neutral(write, evaluation):
     known = labelled_pairs.FILES["entailment-bank"]
-    rows = [
-        ("A star is hot.", "a star glows", "entailment", "1", "step"),
-        ("Ice is cold.", "ice cools", "entailment", "2", "x"),
-    ]
-    write(known.file, known.header, *rows)
-    assert [(p.a, p.b, p.label) for p in tasks.read("entailment-bank")] == [
-        ("A star is hot.", "a star glows", "entailment"),
-        ("Ice is cold.", "ice cools", "entailment"),
-        ("A star is hot.", "ice cools", "neutral"),
-        ("Ice is cold.", "a star glows", "neutral"),
+    star, ice = ("A star is hot.", "a star glows"), ("Ice is cold.", "ice cools")
+    write(known.file, known.header, (*star, "entailment", "1", "step"), (*ice, "entailment", "2", "x"))
+    assert [((p.a, p.b), p.label) for p in tasks.read("entailment-bank")] == [
+        *((pair, "entailment") for pair in (star, ice)),
+        *((pair, "neutral") for pair in ((star[0], ice[1]), (ice[0], star[1]))),
     ]
 
 
 def test_a_sentence_that_does_not_answer_does_not_entail_the_question(write, evaluation):
     known = labelled_pairs.FILES["qnli-dev"]
-    write(
-        known.file, known.header, ("entailment", "Who came?", "Ann did."), ("not_entailment", "Who left?", "It rains.")
-    )
+    rows = (("entailment", "Who came?", "Ann did."), ("not_entailment", "Who left?", "It rains."))
+    write(known.file, known.header, *rows)
     assert tasks.read("qnli-not") == (Pair("It rains.", "Who left?", label="not_entailment"),)
 
 
@@ -131,3 +127,121 @@ def test_edits_of_two_makers_are_kept_for_measuring(write):
     rows = [(maker, "swap", "0", f"a dog {maker}", f"a cat {maker}") for maker in ("sugarcrepe", "valse", "negclip")]
     write(known.file, known.header, *rows)
     assert tasks.read("caption-contrast") == (Pair("a dog negclip", "a cat negclip", tasks.CONTRAST),)
+
+
+@pytest.fixture(autouse=True)
+def forgotten(data) -> Iterator[None]:
+    """What was read is kept; each test has corpora of its own."""
+    _read.cache_clear()
+    yield
+    _read.cache_clear()
+
+
+def numbered(count: int, group: str = "", label: str | None = None) -> list[Pair]:
+    return [Pair(f"{group} left {i}", f"{group} right {i}", i % 6, label, group) for i in range(count)]
+
+
+def test_a_pair_of_the_development_or_test_part_is_not_trained_on(monkeypatch) -> None:
+    train = [Pair("A man!", "a dog", 1.0), Pair("a cat", "a dog", 2.0), Pair("x", "y", 3.0)]
+    parts = {"train": train, "dev": [Pair("A dog", "a man", 4.0)], "test": [Pair("a cat", "a dog.", 5.0)]}
+    monkeypatch.setattr(sick, "read", parts.__getitem__)
+    found = read("sick")
+    assert found.train == (train[2],)
+    assert (found.dev, found.test) == ((parts["dev"][0],), {"test": (parts["test"][0],)})
+
+
+def test_the_development_pairs_of_a_corpus_without_any_are_drawn_once_and_for_all(monkeypatch) -> None:
+    monkeypatch.setattr(sts, "read", lambda year, name: numbered(750 if "train" in year else 10, f"{year}/{name}"))
+    found = read("msrvid")
+    assert (len(found.train), len(found.dev), len(found.test["test"])) == (675, 75, 10)
+    assert set(found.train) | set(found.dev) == set(numbered(750, "2012-train/MSRvid"))
+    assert found.dev != tuple(numbered(750, "2012-train/MSRvid")[:75])
+    _read.cache_clear()
+    assert read("msrvid") == found
+
+
+def test_sts_2014_is_learnt_from_the_years_before_without_long_pairs(monkeypatch) -> None:
+    long = " ".join(["word"] * (LONGEST + 1))
+    years = {year: {"one": numbered(300, f"{year}/one")} for year in ("2012-train", "2012-test", "2013-test")}
+    years["2013-test"]["two"] = [Pair(long, "short", 1.0), Pair("short", long, 1.0), Pair(long[5:], "fits", 2.0)]
+    years["2014-test"] = {"images": numbered(4, "i"), "OnWN": numbered(5, "o")}
+    monkeypatch.setattr(sts, "read_year", years.__getitem__)
+    found = read("sts2014")
+    assert len(found.dev) == 750
+    assert len(found.train) + len(found.dev) == 900 + 1
+    assert {name: len(pairs) for name, pairs in found.test.items()} == {"images": 4, "OnWN": 5}
+
+
+def test_answers_are_cut_and_right_or_wrong(monkeypatch) -> None:
+    """Files of answer selection, each of one question that is called as all are."""
+    answer = " ".join(map(str, range(ANSWER_TOKENS + 9)))
+    files = (
+        *(f"{part}-filtered" for part in ("train", "dev", "test")),
+        "train-all",
+        "dev-raw",
+        "test-raw",
+        "test-clean",
+    )
+    found = {
+        file: [Pair(f"{file} ?", answer, None, "1", "q1"), Pair(f"{file} ?", "no .", None, "0", "q1")] for file in files
+    }
+    monkeypatch.setattr(answers, "wikiqa", found.__getitem__)
+    monkeypatch.setattr(answers, "trecqa", found.__getitem__)
+    found = read("wikiqa")
+    right, wrong = found.train
+    assert (right.target, wrong.target) == (1.0, 0.0)
+    assert right.b.split(" ") == list(map(str, range(ANSWER_TOKENS)))
+    assert (right.a, wrong.b, right.group) == ("train-filtered ?", "no .", "q1")
+    assert list(found.test) == ["test"]
+    assert list(read("trecqa").test) == ["raw", "clean"]
+
+
+def test_tweets_are_for_pre_training_alone_and_share_no_sentence_with_a_test(monkeypatch, write) -> None:
+    kept = [Pair(f"left {i}", f"right {i}", None, str(i % 2)) for i in range(1200)]
+    known = Pair("A man plays the guitar", "something else", None, "1")
+    monkeypatch.setattr(paraphrase, "twitter_labelled", lambda: [*kept, known])
+    monkeypatch.setattr(
+        "training.corpora.pairwise.without_evaluation_sentences",
+        lambda pairs: [p for p in pairs if "guitar" not in p.a],
+    )
+    found = read("twitter-labelled")
+    assert found.test == {}
+    assert len(found.dev) == 1000
+    assert len(found.train) == 200
+
+
+SETS = [("2014-test", "images"), ("2015-test", "belief")]
+
+
+@pytest.fixture
+def two_sets(write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sts, "TRANSFER_SETS", SETS)
+    for (year, name), count in zip(SETS, (40, 20), strict=True):
+        rows = [(str(i % 6), f"{name} first {i}", f"{name} second {i}") for i in range(count)]
+        write(f"sts/{year}/{name}.tsv", sts.HEADER, *rows)
+
+
+def sizes(part: tuple[Pair, ...]) -> dict[str, int]:
+    groups = [pair.group for pair in part]
+    return {group: groups.count(group) for group in groups}
+
+
+def test_every_set_gives_40_10_and_50_percent(two_sets) -> None:
+    split = sts_split.read(seed=3)
+    assert sizes(split.train) == {"2014-test/images": 16, "2015-test/belief": 8}
+    assert sizes(split.dev) == {"2014-test/images": 4, "2015-test/belief": 2}
+    assert sizes(split.test) == {"2014-test/images": 20, "2015-test/belief": 10}
+    assert len({p.a for part in (split.train, split.dev, split.test) for p in part}) == 60
+
+
+def test_a_pair_of_a_held_out_part_is_in_no_other(write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sts, "TRANSFER_SETS", SETS)
+    rows = [(str(i % 6), f"Number {i}.", f"and {i}") for i in range(20)]
+    turned = [(score, b, a.upper()) for score, a, b in rows]  # the same two_sets again, in the other order
+    for (year, name), content in zip(SETS, (rows, turned), strict=True):
+        write(f"sts/{year}/{name}.tsv", sts.HEADER, *content)
+    split = sts_split.read(seed=0)
+    train, dev, test = ({pair_key(p.a, p.b) for p in part} for part in (split.train, split.dev, split.test))
+    assert len(split.test) == 20  # never cut
+    assert (train & dev, train & test, dev & test) == (set(), set(), set())
+    assert len(train | dev | test) == 20  # nothing is lost altogether

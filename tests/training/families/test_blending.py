@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from tests.harness import toy_wordpiece, toys
+from tests.harness import toy_runs, toy_wordpiece, toys
 from training.architectures.transformer import (
     BERTConfig,
     CrossEncoder,
@@ -26,7 +26,7 @@ from training.pairs import Pair
 from training.publishing.folders import files_of
 from training.recipes import find
 from training.recipes.recipe import Recipe
-from training.runs.folder import WEIGHTS_NAME, RunMissing, run_folder
+from training.runs.folder import WEIGHTS_NAME, RunMissing
 
 TINY = BERTConfig(vocabulary=105, hidden=24, layers=1, attention_heads=3, inner=48, positions=300)
 HEADS = {"entailment": 3, "similarity": 1, "paraphrase": 1, "relevance": 1}
@@ -57,7 +57,7 @@ def questions(encoder: SentenceBERT) -> tuple[dict[str, list[Pair]], np.ndarray]
 
 def test_the_weights_are_the_best_on_development_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = toys.pairs(40)
-    monkeypatch.setattr(transformer.stsb, "read", lambda part: pairs if part == "dev" else [])
+    toy_runs.read_instead(monkeypatch, stsb=lambda part: pairs if part == "dev" else [])
     cross, encoder = models()
     tokenizer = toy_wordpiece.wordpiece()
     kinds, right = questions(encoder)
@@ -102,29 +102,25 @@ def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest
     assert recipe.publication is not None
     publication = replace(recipe.publication, max_tokens=24)
     assert publication.blend
-    monkeypatch.setattr(transformer.stsb, "read", lambda part: toys.pairs(40))
     texts = toys.pairs(40)
     labelled = [replace(pair, label=LABELS[i % 3]) for i, pair in enumerate(texts)]
     decided = [replace(pair, label=str(i % 2)) for i, pair in enumerate(texts)]
-    for name in ("snli", "multinli"):
-        monkeypatch.setattr(heads.nli, name, lambda *_: labelled)
-    monkeypatch.setattr(heads.sick, "read", lambda part: labelled)
+    readers = dict.fromkeys(("snli", "multinli", "sick"), lambda *_: labelled) | {"stsb": lambda part: texts}
+    toy_runs.read_instead(monkeypatch, **readers)
     monkeypatch.setattr(heads, "development", lambda corpus: decided)
     cross, encoder = models()
     monkeypatch.setattr(transformer, "answers_of_three_kinds", lambda: questions(encoder)[0])
     monkeypatch.delattr(heads, "answers_of_three_kinds")  # the blend's relevance is fitted, not the head's
-    run = run_folder(tmp_path, recipe, 1)
-    run.mkdir(parents=True)
-    torch.save(cross.state_dict(), run / WEIGHTS_NAME)
-    toy_wordpiece.wordpiece().save(run / TOKENIZER)
+    family = family_of(recipe, tmp_path, 1)
+    family.folder.mkdir(parents=True)
+    torch.save(cross.state_dict(), family.folder / WEIGHTS_NAME)
+    toy_wordpiece.wordpiece().save(family.folder / TOKENIZER)
     folder = tmp_path / "draft" / "m"
     folder.mkdir(parents=True)
-    with pytest.raises(
-        RunMissing, match=r"start\.pt is not there: run `python -m training train minilm-cross --seed 1"
-    ):
-        family_of(recipe, tmp_path, 1).export(publication, folder)
-    torch.save(encoder.bert.state_dict(), run / START_NAME)
-    fields = family_of(recipe, tmp_path, 1).export(publication, folder)
+    with pytest.raises(RunMissing, match=r"start\.pt .*: run `python -m training train minilm-cross --seed 1"):
+        family.export(publication, folder)
+    torch.save(encoder.bert.state_dict(), family.folder / START_NAME)
+    fields = family.export(publication, folder)
     assert {fields[task].graph for task in HEADS} == {"pair.onnx"}
     assert fields["paraphrase"].blend is None
     assert fields["similarity"].calibration is not None
@@ -141,9 +137,9 @@ def test_a_blend_with_other_words_is_refused(tmp_path: Path) -> None:
     cross, encoder = models()
     with torch.no_grad():
         cross.bert.words.weight += 1
-    folder = tmp_path / "draft" / "m"
-    folder.mkdir(parents=True)
     tokenizer = tmp_path / "tokenizer.json"
     toy_wordpiece.wordpiece().save(tokenizer)
     with pytest.raises(ValueError, match="a bi-encoder with the words of the cross-encoder"):
-        write_cross_encoder(cross, tokenizer, folder, "m", HeadCalibrations(), Blend(encoder, 0.5, 2.0), max_tokens=24)
+        write_cross_encoder(
+            cross, tokenizer, tmp_path, "m", HeadCalibrations(), Blend(encoder, 0.5, 2.0), max_tokens=24
+        )

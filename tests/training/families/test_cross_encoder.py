@@ -1,32 +1,33 @@
-"""A run of several tasks that begins from a published encoder, and keeps it."""
+"""A run of several tasks that begins from a published encoder, and keeps it; what a published model rates for it."""
 
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from tests.harness import toy_wordpiece, toys
-from training.architectures.transformer import BERTConfig, CrossEncoderConfig, SentenceBERT
+from tests.harness import toy_runs, toy_wordpiece, toys
+from training.architectures.transformer import BERTConfig, CrossEncoderConfig
 from training.corpora.hard import GROUP
 from training.families import family_of, teaching, transformer
+from training.families.heads import load_ratings, ratings_file, save_ratings
 from training.families.teaching import development_figures, load_learnt, save_learnt
 from training.families.transformer import START_NAME, CrossEncoderFamily
 from training.families.words import TOKENIZER
 from training.objectives.parts.batches import Indices
 from training.objectives.supervised import LABELS
-from training.objectives.tasks import PairTokens, TasksObjective, predict
+from training.objectives.tasks import PairTokens, Rated, TasksObjective, predict
 from training.pairs import Pair
 from training.recipes import RECIPES, find
-from training.recipes.recipe import Recipe, Schedule
-from training.runs import run as runs_module
+from training.recipes.recipe import Recipe
 from training.runs.folder import WEIGHTS_NAME, RunMissing, run_folder
+from training.runs.run import run
 from training.sources.source import RecipeError
 from training.sources.tables import PretrainedEncoder
-from training.sources.tasks import TaskPairs
 from training.teacher.weights import weights_folder
 
 HEADS = {"entailment": 3, **dict.fromkeys(("similarity", "paraphrase", "related", "relevance"), 1)}
@@ -38,28 +39,36 @@ PAIRS: Mapping[str, Sequence[Pair]] = {
 }
 
 
-def recipe() -> Recipe:
-    """The recipe of the cross-encoder, tiny and of two corpora."""
-    full = find("minilm-cross")
-    return replace(
-        full,
-        architecture=CrossEncoderConfig(TINY, HEADS),
-        data=TaskPairs(tuple(PAIRS)),
-        objective=replace(full.objective, first={"snli-train": 12, "wikiqa-hard": 10}, then={"snli-train": 12}),
-        schedule=replace(full.schedule, epochs=3, batch_size=10, checkpoint_seconds=0.0),
-        precision="float32",
-    )
+FULL = find("minilm-cross")
+CROSS = replace(  # tiny and of two corpora
+    FULL,
+    architecture=CrossEncoderConfig(TINY, HEADS),
+    data=toy_runs.given(PAIRS, snli=PAIRS["snli-train"])(tuple(PAIRS)),
+    objective=replace(FULL.objective, first={"snli-train": 12, "wikiqa-hard": 10}, then={"snli-train": 12}),
+    schedule=replace(FULL.schedule, epochs=3, batch_size=10, checkpoint_seconds=0.0),
+    precision="float32",
+)
 
 
-def bi_encoder(chosen: Recipe, runs: Path, seed: int) -> SentenceBERT:
+def bi_encoder(chosen: Recipe, runs: Path, seed: int) -> dict[str, torch.Tensor]:
     family = family_of(chosen, runs, seed)
     assert isinstance(family, CrossEncoderFamily)
-    return family.bi_encoder()
+    return family.bi_encoder().bert.state_dict()
+
+
+def kept(chosen: Recipe, runs: Path, seed: int, name: str = WEIGHTS_NAME) -> dict[str, torch.Tensor]:
+    weights: dict[str, torch.Tensor] = torch.load(run_folder(runs, chosen, seed) / name, weights_only=True)
+    return weights
+
+
+def assert_equal(found: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> None:
+    for name, value in found.items():
+        assert torch.equal(value, expected[name]), name
 
 
 @pytest.fixture
 def encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A teacher's folder with a tokenizer, and training pairs that need no corpus."""
+    """A teacher's folder with a tokenizer."""
     toy_wordpiece.wordpiece().save(tmp_path / TOKENIZER)
 
     def load_weights(bert: torch.nn.Module, folder: Path) -> None:
@@ -69,45 +78,35 @@ def encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
                 value.add_(0.001)
 
     monkeypatch.setattr(transformer, "load_weights", load_weights)
-    monkeypatch.setattr(TaskPairs, "train", lambda self, teacher, cache: PAIRS)
-    monkeypatch.setattr(TaskPairs, "dev", lambda self: {"snli": PAIRS["snli-train"]})
     return tmp_path
 
 
 def test_the_encoder_that_a_run_begins_from_is_kept_beside_it(encoder: Path) -> None:
-    chosen = recipe()
+    runs = encoder / "runs"
     with pytest.raises(RecipeError, match="a cross-encoder starts from a teacher"):
-        runs_module.run(family_of(chosen, encoder / "runs", 4), None)
+        toy_runs.trained(CROSS, runs, 4)
     with pytest.raises(RunMissing, match="training train minilm-cross --seed 4` anew"):
-        bi_encoder(chosen, encoder / "runs", 4)
-    runs_module.run(family_of(chosen, encoder / "runs", 4), encoder)
-    folder = run_folder(encoder / "runs", chosen, 4)
-    before = torch.load(folder / START_NAME, weights_only=True)
-    after = torch.load(folder / WEIGHTS_NAME, weights_only=True)
+        bi_encoder(CROSS, runs, 4)
+    toy_runs.trained(CROSS, runs, 4, encoder)
+    before, after = kept(CROSS, runs, 4, START_NAME), kept(CROSS, runs, 4)
     assert torch.equal(before["words.weight"], after["bert.words.weight"])  # frozen
     assert not torch.equal(before["layers.0.query.weight"], after["bert.layers.0.query.weight"])
-    for name, value in bi_encoder(chosen, encoder / "runs", 4).bert.state_dict().items():
-        assert torch.equal(value, before[name])
+    assert_equal(bi_encoder(CROSS, runs, 4), before)
 
 
 def test_a_second_run_begins_with_all_weights_of_the_first_and_keeps_no_encoder(
     encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = recipe()
-    monkeypatch.setitem(RECIPES, first.name, first)
-    second = replace(first, name="second", start=first.name, schedule=replace(first.schedule, epochs=1))
+    monkeypatch.setitem(RECIPES, CROSS.name, CROSS)
+    second = replace(CROSS, name="second", start=CROSS.name, schedule=replace(CROSS.schedule, epochs=1))
     runs = encoder / "runs"
     with pytest.raises(RunMissing, match="training train minilm-cross --seed 1` first"):
-        runs_module.run(family_of(second, runs, 1), encoder)
-    runs_module.run(family_of(first, runs, 1), encoder)
-    trained = torch.load(run_folder(runs, first, 1) / WEIGHTS_NAME, weights_only=True)
-    for name, value in family_of(second, runs, 1).build(encoder).state_dict().items():
-        assert torch.equal(value, trained[name]), name
-    runs_module.run(family_of(second, runs, 1), encoder)
+        toy_runs.trained(second, runs, teacher=encoder)
+    toy_runs.trained(CROSS, runs, teacher=encoder)
+    assert_equal(family_of(second, runs, 1).build(encoder).state_dict(), kept(CROSS, runs, 1))
+    toy_runs.trained(second, runs, teacher=encoder)
     assert not (run_folder(runs, second, 1) / START_NAME).exists()
-    before = torch.load(run_folder(runs, first, 1) / START_NAME, weights_only=True)
-    for name, value in bi_encoder(second, runs, 1).bert.state_dict().items():
-        assert torch.equal(value, before[name])
+    assert_equal(bi_encoder(second, runs, 1), kept(CROSS, runs, 1, START_NAME))
 
 
 def test_a_killed_run_with_dropout_and_groups_ends_with_the_same_bits(
@@ -124,22 +123,14 @@ def test_a_killed_run_with_dropout_and_groups_ends_with_the_same_bits(
             raise Killed
         return real(self, batch)
 
-    chosen = recipe()
-    assert (chosen.schedule.keep, chosen.schedule.decay) == ("last", "warm")
-    assert isinstance(chosen.schedule, Schedule)
-    whole = runs_module.run(family_of(chosen, encoder / "whole", 1), encoder)
-    assert whole.best_epoch == 3
+    assert (CROSS.schedule.keep, CROSS.schedule.decay) == ("last", "warm")
+    assert run(family_of(CROSS, encoder / "whole", 1), encoder).best_epoch == 3
     with monkeypatch.context() as patch:
         patch.setattr(TasksObjective, "loss", killed)
         with pytest.raises(Killed):
-            runs_module.run(family_of(chosen, encoder / "killed", 1), encoder)
-    runs_module.run(family_of(chosen, encoder / "killed", 1), encoder)
-    weights = [
-        torch.load(run_folder(encoder / name, chosen, 1) / WEIGHTS_NAME, weights_only=True)
-        for name in ("whole", "killed")
-    ]
-    for name, value in weights[0].items():
-        assert torch.equal(value, weights[1][name]), name
+            toy_runs.trained(CROSS, encoder / "killed", teacher=encoder)
+    toy_runs.trained(CROSS, encoder / "killed", teacher=encoder)
+    assert_equal(kept(CROSS, encoder / "whole", 1), kept(CROSS, encoder / "killed", 1))
 
 
 def test_what_was_learnt_beside_published_weights_is_the_model_again(
@@ -150,21 +141,19 @@ def test_what_was_learnt_beside_published_weights_is_the_model_again(
     folder = weights_folder(runs, "toy")
     folder.mkdir(parents=True)
     toy_wordpiece.wordpiece().save(folder / TOKENIZER)
-    monkeypatch.setattr(
-        transformer, "load_weights", lambda bert, folder: torch.nn.init.constant_(bert.words.weight, 0.1)
-    )
+    constant = torch.nn.init.constant_
+    monkeypatch.setattr(transformer, "load_weights", lambda bert, folder: constant(bert.words.weight, 0.1))
     monkeypatch.setattr(teaching, "FOLDER", tmp_path / "learnt")
     updated = CrossEncoderConfig(replace(TINY, update_rank=2), HEADS)
-    chosen = replace(recipe(), architecture=updated, table=PretrainedEncoder("toy", packages=("toy",)))
-    runs_module.run(family_of(chosen, runs, 1), encoder)
-    trained = family_of(chosen, runs, 1).load()
-    kept = save_learnt(chosen, runs, [1])
-    assert kept.stat().st_size < 0.7 * sum(4 * value.numel() for value in trained.state_dict().values())
+    chosen = replace(CROSS, architecture=updated, table=PretrainedEncoder("toy", packages=("toy",)))
+    trained = toy_runs.trained(chosen, runs, teacher=encoder).load()
+    file = save_learnt(chosen, runs, [1])
+    assert file.stat().st_size < 0.7 * sum(4 * value.numel() for value in trained.state_dict().values())
     again = load_learnt(chosen, runs)
     for name, parameter in again.named_parameters():
         if parameter.requires_grad:
             assert torch.allclose(parameter, trained.state_dict()[name], atol=1e-3), name
-    assert set(np.load(kept).files) == {n for n, p in again.named_parameters() if p.requires_grad}
+    assert set(np.load(file).files) == {n for n, p in again.named_parameters() if p.requires_grad}
     tokens = PairTokens(PAIRS["snli-train"], toy_wordpiece.wordpiece(), chosen.max_tokens)
     answers = [LABELS[i] for i in predict(again, tokens)["entailment"].argmax(1)]
     right = np.mean([answer == pair.label for answer, pair in zip(answers, PAIRS["snli-train"], strict=True)])
@@ -178,3 +167,64 @@ def test_what_was_learnt_beside_published_weights_is_the_model_again(
         load_learnt(replace(chosen, architecture=CrossEncoderConfig(TINY, HEADS)), runs)
     with pytest.raises(RunMissing, match="training keep unknown`"):
         load_learnt(replace(chosen, name="unknown"), runs)
+
+
+TO_RATE = {"sick": toys.RATED, "msrp": toys.RATED[:3]}
+GROUPS = {"wikiqa-hard": toys.RATED}  # learnt by the order of answers, without ratings
+
+
+class Model:
+    """Says of a pair how many characters its texts have."""
+
+    def __init__(self, folder: Path) -> None:
+        self.asked: list[str] = []
+
+    def probabilities(self, a: Sequence[str], b: Sequence[str], labels: Sequence[str]) -> Mapping[str, np.ndarray]:
+        self.asked += a
+        return {"relevance": np.array([[len(x) + len(y)] for x, y in zip(a, b, strict=True)], dtype=np.float64)}
+
+
+def recipe(**changes: Any) -> Recipe:
+    """The recipe of pwim-general, whose pairs are ours."""
+    full = find("pwim-general")
+    return replace(full, data=toy_runs.given(TO_RATE | GROUPS)(**(vars(full.data) | changes)))
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
+    models: list[Model] = []
+
+    def open_it(folder: Path) -> Model:
+        models.append(Model(folder))
+        return models[-1]
+
+    monkeypatch.setattr(teaching, "PublishedModel", open_it)
+    monkeypatch.setattr(teaching, "CHUNK", 3)
+    return models
+
+
+def test_every_corpus_is_rated_once_and_read_back(tmp_path: Path, opened: list[Model]) -> None:
+    few = recipe(rated_pairs=5)
+    assert teaching.rate(few, tmp_path / "models", tmp_path, None) == 5 + 3
+    found = load_ratings(tmp_path, "minilm-cross", few.data.rated(TO_RATE | GROUPS))
+    assert set(found) == set(TO_RATE)
+    assert len(found["sick"].rows) == 5
+    assert found["msrp"].rows.tolist() == [0, 1, 2]
+    for corpus, rated in found.items():
+        expected = [len(TO_RATE[corpus][i].a) + len(TO_RATE[corpus][i].b) for i in rated.rows]
+        assert rated.probabilities["relevance"][:, 0].tolist() == expected
+    assert teaching.rate(few, tmp_path / "models", tmp_path, None) == 0
+    assert len(opened[0].asked) == 8
+    assert not opened[1].asked
+    without_sick = recipe(unrated=("sick",))  # a corpus of another convention
+    assert teaching.rate(without_sick, tmp_path / "models", tmp_path / "others", None) == 3
+    assert set(load_ratings(tmp_path / "others", "minilm-cross", without_sick.data.rated(TO_RATE))) == {"msrp"}
+
+
+def test_missing_ratings_those_of_other_pairs_and_a_recipe_that_needs_none_are_told(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="'mpnet-pairs' learns from no published model"):
+        teaching.rate(find("mpnet-pairs"), tmp_path, tmp_path, None)
+    save_ratings(ratings_file(tmp_path, "m", "sick", TO_RATE["sick"]), Rated(np.arange(2), {}))
+    assert set(load_ratings(tmp_path, "m", {"sick": TO_RATE["sick"]})) == {"sick"}
+    with pytest.raises(RunMissing, match="m did not rate sick: run `python -m training rate RECIPE` first"):
+        load_ratings(tmp_path, "m", {"sick": [*TO_RATE["sick"], Pair("a", "b")]})

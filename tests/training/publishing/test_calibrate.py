@@ -8,23 +8,20 @@ from training.publishing.calibrate import BINS, fit_centred_isotonic, fit_local_
 RANGES = {"raw_range": (-1.0, 1.0), "target_range": (0.0, 5.0)}
 
 
-def test_isotonic_by_hand() -> None:
+def test_isotonic_by_hand_and_without_noise_still_small() -> None:
     raw = np.array([-0.5, -0.1, 0.1, 0.3, 0.8])
     target = np.array([1.0, 3.0, 2.0, 2.5, 4.0])
     # 3, 2, 2.5 violate the order: one block of mean 2.5 with its centre at 0.1.
     map_ = fit_centred_isotonic(raw, target, **RANGES)
     assert map_.x == pytest.approx((-1.0, -0.5, 0.1, 0.8, 1.0))
     assert map_.y == pytest.approx((0.0, 1.0, 2.5, 4.0, 5.0))
-
-
-def test_isotonic_without_noise_still_travels() -> None:
     raw = np.linspace(-0.99, 0.99, 5000)
     map_ = fit_centred_isotonic(raw, 2.5 + 2.5 * raw, **RANGES)  # 5000 blocks, 1024 knots at most
     assert len(map_.x) <= 1024
     assert map_.apply(raw) == pytest.approx(2.5 + 2.5 * raw, abs=1e-6)
 
 
-def test_local_linear_recovers_a_smooth_map() -> None:
+def test_local_linear_recovers_a_smooth_map_and_a_line_exactly() -> None:
     rng = np.random.default_rng(0)
     raw = rng.uniform(-0.9, 0.95, 1500)
     truth = 1 + 3 / (1 + np.exp(-6 * raw))
@@ -33,15 +30,10 @@ def test_local_linear_recovers_a_smooth_map() -> None:
     assert np.sqrt(np.mean((map_.apply(raw) - truth) ** 2)) < 0.1
     assert len(map_.x) <= BINS
     assert sum(map_.weight) == 1500
-
-
-def test_local_linear_recovers_a_line_exactly() -> None:
     raw = np.linspace(-0.5, 0.7, 100)
     map_ = fit_local_linear(raw, 2 + 1.5 * raw, target_range=(0.0, 5.0))
     assert map_.apply(np.array([-0.4, 0.1, 0.65])) == pytest.approx([1.4, 2.15, 2.975], abs=1e-6)
-
-
-def test_raw_scores_that_are_all_equal_cannot_be_calibrated() -> None:
+    # Raw scores that are all equal cannot be calibrated.
     with pytest.raises(ValueError, match=r"all 3 raw scores are 0\.5"):
         fit_local_linear(np.full(3, 0.5), np.array([1.0, 2.0, 3.0]), target_range=(0.0, 5.0))
 

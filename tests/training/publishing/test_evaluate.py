@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from contract.errors import ContractError
 from contract.manifest import Manifest
-from tests.harness import toys
+from tests.harness import toy_runs, toys
 from training.__main__ import app
 from training.corpora.files import CorpusMissing
 from training.publishing.evaluate import evaluate_model
@@ -27,8 +27,7 @@ def corpora(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             raise CorpusMissing(name)
         return list(toys.RATED)
 
-    monkeypatch.setattr("training.corpora.transfer.read", read)
-    monkeypatch.setattr("training.corpora.readers.sick.read", lambda split: list(toys.RATED))
+    toy_runs.read_instead(monkeypatch, transfer=read, sick=lambda split: list(toys.RATED))
 
 
 def test_a_model_of_sick_is_measured_by_its_rating_and_its_labels() -> None:
@@ -50,9 +49,8 @@ def test_a_model_without_sicks_scale_is_measured_by_its_raw_score() -> None:
 
 def test_the_command_sets_figures_beside_those_of_the_manifest(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
-    ended = CliRunner().invoke(
-        app, ["evaluate-model", str(MODELS / "avg-sick"), "--only", "sick,images", "--out", str(out)]
-    )
+    asked = ["evaluate-model", str(MODELS / "avg-sick"), "--only", "sick,images", "--out", str(out)]
+    ended = CliRunner().invoke(app, asked)
     assert ended.exit_code == 0, ended.output
     assert {f["corpus"] for f in json.loads(out.read_text())} == {"SICK", "STS 2014"}
     known = next(f.value for f in Manifest.load(MODELS / "avg-sick").figures if f.metric == "accuracy")

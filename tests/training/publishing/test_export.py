@@ -1,4 +1,4 @@
-"""What an exported file says about itself, and what it keeps to itself."""
+"""What an exported file says about itself, what it keeps to itself, and what several share."""
 
 from pathlib import Path
 
@@ -6,23 +6,20 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from onnx import helper, numpy_helper
 from torch import Tensor, nn
 
 import training
 from contract.errors import ArtifactError, GraphMismatchError
-from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, GraphSpec
+from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR
+from contract.tensors import tensors_of
 from tests.harness import toys
 from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.models import InteractionModel
 from training.architectures.parts.focus import greedy_matching
 from training.architectures.parts.heads import SentenceHead
-from training.publishing.export import (
-    export_encoder,
-    export_explanation,
-    export_head,
-    export_pair,
-)
-from training.publishing.graphs import graphs_in
+from training.publishing.export import export_encoder, export_explanation, export_head, export_pair
+from training.publishing.graphs import SHARED_BYTES, graphs_in, share_weights
 from training.publishing.runtime import open_graph
 from training.words.storage import Int8Embedding
 
@@ -76,25 +73,31 @@ class Matching(nn.Module):
 WORDS = {f"network.embedding.{name}": value.numpy() for name, value in Int8Embedding(rows()).named_buffers()}
 
 
-NAMES = ("encoder", "head", "classifier", "pair", "explanation")
+SPECS = {"encoder": ENCODER, "head": HEAD, "classifier": CLASSIFIER, "pair": PAIR, "explanation": EXPLANATION}
 
 
-@pytest.mark.parametrize(
-    ("name", "spec"),
-    [("encoder", ENCODER), ("head", HEAD), ("classifier", CLASSIFIER), ("pair", PAIR), ("explanation", EXPLANATION)],
-)
-def test_names_axes_and_opset_are_those_of_the_contract(exported: Path, name: str, spec: GraphSpec) -> None:
-    model = opened(exported / f"{name}.onnx")
+@pytest.mark.parametrize("name", SPECS)
+def test_names_axes_and_opset_are_those_of_the_contract_and_nothing_is_unread_or_there_twice(
+    exported: Path, name: str
+) -> None:
+    model, spec = opened(exported / f"{name}.onnx"), SPECS[name]
     sizes = {"dim": toys.DIM, "outputs": 5, "matrices": 2}
     for values, tensors in ((model.graph.input, spec.inputs), (model.graph.output, spec.outputs)):
         assert shapes(values) == {n: [sizes.get(axis, axis) for axis in t.axes] for n, t in tensors.items()}
     assert [(o.domain, o.version) for o in model.opset_import] == [("", OPSET)]
     open_graph(exported / f"{name}.onnx", spec.kind, {} if name == "encoder" else WORDS)  # its words are inside
+    for graph in graphs_in(model.graph):
+        read = {each for inner in graphs_in(graph) for node in inner.node for each in node.input}
+        assert {tensor.name for tensor in graph.initializer} <= read
+    assert len(list(graphs_in(model.graph))) == (2 if name == "explanation" else 1)  # the loop was looked into
+    held = [(t.data_type, *t.dims, t.raw_data) for t in model.graph.initializer]
+    inside = [each for each in held if each[-1]]  # words outside have no data here
+    assert len(set(inside)) == len(inside)
 
 
 def test_the_file_tells_nothing_of_the_machine_it_was_made_on(exported: Path) -> None:
     checkout = str(Path(training.__file__).parent.parent)
-    for name in NAMES:
+    for name in SPECS:
         content = (exported / f"{name}.onnx").read_bytes()
         for trace in (checkout, "site-packages", ".py", "File ", "torch", "nn_module"):
             assert trace.encode() not in content
@@ -107,19 +110,11 @@ def test_the_same_module_gives_the_same_bytes(exported: Path, tmp_path: Path) ->
         assert (tmp_path / f"{name}.onnx").read_bytes() == (exported / f"{name}.onnx").read_bytes()
 
 
-def pair_feeds() -> dict[str, np.ndarray]:
-    ids = np.array([[1, 2, 3, 9], [4, 5, 0, 0]])
-    return {
-        "input_ids_a": ids,
-        "lengths_a": np.array([4, 2]),
-        "input_ids_b": ids[:, :3],
-        "lengths_b": np.array([3, 1]),
-    }
-
-
 def test_words_left_outside_are_given_when_the_graph_is_opened(exported: Path) -> None:
     assert [path.name for path in exported.iterdir() if path.suffix != ".onnx"] == []  # nothing lies beside it
-    feeds = pair_feeds()
+    ids = np.array([[1, 2, 3, 9], [4, 5, 0, 0]])
+    names = ("input_ids_a", "lengths_a", "input_ids_b", "lengths_b")
+    feeds = dict(zip(names, (ids, np.array([4, 2]), ids[:, :3], np.array([3, 1])), strict=True))
     with torch.no_grad():
         expected = mgim()(*(torch.from_numpy(value) for value in feeds.values()))
     found = open_graph(exported / "pair.onnx", "pair", WORDS)(feeds)
@@ -131,24 +126,37 @@ def test_words_left_outside_are_given_when_the_graph_is_opened(exported: Path) -
     run = open_graph(exported / "pair.onnx", "pair", {name: value.copy() for name, value in WORDS.items()})
     np.testing.assert_array_equal(run(feeds), found)
 
-
-def test_a_graph_of_another_kind_or_without_its_words_is_not_opened(exported: Path) -> None:
+    # A graph of another kind, or without its words, is not opened.
     with pytest.raises(GraphMismatchError, match=r"^head\.onnx: inputs of a encoder graph are"):
         open_graph(exported / "head.onnx", "encoder")
     with pytest.raises(ArtifactError, match=r"pair.onnx: onnxruntime cannot open it: .*network.embedding.codes"):
         open_graph(exported / "pair.onnx", "pair")
 
 
-def test_every_initializer_is_read(exported: Path) -> None:
-    for name in NAMES:
-        for graph in graphs_in(opened(exported / f"{name}.onnx").graph):
-            read = {each for inner in graphs_in(graph) for node in inner.node for each in node.input}
-            assert {tensor.name for tensor in graph.initializer} <= read
-    assert len(list(graphs_in(opened(exported / "explanation.onnx").graph))) == 2  # the loop was looked into
+LARGE = np.arange(SHARED_BYTES // 4, dtype=np.float32)
 
 
-def test_no_graph_holds_the_same_numbers_twice(exported: Path) -> None:
-    for name in NAMES:
-        held = [(t.data_type, *t.dims, t.raw_data) for t in opened(exported / f"{name}.onnx").graph.initializer]
-        inside = [each for each in held if each[-1]]  # words outside have no data here
-        assert len(set(inside)) == len(inside)
+def write(path: Path, **weights: np.ndarray) -> None:
+    graph = helper.make_graph(
+        [], "toy", [], [], [numpy_helper.from_array(rows, name) for name, rows in weights.items()]
+    )
+    onnx.save(helper.make_model(graph), path)
+
+
+def test_weights_that_two_graphs_hold_are_stored_once(tmp_path: Path) -> None:
+    write(tmp_path / "encoder.onnx", words=LARGE, own=LARGE + 1)
+    write(tmp_path / "tokens.onnx", words=LARGE)
+    files = share_weights(tmp_path)
+    assert files == {"words": "weights.0.npy"}
+    np.testing.assert_array_equal(np.load(tmp_path / "weights.0.npy"), LARGE)
+    for name in ("encoder.onnx", "tokens.onnx"):
+        assert tensors_of((tmp_path / name).read_bytes(), files) == files
+    assert (tmp_path / "tokens.onnx").stat().st_size < 200
+
+
+def test_small_ones_and_others_of_the_same_name_stay(tmp_path: Path) -> None:
+    write(tmp_path / "encoder.onnx", small=LARGE[1:], other=LARGE, turned=LARGE)
+    write(tmp_path / "tokens.onnx", small=LARGE[1:], other=LARGE + 1, turned=LARGE[:, None])
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert share_weights(tmp_path) == {}
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -21,13 +21,7 @@ from training.architectures.models import InteractionModel
 from training.architectures.parts.heads import PairHead, SentenceHead
 from training.architectures.parts.layers import WordEmbedding, masked_mean
 from training.publishing.export import export_encoder, export_explanation, export_head, export_pair
-from training.publishing.parity import (
-    ParityError,
-    check_encoder,
-    check_explanation,
-    check_head,
-    check_pair,
-)
+from training.publishing.parity import ParityError, check_encoder, check_explanation, check_head, check_pair
 
 ROWS = toys.table().rows
 VOCABULARY = len(ROWS)
@@ -53,12 +47,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "graph.onnx"
 
 
-def test_an_equal_graph_passes_and_the_difference_is_reported(path: Path, encoder: WordAveraging) -> None:
-    difference = check_encoder(averaging(path), encoder, VOCABULARY)
-    assert 0 < difference < 1e-6
-
-
-def test_large_values_may_differ_by_their_rounding_and_no_more(path: Path) -> None:
+def test_an_equal_graph_passes_and_large_values_may_differ_by_their_rounding_and_no_more(
+    path: Path, encoder: WordAveraging
+) -> None:
+    assert 0 < check_encoder(averaging(path), encoder, VOCABULARY) < 1e-6
     rows = ROWS * np.float32(1000)
     large = WordAveraging(WordAveragingConfig(), WordEmbedding(rows))
     assert check_encoder(averaging(path, rows=rows * np.float32(1 + 3e-7)), large, VOCABULARY) > 1e-5
@@ -134,38 +126,34 @@ def test_a_classifier_with_another_bias_is_refused(path: Path) -> None:
         check_head(path, head, toys.DIM, "classifier")
 
 
-class Centred(nn.Module):
-    """Takes the batch's mean away: a sentence's embedding depends on its neighbours."""
+class Leaking(nn.Module):
+    """Word averaging with an embedding that depends on what it should not."""
 
     def __init__(self) -> None:
         super().__init__()
         self.inner = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
+
+
+class Centred(Leaking):
+    """Takes the batch's mean away: a sentence's embedding depends on its neighbours."""
 
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
         embedding = self.inner(input_ids, lengths)
         return embedding - embedding.mean(0, keepdim=True)
 
 
-class Stretched(nn.Module):
+class Stretched(Leaking):
     """Counts the columns: a sentence's embedding depends on its padding."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
 
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
         return self.inner(input_ids, lengths) + torch.ones_like(input_ids).sum(1, keepdim=True)
 
 
-class Unmasked(nn.Module):
+class Unmasked(Leaking):
     """Adds up all tokens: the padding's row is zero, but only as long as it is padding."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = WordEmbedding(ROWS)
-
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
-        return self.embedding(input_ids).sum(1) / lengths[:, None]
+        return self.inner.embedding(input_ids).sum(1) / lengths[:, None]
 
 
 @pytest.mark.parametrize(

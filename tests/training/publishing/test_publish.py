@@ -1,5 +1,6 @@
 """From a trained run to a model folder, on a toy vocabulary; the corpora are replaced by a few sentences of ours."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,52 +9,23 @@ import pytest
 import torch
 
 from contract.golden import GoldenPairs
-from contract.manifest import Manifest
-from training.architectures import GRANConfig, LSTMConfig, ProjectionConfig, WordAveragingConfig
-from training.corpora import catalogue
+from tests.harness import toy_runs, toys
+from training.architectures import GRANConfig, LSTMConfig, ProjectionConfig
 from training.corpora.readers import sst
 from training.families import family_of
 from training.objectives.sentiment import SentimentConfig
-from training.objectives.supervised import SupervisedConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
-from training.pairs import Pair
-from training.publishing import figures, publish
+from training.publishing.figures import FigureFile
 from training.publishing.folders import replace_folder
 from training.publishing.runtime import PublishedModel
-from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
+from training.recipes.recipe import Publication, Schedule
 from training.runs import run
-from training.runs.folder import WEIGHTS_NAME, run_folder
-from training.runs.tables import load_table
-from training.sources.credits import TEACHER
 from training.sources.labelled import SSTSentences
-from training.sources.rated import SickPairs
-from training.sources.tables import TableRecipe
 from training.sources.transfer import TeacherSentences
 from training.words.storage import shrink
-from training.words.tables import build
 
-WORDS = "the a cat dog sleeps runs on sofa snow is not two word man plays guitar".split()  # noqa: SIM905
-RATED = [
-    Pair("the cat sleeps", "the cat sleeps on the sofa", 4.2, "entailment"),
-    Pair("the cat sleeps", "a dog runs", 1.5, "neutral"),
-    Pair("the dog is not on the sofa", "the dog is on the sofa", 3.1, "contradiction"),
-    Pair("a man plays a guitar", "the man plays", 3.9, "entailment"),
-    Pair("two dog runs on snow", "a cat on the sofa", 1.2, "neutral"),
-    Pair("a man is not on the snow", "a man is on the snow", 2.8, "contradiction"),
-]
 pytestmark = pytest.mark.usefixtures("exports_once")
-TABLE = TableRecipe("toy", words=len(WORDS), dim=8, buckets=4)
-SICK = Recipe(
-    name="toy-sick",
-    reaches="nothing",
-    table=TABLE,
-    architecture=WordAveragingConfig(),
-    data=SickPairs(),
-    objective=SupervisedConfig(entailment_weight=1.0, hidden=4),
-    optimiser=OptimiserConfig(learning_rate=0.05, embedding_learning_rate=0.05),
-    schedule=Schedule(epochs=3, batch_size=2),
-    publication=Publication("toy-sick", "A toy"),
-)
+SICK = toy_runs.RECIPE
 TRANSFER = replace(
     SICK,
     name="toy-transfer",
@@ -65,44 +37,22 @@ TRANSFER = replace(
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of runs with a word table, and corpora of six pairs."""
-    folder = tmp_path / "runs"
-    vectors = np.random.default_rng(0).standard_normal((len(WORDS), 8)).astype(np.float32)
-    build(WORDS, vectors, pieces=10, buckets=4).save(folder / "tables" / "toy")
-    monkeypatch.setattr("training.corpora.readers.sick.read", lambda split: RATED[:5])
-    monkeypatch.setattr("training.sources.rated.supervised_pairs", lambda: RATED)
-    monkeypatch.setattr("training.corpora.readers.sts.read_year", lambda year: {"toy": RATED})
-    monkeypatch.setattr("training.publishing.publish.training_data_for", lambda recipe: (TEACHER,))
-    monkeypatch.setattr("training.corpora.transfer.read", lambda name: RATED)
-    return folder
+    """Corpora of eight pairs."""
+    rated = list(toys.RATED)
+    parts = {"train": rated, "dev": rated[:5], "test": rated[:5]}
+    read = {"sick": parts.__getitem__, "year": lambda year: {"toy": rated}, "transfer": lambda name: rated}
+    return toy_runs.runs_in(tmp_path, monkeypatch, **read)
 
 
-def trained_transfer(runs: Path) -> None:
-    """A transfer run whose weights are the word table's."""
-    model = family_of(TRANSFER, runs, 1).untrained()
-    folder = run_folder(runs, TRANSFER, 1)
-    folder.mkdir(parents=True)
-    torch.save(model.state_dict(), folder / WEIGHTS_NAME)
-
-
-def test_a_supervised_run_becomes_a_verified_folder_that_answers_as_the_run_whatever_its_width(
-    runs: Path, tmp_path: Path
-) -> None:
+def test_a_supervised_run_becomes_a_folder_that_answers_as_the_run_whatever_its_width(runs: Path) -> None:
     config = ProjectionConfig(outputs=11)
     recipe = replace(SICK, architecture=config, publication=Publication("toy-sick", "A toy", storage="float32"))
     assert run.run(family_of(recipe, runs, 1), None).epochs == 3
-    folder = publish.publish(family_of(recipe, runs, 1), tmp_path / "models", tmp_path / "figures")
-    manifest = Manifest.load(folder)
-    manifest.verify(folder)
+    trained = family_of(recipe, runs, 1)
+    folder, manifest = toy_runs.published(trained)
     assert manifest.tasks == ("similarity", "entailment")
-    assert {p.name for p in folder.iterdir()} == {
-        "README.md",
-        "encoder.onnx",
-        "entailment.onnx",
-        "golden.json",
-        "manifest.json",
-        "similarity.onnx",
-    }
+    graphs = {f"{name}.onnx" for name in ("encoder", "entailment", "similarity")}
+    assert {p.name for p in folder.iterdir()} == {"README.md", "golden.json", "manifest.json", *graphs}
     assert {f.metric for f in manifest.figures} == {"pearson", "spearman", "mse", "accuracy", "macro_f1"}
     assert (manifest.dim, manifest.architecture, manifest.languages) == (11, config.name, ("en",))
     assert manifest.provenance.recipe["architecture"]["kind"] == "ProjectionConfig"
@@ -110,7 +60,6 @@ def test_a_supervised_run_becomes_a_verified_folder_that_answers_as_the_run_what
     for said in ("python -m training train toy-sick --seed 1", manifest.fingerprint, "sees no word order"):
         assert said in card
     published = PublishedModel(folder)
-    trained = family_of(recipe, runs, 1)
     ids = torch.tensor([trained.table.tokenizer.encode("the cat sleeps", 9).ids])
     with torch.no_grad():
         expected = trained.load().encoder(ids, torch.tensor([3])).numpy()
@@ -123,9 +72,7 @@ def test_a_supervised_run_becomes_a_verified_folder_that_answers_as_the_run_what
 
 
 def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs: Path, tmp_path: Path) -> None:
-    trained_transfer(runs)
-    folder = publish.publish(family_of(TRANSFER, runs, 1), tmp_path / "models", tmp_path / "figures")
-    manifest = Manifest.load(folder)
+    folder, manifest = toy_runs.published(toy_runs.as_begun(TRANSFER, runs))
     assert manifest.similarity is not None
     assert manifest.similarity.raw_range == (-1.0, 1.0)  # of a cosine
     assert manifest.similarity.calibration is not None
@@ -134,58 +81,38 @@ def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs:
     assert same.rating is not None
     assert same.rating[0] == pytest.approx(5.0)
     (path,) = (tmp_path / "figures").glob("*.json")
-    measured = figures.FigureFile.model_validate_json(path.read_text())
+    measured = FigureFile.load(path)
     assert measured.command == "python -m training publish toy-transfer --seed 1"
     assert len([f for f in measured.figures if f.split == "mean of sets"]) == 5  # four years and all sets
 
 
 def test_any_finished_run_is_published_under_its_own_name_or_another_id(runs: Path, tmp_path: Path) -> None:
     experiment = replace(SICK, name="toy-experiment", publication=None, schedule=Schedule(epochs=0, batch_size=2))
-    family = family_of(experiment, runs, 1)
-    run.run(family, None)
-    models = tmp_path / "models"
-    folder = publish.publish(family, models, tmp_path / "figures")
-    assert folder == models / "toy-experiment"
-    manifest = Manifest.load(folder)
+    family = toy_runs.trained(experiment, runs)
+    folder, manifest = toy_runs.published(family)
+    assert folder == tmp_path / "models" / "toy-experiment"
     assert (manifest.id, manifest.title) == ("toy-experiment", "Recipe toy-experiment: word_averaging")
-    other = publish.publish(family, models, tmp_path / "figures", model_id="mine", storage="float32")
-    assert other == models / "mine"
-    Manifest.load(other).verify(other)
-    measured = figures.FigureFile.model_validate_json(
-        (tmp_path / "figures" / "toy-experiment-seed1-float32.json").read_text()
-    )
-    assert measured.figures == Manifest.load(other).figures
+    other, manifest = toy_runs.published(family, model_id="mine", storage="float32")
+    assert other == tmp_path / "models" / "mine"
+    assert FigureFile.load(tmp_path / "figures/toy-experiment-seed1-float32.json").figures == manifest.figures
 
 
 SENTIMENTS: dict[sst.Labels, list[tuple[str, int]]] = {
-    "binary": [("the cat sleeps", 1), ("a dog runs", 0), ("a man plays", 1), ("two dog runs", 1), ("not a guitar", 0)],
-    "ternary": [("the cat sleeps", 4), ("a dog runs", 0), ("a man plays", 2), ("two dog runs", 3), ("not a guitar", 1)],
+    "binary": [("the cat sleeps", 1), ("a dog runs", 0), ("a man plays", 1), ("the dog runs", 1), ("not a guitar", 0)],
+    "ternary": [("the cat sleeps", 4), ("a dog runs", 0), ("a man plays", 2), ("the dog runs", 3), ("not a guitar", 1)],
 }
 
 
 @pytest.mark.parametrize("labels", SENTIMENTS)
 def test_sentiment_is_published_with_its_labels_and_a_temperature(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: sst.Labels
+    runs: Path, write: Callable[..., Path], labels: sst.Labels
 ) -> None:
-    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(catalogue, "PUBLISHED", {})
-    (tmp_path / "data/sst").mkdir(parents=True)
     for task, file in (("binary", "binary"), ("ternary", "fine")):
         for part in ("train", "dev", "test"):
             rows = SENTIMENTS[task][part != "train" :]  # type: ignore[index]
-            lines = "".join(f"{label}\t{text}\n" for text, label in [("sentence", "label"), *rows])
-            (tmp_path / f"data/sst/sst-{file}.{part}.tsv").write_text(lines)
-    recipe = replace(
-        SICK,
-        name="toy-sst",
-        data=SSTSentences(labels=labels),
-        objective=SentimentConfig(hidden=3),
-        publication=Publication("toy-sst", "A toy"),
-    )
-    run.run(family_of(recipe, runs, 1), None)
-    folder = publish.publish(family_of(recipe, runs, 1), tmp_path / "models", tmp_path / "figures")
-    manifest = Manifest.load(folder)
-    manifest.verify(folder)
+            write(f"sst/sst-{file}.{part}.tsv", ("label", "sentence"), *((str(label), text) for text, label in rows))
+    recipe = replace(SICK, data=SSTSentences(labels=labels), objective=SentimentConfig(hidden=3))
+    folder, manifest = toy_runs.published(toy_runs.trained(recipe, runs))
     assert manifest.tasks == ("classification",)
     task = manifest.classification
     assert task is not None
@@ -213,47 +140,34 @@ def test_sentiment_is_published_with_its_labels_and_a_temperature(
     assert ", ".join(sst.LABELS[labels]) in (folder / "README.md").read_text()
 
 
-def test_words_that_siamese_runs_froze_are_shared_and_a_gated_average_tells_its_words(
-    runs: Path, tmp_path: Path
-) -> None:
-    frozen = replace(SICK.optimiser, embedding_learning_rate=None)
-    models, shared = tmp_path / "models", {}
+def test_words_that_siamese_runs_froze_are_shared_and_a_gated_average_tells_its_words(runs: Path) -> None:
+    frozen = replace(TRANSFER, optimiser=replace(SICK.optimiser, embedding_learning_rate=None))
+    shared = {}
     for name, architecture, scale in (("toy-gran", GRANConfig(), 2.0), ("toy-lstm", LSTMConfig(), 1.0)):
-        recipe = replace(
-            TRANSFER,
-            name=name,
-            architecture=architecture,
-            optimiser=frozen,
-            row_scale=scale,
-            publication=Publication(name, "A toy"),
-        )
-        model = family_of(recipe, runs, 1).untrained()
-        with torch.no_grad():
-            model.embedding.weight.mul_(scale)
-        (folder := run_folder(runs, recipe, 1)).mkdir(parents=True)
-        torch.save(model.state_dict(), folder / WEIGHTS_NAME)
-        manifest = Manifest.load(publish.publish(family_of(recipe, runs, 1), models, tmp_path / "figures"))
+        publication = Publication(name, "A toy")
+        recipe = replace(frozen, name=name, architecture=architecture, row_scale=scale, publication=publication)
+        folder, manifest = toy_runs.published(toy_runs.as_begun(recipe, runs, scale))
         shared[name] = {file: entry.sha256 for file, entry in manifest.files.items() if entry.shared}
         assert (manifest.token_embeddings is not None) == (name == "toy-gran")
     gran, lstm = shared.values()
     assert set(gran) == {"embedding.codes.npy", "embedding.scale.npy", "tokenizer.json"}
     assert gran["embedding.codes.npy"] == lstm["embedding.codes.npy"]
     assert gran["embedding.scale.npy"] != lstm["embedding.scale.npy"]  # the factor falls on the scales
-    opened = PublishedModel(models / "toy-gran")
+    opened = PublishedModel(folder.with_name("toy-gran"))
     tokens = opened.token_embeddings("the cat sleeps")
     assert tokens.shape == (3, 8)
     np.testing.assert_allclose(tokens.mean(axis=0), opened.embed(["the cat sleeps"])[0], atol=1e-6)
 
 
-def test_shrink_keeps_frequent_words_and_the_words_of_the_texts(runs: Path) -> None:
-    table = load_table(TABLE, runs)
+def test_shrink_keeps_frequent_words_and_the_words_of_the_texts() -> None:
+    table = toys.table()
     smaller = shrink(table, 5, ["guitar plays"])
-    assert smaller.tokenizer.words == ("the", "a", "cat", "plays", "guitar")
+    assert smaller.tokenizer.words == ("the", "a", "man", "plays", "guitar")
     assert len(smaller.rows) == len(smaller.tokenizer)
     for word in smaller.tokenizer.words:
         (old,), (new,) = table.tokenizer.encode(word, 9).ids, smaller.tokenizer.encode(word, 9).ids
         np.testing.assert_array_equal(table.rows[old], smaller.rows[new])
-    assert smaller.tokenizer.encode("snow", 9).unknown == 1
+    assert smaller.tokenizer.encode("park", 9).unknown == 1
 
 
 def test_a_published_folder_can_be_read_by_others_and_replaces_the_old_one_whole(tmp_path: Path) -> None:

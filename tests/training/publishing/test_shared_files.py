@@ -10,13 +10,6 @@ from contract.manifest import MANIFEST_NAME, SHARED_NAME, FileEntry, Manifest, d
 from training.publishing.shared_files import alone, install, share, sweep
 
 
-@pytest.fixture
-def drafts(tmp_path: Path) -> Path:
-    folder = tmp_path / "drafts"
-    folder.mkdir()
-    return folder
-
-
 def draft(folder: Path, content: str) -> FileEntry:
     """A shared file of this content; returns its entry."""
     path = folder / "draft.npy"
@@ -47,17 +40,17 @@ def kept(models: Path) -> set[str]:
     return {path.read_text() for path in (models / SHARED_NAME).iterdir()}
 
 
-def test_a_file_is_called_by_its_checksum_and_kind(drafts: Path) -> None:
-    entry = draft(drafts, "words")
+def test_a_file_is_called_by_its_checksum_stays_as_it_is_and_is_written_again_where_it_is_not_whole(
+    tmp_path: Path,
+) -> None:
+    drafts, models = tmp_path / "drafts", tmp_path / "models"
+    drafts.mkdir()
+    entry = draft(drafts, "one")
     (path,) = (drafts / SHARED_NAME).iterdir()
     assert path.name == f"{entry.sha256}.npy"
     assert describe_file(path).model_copy(update={"shared": True}) == entry
     assert not (drafts / "draft.npy").exists()
-
-
-def test_what_is_there_stays_as_it_is_and_what_is_not_whole_is_written_again(drafts: Path, tmp_path: Path) -> None:
-    models = tmp_path / "models"
-    first, second = draft(drafts, "one"), draft(drafts, "two")
+    first, second = entry, draft(drafts, "two")
     install(drafts, models)
     assert kept(models) == {"one", "two"}
     whole, broken = (models / SHARED_NAME / f"{entry.sha256}.npy" for entry in (first, second))
@@ -68,17 +61,17 @@ def test_what_is_there_stays_as_it_is_and_what_is_not_whole_is_written_again(dra
     assert whole.stat().st_ino == before
 
 
-def test_only_what_no_model_names_is_swept(drafts: Path) -> None:
-    one, two, _ = (draft(drafts, content) for content in ("one", "two", "three"))
-    (drafts / SHARED_NAME / ".half.npy.new").write_text("half")
-    model(drafts, "a", one)
-    model(drafts, "b/1", one, two)  # a version
-    model(drafts, ".c.old")  # what a kill may leave counts as a model too
-    sweep(drafts)
-    assert kept(drafts) == {"one", "two"}
-    (drafts / "b" / "1" / MANIFEST_NAME).unlink()
-    sweep(drafts)
-    assert kept(drafts) == {"one"}
+def test_only_what_no_model_names_is_swept(tmp_path: Path) -> None:
+    one, two, _ = (draft(tmp_path, content) for content in ("one", "two", "three"))
+    (tmp_path / SHARED_NAME / ".half.npy.new").write_text("half")
+    model(tmp_path, "a", one)
+    model(tmp_path, "b/1", one, two)  # a version
+    model(tmp_path, ".c.old")  # what a kill may leave counts as a model too
+    sweep(tmp_path)
+    assert kept(tmp_path) == {"one", "two"}
+    (tmp_path / "b" / "1" / MANIFEST_NAME).unlink()
+    sweep(tmp_path)
+    assert kept(tmp_path) == {"one"}
 
 
 def test_one_process_at_a_time_changes_a_folder_of_models(tmp_path: Path) -> None:

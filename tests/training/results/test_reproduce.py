@@ -11,27 +11,24 @@ from statistics import mean, stdev
 import pytest
 from typer.testing import CliRunner
 
-from tests.harness import toys
+from tests.harness import toy_runs, toys
 from training.__main__ import app
-from training.architectures import ProjectionConfig, WordAveragingConfig
+from training.architectures import ProjectionConfig
 from training.objectives.transfer import MarginConfig
-from training.pairs import Pair
 from training.recipes import RECIPES
-from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
+from training.recipes.recipe import OptimiserConfig, Schedule
 from training.results.reproduce import ReproductionFolders, SeedOutcome, plan, reproduce
 from training.results.tables import Column, Order, PaperFigure, PaperTable, ResultRow
-from training.sources.credits import TEACHER
 from training.sources.transfer import ParaphrasePairs
 
-AVG = Recipe(
+AVG = replace(
+    toy_runs.RECIPE,
     name="toy-avg",
-    reaches="nothing",
-    table=toys.TABLE,
-    architecture=WordAveragingConfig(),
     data=ParaphrasePairs(limit=24),
     objective=MarginConfig(),
     optimiser=OptimiserConfig(learning_rate=0.01, embedding_learning_rate=0.01),
     schedule=Schedule(epochs=2, batch_size=8),
+    publication=None,
 )
 PROJECTION = replace(AVG, name="toy-projection", architecture=ProjectionConfig(), start="toy-avg")
 EXPLODING = replace(AVG, name="toy-exploding", objective=MarginConfig(margin=float("inf")))
@@ -57,16 +54,13 @@ def of_rows(*rows: ResultRow, name: str = "toy-table") -> PaperTable:
 
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReproductionFolders:
-    """Toy recipes, a toy word table, and corpora of a few pairs."""
-    runs = tmp_path / "runs"
-    toys.table().save(runs / "tables" / "toy")
-    for recipe in (AVG, PROJECTION, EXPLODING):
-        monkeypatch.setitem(RECIPES, recipe.name, recipe)
-    rated: Sequence[Pair] = toys.RATED
-    monkeypatch.setattr("training.corpora.mixtures.paraphrase_pairs", lambda limit, seed, sources: toys.pairs(limit))
-    monkeypatch.setattr("training.corpora.readers.sts.read_year", lambda year: {"toy": rated})
-    monkeypatch.setattr("training.corpora.transfer.read", lambda name: rated)
-    monkeypatch.setattr("training.publishing.publish.training_data_for", lambda recipe: (TEACHER,))
+    """Toy recipes, and corpora of a few pairs."""
+    runs = toy_runs.runs_in(
+        *(tmp_path, monkeypatch, AVG, PROJECTION, EXPLODING),
+        paraphrases=lambda limit, seed, sources: toys.pairs(limit),
+        year=lambda year: {"toy": toys.RATED},
+        transfer=lambda name: toys.RATED,
+    )
     found = ReproductionFolders(runs, *(tmp_path / name for name in ("figures", "tables", "RESULTS.md")))
     TABLE.save(found.tables)
     return found
@@ -118,9 +112,7 @@ def test_a_table_is_carried_out_once(places: ReproductionFolders) -> None:
     assert plan(TABLE, places) == []
 
 
-def test_a_run_newer_than_its_figures_is_measured_again_and_an_unfinished_one_trained(
-    places: ReproductionFolders,
-) -> None:
+def test_a_run_newer_than_its_figures_is_measured_again_and_an_unfinished_one_trained(places) -> None:
     reproduce(TABLE, places, teacher=None, rows=["toy-avg"])
     figures = places.figures / "toy-avg-seed1-float32.json"
     os.utime(figures, (0, 0))

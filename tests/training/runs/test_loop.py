@@ -1,5 +1,6 @@
-"""The loop in one process: what is kept, when it stops, what it writes."""
+"""The loop in one process: what is kept, when it stops, what it writes; its optimisers."""
 
+import copy
 import json
 import math
 from collections.abc import Iterator
@@ -9,11 +10,16 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.optim import Adadelta, Adagrad, Adam, SparseAdam
 
+from tests.harness import toys
+from training.architectures import CrossEncoder, CrossEncoderConfig, ProjectionConfig
+from training.architectures.parts.layers import WordEmbedding
+from training.architectures.transformer import BERTConfig
 from training.recipes.recipe import WARM_UP, OptimiserConfig, Schedule
 from training.runs import loop
 from training.runs.loop import Result, rate_factor, train
-from training.runs.optimisers import build_optimisers
+from training.runs.optimisers import build_optimisers, clip_gradients
 
 OPTIMISER = OptimiserConfig(learning_rate=0.1)
 SCHEDULE = Schedule(epochs=4, batch_size=1)
@@ -75,7 +81,7 @@ def test_the_best_epoch_is_kept_and_restored(tmp_path: Path) -> None:
     assert all(objective.modes)
 
 
-def test_it_stops_when_patience_runs_out(tmp_path: Path) -> None:
+def test_it_stops_when_patience_runs_out_and_each_epoch_is_logged(tmp_path: Path) -> None:
     patient = replace(SCHEDULE, epochs=50, patience=2)
     objective = Scripted([0.1, 0.4, 0.3, 0.5, 0.4, 0.5, 0.9])  # an equal epoch is no better one
     result = train(objective, OPTIMISER, patient, tmp_path, seed=0)
@@ -84,41 +90,30 @@ def test_it_stops_when_patience_runs_out(tmp_path: Path) -> None:
     assert torch.equal(now(objective), objective.weights[3])
     assert Result(**json.loads((tmp_path / "result.json").read_text())) == result
 
-
-def test_the_log_has_one_line_an_epoch(tmp_path: Path) -> None:
-    objective = Scripted([0.1, 0.2, 0.3])
-    train(objective, OPTIMISER, replace(SCHEDULE, epochs=2), tmp_path, seed=0)
+    # The log has one line an epoch.
     found = lines(tmp_path)
-    assert [line["epoch"] for line in found] == [0, 1, 2]
-    assert [line["selection"] for line in found] == [0.1, 0.2, 0.3]
+    assert [line["epoch"] for line in found] == [0, 1, 2, 3, 4, 5]
+    assert [line["selection"] for line in found] == [0.1, 0.4, 0.3, 0.5, 0.4, 0.5]
     assert "loss" not in found[0]
-    for epoch in (1, 2):
+    for epoch in (1, 2, 5):
         assert found[epoch]["loss"] == pytest.approx(sum(objective.losses[3 * epoch - 3 : 3 * epoch]) / 3, abs=1e-6)
         assert found[epoch]["loss_half"] == pytest.approx(found[epoch]["loss"] / 2, abs=2e-6)
 
 
-def test_a_finished_run_is_reported_and_not_trained_again(tmp_path: Path) -> None:
-    first = Scripted([0.1, 0.5, 0.4, 0.3])
-    schedule = replace(SCHEDULE, epochs=3)
-    result = train(first, OPTIMISER, schedule, tmp_path, seed=0)
-    log = (tmp_path / "metrics.jsonl").read_bytes()
-    again = Scripted([])
-    assert train(again, OPTIMISER, schedule, tmp_path, seed=0) == result
+def test_a_finished_run_is_not_trained_again_and_more_epochs_go_on_as_if_asked_for_at_once(tmp_path: Path) -> None:
+    scores, parts = [0.1, 0.5, 0.4, 0.3, 0.6], tmp_path / "parts"
+    whole, first, again, rest = (Scripted(given) for given in (scores, scores, [], scores[3:]))
+    train(whole, OPTIMISER, SCHEDULE, tmp_path / "whole", seed=0)
+    result = train(first, OPTIMISER, replace(SCHEDULE, epochs=2), parts, seed=0)
+    log = (parts / "metrics.jsonl").read_bytes()
+    assert train(again, OPTIMISER, replace(SCHEDULE, epochs=2), parts, seed=0) == result
     assert again.losses == []
     assert torch.equal(now(again), now(first))
-    assert (tmp_path / "metrics.jsonl").read_bytes() == log
-
-
-def test_more_epochs_go_on_as_if_they_had_been_asked_for_at_once(tmp_path: Path) -> None:
-    scores = [0.1, 0.2, 0.3, 0.4, 0.5]
-    whole = Scripted(scores)
-    train(whole, OPTIMISER, SCHEDULE, tmp_path / "whole", seed=0)
-    train(Scripted(scores), OPTIMISER, replace(SCHEDULE, epochs=2), tmp_path / "parts", seed=0)
-    rest = Scripted(scores[3:])
-    train(rest, OPTIMISER, SCHEDULE, tmp_path / "parts", seed=0)
+    assert (parts / "metrics.jsonl").read_bytes() == log
+    train(rest, OPTIMISER, SCHEDULE, parts, seed=0)
     assert torch.equal(now(rest), now(whole))
     assert rest.losses == whole.losses[6:]
-    assert lines(tmp_path / "parts") == lines(tmp_path / "whole")
+    assert lines(parts) == lines(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -126,9 +121,8 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_leaves_the_checkpoint(tmp_p
     schedule = replace(SCHEDULE, checkpoint_seconds=0.0)
     scores = [0.1, 0.2, 0.3, 0.4, 0.5]
     objective = Scripted(scores, breaks_at=5, broken=value)  # the second batch of the second epoch
-    with pytest.raises(
-        FloatingPointError, match=f"the loss became {value}; a smaller learning rate or clipping may help"
-    ):
+    told = f"the loss became {value}; a smaller learning rate or clipping may help"
+    with pytest.raises(FloatingPointError, match=told):
         train(objective, OPTIMISER, schedule, tmp_path / "run", seed=0)
     assert torch.isfinite(now(objective)).all()
     saved = torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)
@@ -184,3 +178,71 @@ def test_rates_rise_and_fall_as_the_schedule_says() -> None:
     assert rate_factor(warm, WARM_UP / 2) == 0.5
     assert rate_factor(warm, WARM_UP) == 1
     assert rate_factor(warm, 1) == 0
+
+
+IDS = torch.tensor([[1, 4, 2], [4, 7, 0]])
+LENGTHS = torch.tensor([3, 2])
+
+
+def test_words_and_composition_have_their_own_rates() -> None:
+    model = toys.model(heads=True)
+    others, words = build_optimisers(model, OptimiserConfig(learning_rate=0.1, embedding_learning_rate=0.2))
+    assert isinstance(others, Adam)
+    assert isinstance(words, SparseAdam)
+    assert (others.param_groups[0]["lr"], words.param_groups[0]["lr"]) == (0.1, 0.2)
+    assert [id(p) for p in words.param_groups[0]["params"]] == [id(model.embedding.weight)]
+    assert len(others.param_groups[0]["params"]) == 10
+    adagrad = build_optimisers(model, OptimiserConfig(name="adagrad", learning_rate=0.1, embedding_learning_rate=0.2))
+    assert all(isinstance(each, Adagrad) for each in adagrad)
+    assert [each.param_groups[0]["lr"] for each in adagrad] == [0.1, 0.2]
+
+
+def test_a_frozen_encoder_leaves_the_heads_alone_to_learn() -> None:
+    model = toys.model(ProjectionConfig(), heads=True)
+    (only,) = build_optimisers(model, OptimiserConfig(heads_only=True))
+    assert {id(p) for p in only.param_groups[0]["params"]} == {id(p) for p in model.heads.parameters()}
+    assert not any(p.requires_grad for p in model.encoder.parameters())
+    before = copy.deepcopy(model.encoder.state_dict())
+    model.heads["similarity"](*[model.encode((IDS, LENGTHS))] * 2).sum().backward()
+    only.step()
+    assert all(torch.equal(value, before[name]) for name, value in model.encoder.state_dict().items())
+
+
+def test_each_layer_of_a_transformer_is_slower_than_the_one_above_it() -> None:
+    bert = BERTConfig(vocabulary=10, hidden=4, layers=3, attention_heads=1, inner=4, positions=9)
+    model = CrossEncoder(CrossEncoderConfig(bert, {"similarity": 1}))
+    rates = {"learning_rate": 1.0, "heads_learning_rate": 7.0, "embedding_learning_rate": None}
+    (optimiser,) = build_optimisers(model, OptimiserConfig("adamw", layer_decay=0.5, **rates))
+    rate_of = {id(p): group["lr"] for group in optimiser.param_groups for p in group["params"]}
+    found = {name: rate_of[id(p)] for name, p in model.named_parameters() if p.requires_grad}
+    expected = {"heads.": 7.0, "bert.layers.2.": 1.0, "bert.layers.1.": 0.5, "bert.layers.0.": 0.25, "bert.": 0.125}
+    for name, rate in found.items():
+        assert rate == next(wanted for prefix, wanted in expected.items() if name.startswith(prefix)), name
+    assert len(optimiser.param_groups) == len(expected)
+
+
+def test_adadelta_moves_the_composition_and_keeps_the_words_frozen() -> None:
+    model = toys.model(ProjectionConfig())
+    config = OptimiserConfig("adadelta", learning_rate=0.5, embedding_learning_rate=None)
+    (optimiser,) = build_optimisers(model, config)
+    assert isinstance(optimiser, Adadelta)
+    assert optimiser.param_groups[0]["lr"] == 0.5
+    assert not model.embedding.weight.requires_grad
+    with pytest.raises(ValueError, match="adadelta keeps the words frozen: embedding_learning_rate must be None"):
+        build_optimisers(model, OptimiserConfig("adadelta"))
+
+
+def test_clipping_scales_all_gradients_by_their_joint_norm() -> None:
+    torch.manual_seed(0)
+    embedding, linear = WordEmbedding(toys.table().rows), nn.Linear(toys.DIM, 2)
+    ((linear(embedding(IDS)) ** 2).sum() * 10).backward()  # word 4 twice
+    parameters = [embedding.weight, linear.weight, linear.bias]
+    before = [copy.deepcopy(p.grad).to_dense() for p in parameters]
+    norm = float(torch.sqrt(sum((g**2).sum() for g in before)))
+    assert norm > 1.0
+    assert clip_gradients(parameters, 0.5) == pytest.approx(norm, rel=1e-6)
+    after = [p.grad.to_dense() for p in parameters]
+    assert float(torch.sqrt(sum((g**2).sum() for g in after))) == pytest.approx(0.5, rel=1e-5)
+    for was, now in zip(before, after, strict=True):
+        assert torch.allclose(now, was * (0.5 / norm), rtol=1e-5, atol=1e-8)
+    assert parameters[0].grad.is_sparse

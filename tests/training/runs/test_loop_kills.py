@@ -114,13 +114,16 @@ def assert_same_run(found: Path, expected: Path) -> None:
     assert {**results[0], "seconds": 0} == {**results[1], "seconds": 0}
 
 
+Whole = tuple[Path, list[list[int]]]  # a run that was never interrupted, and its batches
+
+
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[int]]]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     folder = tmp_path_factory.mktemp("loop") / "whole"
     return folder, run(folder)
 
 
-def test_killed_again_and_again_it_ends_with_the_same_bits(whole: tuple[Path, list[list[int]]], tmp_path: Path) -> None:
+def test_killed_again_and_again_it_ends_with_the_same_bits(whole: Whole, tmp_path: Path) -> None:
     folder = tmp_path / "killed"
     for death in (
         "fsync:1",  # writing the first best weights: nothing is there yet
@@ -138,13 +141,13 @@ def test_killed_again_and_again_it_ends_with_the_same_bits(whole: tuple[Path, li
 
 
 @pytest.mark.parametrize("step", [1, 5, 8, STEPS])
-def test_a_kill_in_any_batch_costs_no_bit(whole: tuple[Path, list[list[int]]], tmp_path: Path, step: int) -> None:
+def test_a_kill_in_any_batch_costs_no_bit(whole: Whole, tmp_path: Path, step: int) -> None:
     run(tmp_path, f"loss:{step}")
     assert len(run(tmp_path)) == STEPS - step + 1
     assert_same_run(tmp_path, whole[0])
 
 
-def test_work_since_the_last_checkpoint_is_done_again(whole: tuple[Path, list[list[int]]], tmp_path: Path) -> None:
+def test_work_since_the_last_checkpoint_is_done_again(whole: Whole, tmp_path: Path) -> None:
     run(tmp_path, "loss:8", checkpoint_seconds=1000)
     assert run(tmp_path) == whole[1][5:]  # only the end of an epoch was saved
     assert_same_run(tmp_path, whole[0])

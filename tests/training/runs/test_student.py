@@ -1,20 +1,19 @@
-"""A student of some of a transformer's layers: how it begins, what it learns from, and that it learns."""
+"""A student of some of a transformer's layers: how it begins, that it learns, and then the questions of FAQs."""
 
 import copy
-import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from tests.harness import toys
+from tests.harness import toy_runs, toys
 from tests.harness.toy_wordpiece import wordpiece_json
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.corpora.readers.written import WrittenFAQ
 from training.objectives.development import GradedSets
-from training.objectives.faqs import FAQConfig
+from training.objectives.faqs import FAQConfig, FAQObjective, FAQTexts
 from training.objectives.imitation import AnswersObjective, ImitationObjective, Student
 from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
@@ -74,16 +73,14 @@ def test_the_loss_falls_and_the_words_stay(teacher: SentenceBERT, tmp_path: Path
     assert torch.equal(subject.model.encoder.bert.words.weight, teacher.bert.words.weight)
 
 
-def answering(teacher: SentenceBERT) -> AnswersObjective:
-    subject = objective(teacher)
+def test_a_step_towards_the_right_answers_helps_and_what_the_teacher_rates_above_them_is_not_wrong(
+    teacher: SentenceBERT,
+) -> None:
+    given = objective(teacher)
     pairs = np.array([(i, i + 64) for i in range(64)])
-    return AnswersObjective(
-        subject.model, subject.sentences, subject.teacher, pairs, subject.development, batch_size=8, seed=0
+    subject = AnswersObjective(
+        given.model, given.sentences, given.teacher, pairs, given.development, batch_size=8, seed=0
     )
-
-
-def test_a_step_towards_the_right_answers_helps(teacher: SentenceBERT) -> None:
-    subject = answering(teacher)
     batch = np.arange(8)
     optimiser = torch.optim.SGD([p for p in subject.model.parameters() if p.requires_grad], lr=1e-3)
     loss, parts = subject.loss(batch)
@@ -91,17 +88,10 @@ def test_a_step_towards_the_right_answers_helps(teacher: SentenceBERT) -> None:
     loss.backward()
     optimiser.step()
     assert float(subject.loss(batch)[0].detach()) < float(loss.detach())
-
-
-def test_what_the_teacher_rates_above_the_right_answer_is_not_counted_as_wrong(teacher: SentenceBERT) -> None:
-    subject = answering(teacher)
     subject.teacher = np.ones_like(subject.teacher)  # all alike: every other answer may be right as well
     assert subject.loss(np.arange(8))[1]["answers"] == pytest.approx(0.0, abs=1e-6)
 
-
-def test_the_order_of_answers_that_the_teacher_has_costs_nothing(teacher: SentenceBERT) -> None:
-    subject = answering(teacher)
-    batch = np.arange(8)
+    # The order of answers that the teacher has costs nothing.
     with torch.no_grad():
         subject.teacher = subject.model.encode(subject.sentences.batch(np.arange(len(TEXTS)))).numpy()
     assert subject.loss(batch)[1]["order"] == pytest.approx(0.0, abs=1e-5)
@@ -130,14 +120,21 @@ def test_weights_are_moved_back_towards_the_start(teacher: SentenceBERT) -> None
         assert torch.allclose(value, 0.75 * before[name]), name
 
 
-def test_questions_stand_before_their_answers_and_no_text_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_questions_stand_before_their_answers_no_text_twice_and_none_that_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def answers_of(source: str) -> Iterator[tuple[str, str]]:
         yield from ((f"Why {source} {i}?", f"Because of {source} {i}.") for i in range(9))
         yield "Why?", "A measured sentence!"
         yield f"why {source} 1", "Another answer of that question."
 
     monkeypatch.setattr(imitated, "_answers_of", answers_of)
-    monkeypatch.setattr(imitated, "_texts", lambda source: (f"About {source} {i}." for i in range(9)))
+
+    def read(source: str) -> Iterator[str]:
+        yield from ("A man plays a flute.", "a man plays a flute", "A measured sentence!", "...")
+        yield from (f"About {source} {i}." for i in range(9))
+
+    monkeypatch.setattr(imitated, "_texts", read)
     monkeypatch.setattr(imitated, "evaluation_sentences", lambda: frozenset({"a measured sentence"}))
     found = imitated.texts_with_answers(20, 30, 1)
     texts = [text for _, text in found]
@@ -146,31 +143,22 @@ def test_questions_stand_before_their_answers_and_no_text_twice(monkeypatch: pyt
     assert len(questions) == 20
     assert all(texts[i + 1] == texts[i].replace("Why", "Because of").replace("?", ".") for i in questions)
     assert imitated.texts_with_answers(20, 30, 1) == found
-
-
-def test_right_answers_alone_are_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "faq" / "faq.tsv.gz"
-    file.parent.mkdir()
-    with gzip.open(file, "wt", encoding="utf-8") as out:
-        out.write("question\tanswer\tlabel\nwhen?\tnow\t1\nwhen?\tnever\t0\nwhen?\tnow\t1\n")
-    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path))
-    monkeypatch.setattr(imitated, "_FILES", {"faq": ("faq/faq.tsv.gz", ("question", "answer")), "b": ("b", ("text",))})
-    monkeypatch.setattr(imitated, "WITH_ANSWERS", {"faq"})
-    assert imitated.answers() == [("when?", "now")]
-
-
-def test_texts_leave_out_evaluation_sentences_and_repetitions(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(source: str) -> Iterator[str]:
-        yield from ("A man plays a flute.", "a man plays a flute", "A measured sentence!", "...", f"About {source}.")
-
-    monkeypatch.setattr(imitated, "_texts", read)
-    monkeypatch.setattr(imitated, "evaluation_sentences", lambda: frozenset({"a measured sentence"}))
     found = imitated.imitated_texts(1000, 1)
     texts = [text for _, text in found]
     assert texts.count("A man plays a flute.") == 1
-    assert set(texts) == {"A man plays a flute.", *(f"About {source}." for source in imitated.SHARES)}
+    assert set(texts) == {
+        *("A man plays a flute.", *(f"About {source} {i}." for source in imitated.SHARES for i in range(9)))
+    }
     assert imitated.imitated_texts(1000, 1) == found
     assert imitated.imitated_texts(1000, 2) != found
+
+
+def test_right_answers_alone_are_answers(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("when?", "now", "1"), ("when?", "never", "0"), ("when?", "now", "1")]
+    write("faq/faq.tsv.gz", ("question", "answer", "label"), *rows)
+    monkeypatch.setattr(imitated, "_FILES", {"faq": ("faq/faq.tsv.gz", ("question", "answer")), "b": ("b", ("text",))})
+    monkeypatch.setattr(imitated, "WITH_ANSWERS", {"faq"})
+    assert imitated.answers() == [("when?", "now")]
 
 
 def test_questions_are_taught_and_half_of_what_they_change_is_kept(
@@ -181,7 +169,7 @@ def test_questions_are_taught_and_half_of_what_they_change_is_kept(
         for name, words in {"a": ("man", "dog", "guitar"), "b": ("woman", "flute", "park"), "c": ("sofa", "is")}.items()
     ]
     monkeypatch.setattr(students.written, "faqs", lambda part: faqs)
-    monkeypatch.setattr(students.stsb, "read", lambda part: toys.RATED)
+    toy_runs.read_instead(monkeypatch, stsb=lambda part: toys.RATED)
     monkeypatch.setattr(students, "imitated_texts", lambda limit, seed: [("snli-train", text) for text in TEXTS])
     (tmp_path / "tokenizer.json").write_text(wordpiece_json())
     torch.manual_seed(0)
@@ -200,3 +188,73 @@ def test_questions_are_taught_and_half_of_what_they_change_is_kept(
     for name, value in half.state_dict().items():
         assert torch.allclose(value, (began[name] + moved[name]) / 2, atol=1e-6), name
         assert torch.equal(value, again.state_dict()[name])
+
+
+SMALLER = BERTConfig(vocabulary=200, hidden=16, layers=2, attention_heads=2, inner=32, positions=40)
+WORDS = toys.WORDS[2:14]
+FAQS = [
+    WrittenFAQ(
+        str(n),
+        [(f"{n}-{i}", f"{WORDS[n]} {WORDS[i]}", f"{WORDS[i]} {WORDS[i]} {WORDS[n]}") for i in range(4, 8)],
+        [(f"{WORDS[i]} {WORDS[n]}", f"{n}-{i}") for i in (7, 4, 6)] + [("nobody knows", "")],
+    )
+    for n in range(4)
+]
+CONFIG = FAQConfig(faqs=2, questions=2, kept=6)
+
+
+@pytest.fixture
+def of_faqs() -> FAQObjective:
+    torch.manual_seed(0)
+    student = Student(SentenceBERT(SentenceBERTConfig(SMALLER)), SMALLER.hidden)
+    tokenizer = toys.tokenizer()
+    texts = FAQTexts(FAQS, tokenizer, 30)
+    kept = Sentences([" ".join(WORDS[i : i + 3]) for i in range(9)], tokenizer, 30)
+    development = GradedSets({"toy": toys.RATED}, tokenizer, 30)
+    return FAQObjective(student, copy.deepcopy(student.encoder), texts, kept, texts, development, CONFIG, seed=3)
+
+
+def test_an_epoch_asks_of_each_faq_once_and_knows_the_right_entries(of_faqs: FAQObjective) -> None:
+    batches = list(of_faqs.batches(0))
+    assert len(batches) == of_faqs.steps() == 2
+    texts = of_faqs.learnt
+    assert len(texts.questions) == 12  # those without an entry are left out
+    for batch in batches:
+        assert len(batch.questions) == 2 * CONFIG.questions
+        assert len(batch.entries) == 2 * 4
+        assert len(batch.kept) == CONFIG.kept
+        assert (batch.entries[batch.right] == texts.right[batch.questions]).all()
+    asked = np.concatenate([texts.faq[batch.questions] for batch in batches])
+    assert sorted(asked.tolist()) == sorted([0, 1, 2, 3] * CONFIG.questions)
+    again, later = list(of_faqs.batches(0)), list(of_faqs.batches(1))
+    assert all(
+        (a.questions == b.questions).all() and (a.kept == b.kept).all() for a, b in zip(batches, again, strict=True)
+    )
+    assert any((a.questions != b.questions).any() for a, b in zip(batches, later, strict=True))
+
+
+def test_questions_are_learnt_and_other_texts_stay(of_faqs: FAQObjective) -> None:
+    model = of_faqs.model.eval()
+    batch = next(of_faqs.batches(0))
+    assert of_faqs.loss(batch)[1]["kept"] == pytest.approx(0.0, abs=1e-6)
+    before = of_faqs.loss(batch)[1]["entries"]
+    optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=3e-3)
+    for epoch in range(30):
+        for batch in of_faqs.batches(epoch):
+            optimiser.zero_grad()
+            of_faqs.loss(batch)[0].backward()
+            optimiser.step()
+    assert of_faqs.loss(batch)[1]["entries"] < 0.7 * before
+    with torch.no_grad():
+        found = of_faqs.evaluate()
+    assert set(found) == {"toy", "first", "selection"}
+    assert found["selection"] == found["first"] == of_faqs.held.first_right(model)
+    moved = of_faqs.loss(batch)[1]["kept"]
+    of_faqs.start = SentenceBERT(SentenceBERTConfig(SMALLER)).eval()  # of other weights
+    assert moved < 0.5 * of_faqs.loss(batch)[1]["kept"]
+
+
+def test_an_entry_of_another_faq_is_never_the_first(of_faqs: FAQObjective) -> None:
+    entries = [(str(i), f"{WORDS[i]} {WORDS[i + 1]}", f"{WORDS[-1]} {WORDS[i]}") for i in range(3)]
+    alike = [WrittenFAQ(name, entries, [(title, key) for key, title, _ in entries]) for name in "ab"]
+    assert FAQTexts(alike, toys.tokenizer(), 30).first_right(of_faqs.model.eval()) == 1.0

@@ -1,4 +1,4 @@
-"""Word tables: pieces learnt and fitted, buckets, SIF weights, and the folder on disk."""
+"""Word tables: learnt and fitted, from published vectors, on disk, and after training."""
 
 import hashlib
 import os
@@ -9,10 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from contract.tokenizer import Tokenizer
-from tests.harness import toys
+from training.corpora import catalogue
+from training.runs.folder import RunMissing
+from training.runs.tables import load_table, make_published_table
+from training.sources.tables import PublishedTable
+from training.words.published import VectorsError, WordVectors, folded, published_table
 from training.words.tables import WordTable, build, fit_pieces, learn_pieces, sif_weights
+from training.words.unseen import map_unseen
 
 SYLLABLES = ("ka", "lo", "mi", "ter", "ing", "ness", "un", "re")
 DERIVED = tuple(a + b + c for a, b, c in product(SYLLABLES, repeat=3))  # 512 words of three parts each
@@ -25,10 +31,8 @@ def test_pieces_begin_or_continue_words_and_hold_the_alphabet() -> None:
     assert {"##ness", "##ter", "##ing"} <= set(pieces)
     assert all(p.removeprefix("##").isalnum() and p.isascii() for p in pieces)
     assert learn_pieces(DERIVED, 0) == []
-
-
-def test_every_plain_word_is_covered_by_pieces() -> None:
-    tokenizer = Tokenizer(["the"], learn_pieces(DERIVED, 100), 5)
+    # Every plain word is covered by them.
+    tokenizer = Tokenizer(["the"], pieces, 5)
     first_bucket = len(tokenizer) - 5
     for word in ("quixotic", "r2d2", "x", "42", *DERIVED[::50]):
         assert max(tokenizer.encode(word, 99).ids) < first_bucket
@@ -43,9 +47,8 @@ def test_another_process_learns_the_same_pieces() -> None:
     )
     expected = hashlib.sha256(" ".join(learn_pieces(DERIVED, 150)).encode()).hexdigest()
     environment = {**os.environ, "PYTHONHASHSEED": "7", "RAYON_NUM_THREADS": "2"}
-    found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
-    ).stdout
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
     assert found.strip() == expected
 
 
@@ -75,7 +78,7 @@ def test_words_the_pieces_do_not_cover_teach_nothing() -> None:
     assert not fit_pieces(tokenizer, ["xyz"], noise[:1]).any()
 
 
-def test_a_built_table_has_a_row_for_every_id() -> None:
+def test_a_built_table_has_a_row_for_every_id_and_is_saved_whole(tmp_path: Path) -> None:
     vectors = np.random.default_rng(0).standard_normal((len(DERIVED), 5)).astype(np.float32)
     table = build(DERIVED, vectors, pieces=100, buckets=7)
     assert table.rows.shape == (len(table.tokenizer), 5)
@@ -89,9 +92,7 @@ def test_a_built_table_has_a_row_for_every_id() -> None:
     again = build(DERIVED, vectors, pieces=100, buckets=7)
     assert np.array_equal(again.rows, table.rows)
 
-
-def test_the_folder_gives_back_the_same_table(tmp_path: Path) -> None:
-    table = toys.table()
+    # The folder gives back the same table.
     table.save(tmp_path / "t")
     again = WordTable.load(tmp_path / "t")
     assert np.array_equal(again.rows, table.rows)
@@ -104,3 +105,112 @@ def test_sif_weights_by_hand() -> None:
     assert found == pytest.approx([1e-3 / 0.901, 1e-3 / 0.1, 0.5, 1.0], rel=1e-6)
     assert found.dtype == np.float32
     assert sif_weights({}, ["x"]).tolist() == [1.0]
+
+
+D = 4
+
+
+def moved(ridge: float, n: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """start, trained, seen, map, and what comes out, for rows that all moved by one linear map."""
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal((n, D)).astype(np.float32)
+    start[0] = 0.0
+    linear = np.eye(D) + 0.3 * rng.standard_normal((D, D))
+    seen = rng.integers(0, 9, n)
+    seen[0] = 0
+    trained = start.copy()
+    trained[seen > 0] = (start[seen > 0] @ linear).astype(np.float32)
+    return start, trained, seen, linear, map_unseen(start, trained, seen, ridge=ridge)
+
+
+def test_a_linear_movement_is_recovered_and_seen_rows_and_padding_stay() -> None:
+    start, _, seen, linear, found = moved(ridge=1e-6)
+    unseen = (seen == 0) & (np.arange(len(seen)) > 0)
+    assert unseen.sum() > 10
+    assert found[unseen] == pytest.approx(start[unseen] @ linear, abs=1e-4)
+    assert found.dtype == np.float32
+    start, trained, seen, _, found = moved(ridge=10.0)
+    assert np.array_equal(found[seen > 0], trained[seen > 0])
+    assert not found[0].any()
+    assert np.abs(found[seen == 0][1:] - start[seen == 0][1:]).max() > 0.1
+
+
+def test_rows_seen_too_rarely_do_not_bend_the_map() -> None:
+    start, trained, seen, linear, _ = moved(ridge=1e-6)
+    trained[(seen > 0) & (seen < 5)] += 100.0
+    found = map_unseen(start, trained, seen, minimum=5, ridge=1e-6)
+    assert found[seen == 0][1:] == pytest.approx(start[seen == 0][1:] @ linear, abs=1e-4)
+
+
+WORDS = ["The", "cat", "the", "CAT", "t-shirt", "Dog", "DOG", "\u200b", "Caf\u00e9", "'s", "."]
+RECIPE = PublishedTable("toy-found", corpus="glove-sick", pieces=40, buckets=3)
+(FILE,) = catalogue.find(RECIPE.corpus).files
+
+
+def vectors() -> WordVectors:
+    return WordVectors(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32))
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the recipe's file belongs; it is not there yet."""
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path))
+    (tmp_path / FILE).parent.mkdir(parents=True)
+    return tmp_path / FILE
+
+
+def put(path: Path, **arrays: object) -> None:
+    known = vectors()
+    with path.open("wb") as file:
+        np.savez(file, **({"words": np.array(known.words), "vectors": known.vectors} | arrays))
+
+
+def test_words_are_folded_as_text_is_and_of_equal_ones_the_folded_form_counts() -> None:
+    known = vectors()
+    found = folded(known)
+    # Not "t-shirt", which text never holds as one word, and nothing of an invisible character.
+    assert found.words == ["the", "cat", "dog", "cafe", "'s", "."]
+    assert_array_equal(found.vectors, known.vectors[[2, 1, 5, 8, 9, 10]])
+
+
+def test_the_table_reads_its_words_and_falls_back_for_others() -> None:
+    table = published_table(vectors(), pieces=40, buckets=3)
+    assert table.rows.dtype == np.float32
+    assert table.rows.shape == (len(table.tokenizer), 4)
+    assert_array_equal(table.rows[0], 0.0)
+    read = table.tokenizer.encode("The CAT's t-shirt.", 99)
+    assert [table.tokenizer.token(i) for i in read.ids[:3]] == ["the", "cat", "'s"]
+    assert (read.words, read.unknown) == (7, 3)  # "t", "-" and "shirt"
+    assert_array_equal(table.rows[list(read.ids[:3])], vectors().vectors[[2, 1, 9]])
+    (hyphen,) = table.tokenizer.encode("-", 9).ids
+    lengths = np.linalg.norm(folded(vectors()).vectors, axis=1)
+    assert np.linalg.norm(table.rows[hyphen]) == pytest.approx(np.median(lengths), rel=1e-5)
+
+
+def test_the_file_of_the_catalogue_becomes_a_table_that_runs_find(path: Path, tmp_path: Path) -> None:
+    put(path)
+    runs = tmp_path / "runs"
+    with pytest.raises(RunMissing, match="run `python -m training vectors toy-found`"):
+        load_table(RECIPE, runs)
+    made = make_published_table(RECIPE, runs)
+    kept = load_table(RECIPE, runs)
+    assert kept.tokenizer.words == made.tokenizer.words == ("the", "cat", "dog", "cafe", "'s", ".")
+    assert len(kept.tokenizer.pieces) > 0
+    assert kept.tokenizer.buckets == 3
+    assert_array_equal(kept.rows, made.rows)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "expected"),
+    [
+        ({"vectors": np.ones((10, 4), np.float32)}, "11 words for 10 vectors"),
+        ({"words": np.array(WORDS, dtype=object)}, "expected the arrays 'words'"),  # pickled: never loaded
+    ],
+)
+def test_a_file_of_other_arrays_is_refused_and_nothing_is_made(
+    path: Path, tmp_path: Path, arrays: dict[str, np.ndarray], expected: str
+) -> None:
+    put(path, **arrays)
+    with pytest.raises(VectorsError, match=expected):
+        make_published_table(RECIPE, tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()

@@ -6,10 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import softmax
-from starlette.testclient import TestClient
 
-from service.app import create_app
-from service.settings import Settings
 from tests.workbench import foreign
 from workbench.imports.folder import import_model
 from workbench.imports.model import ImportOptions
@@ -26,40 +23,16 @@ B = ("a cat sleeps", "the woman plays the flute " * 30, "the big dog runs in the
 POOLING = {"qwen3": "lasttoken", "roberta": "cls"}  # of the others the mean
 
 
-def served(root: Path) -> TestClient:
-    return TestClient(create_app(Settings(models_dir=root)))
-
-
-def embedded(folder: Path, texts: tuple[str, ...], prompt: str = "") -> np.ndarray:
-    """By the unmodified library."""
-    from sentence_transformers import SentenceTransformer
-
-    model = SentenceTransformer(str(folder), local_files_only=True, device="cpu")
-    return np.asarray(model.encode(list(texts), prompt=prompt))
-
-
-def logits(folder: Path, *sides: list[str]) -> np.ndarray:
-    """By transformers alone, of texts or of pairs of them."""
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-    read = tokenizer(*sides, padding=True, truncation=True, max_length=64, return_tensors="pt")
-    with torch.no_grad():
-        return model(**read).logits.double().numpy()
-
-
 @pytest.mark.parametrize("family", foreign.FAMILIES)
 def test_an_encoder_answers_as_its_library(family: str, tmp_path: Path) -> None:
     folder = foreign.encoder(tmp_path / family, family, POOLING.get(family, "mean"))
     done = import_model(folder, "taken", tmp_path / "models")
     assert done.parity is not None
     assert done.parity.float32 < 1e-4
-    a, b = embedded(folder, A), embedded(folder, B)
+    a, b = foreign.embedded(folder, A), foreign.embedded(folder, B)
     cosines = (a * b).sum(axis=1)
     assert np.ptp(cosines) > 0.02  # there is something to agree on
-    with served(tmp_path / "models") as client:
+    with foreign.served(tmp_path / "models") as client:
         found = client.post("/embed", json={"sentences": [*A, *B]}).json()
         assert np.array(found["embeddings"]) == pytest.approx(np.concatenate([a, b]), abs=1e-4)
         assert found["truncated"] == [False] * 5 + [True, False, False]
@@ -77,8 +50,8 @@ def test_a_reranker_answers_as_transformers(family: str, tmp_path: Path) -> None
     folder = foreign.transformer(tmp_path / family, family, ["score"])
     done = import_model(folder, "taken", tmp_path / "models")
     assert done.parity is not None
-    expected = logits(folder, list(A), list(B))[:, 0]
-    with served(tmp_path / "models") as client:
+    expected = foreign.logits(folder, A, B)[:, 0]
+    with foreign.served(tmp_path / "models") as client:
         for x, y, value in zip(A, B, expected, strict=True):
             (found,) = client.post("/rank", json={"query": x, "candidates": [y]}).json()["results"]
             assert found["raw_score"] == pytest.approx(value, abs=1e-4)
@@ -94,8 +67,8 @@ def test_an_entailment_model_answers_as_transformers_in_its_own_order_of_labels(
     names = ["contradiction", "Entailment", "neutral"]
     folder = foreign.transformer(tmp_path / family, family, names)
     import_model(folder, "taken", tmp_path / "models")
-    expected = softmax(logits(folder, list(A), list(B)), axis=1)
-    with served(tmp_path / "models") as client:
+    expected = softmax(foreign.logits(folder, A, B), axis=1)
+    with foreign.served(tmp_path / "models") as client:
         pairs = [{"premise": a, "hypothesis": b} for a, b in zip(A, B, strict=True)]
         found = client.post("/entailment", json={"pairs": pairs}).json()["results"]
     for each, row in zip(found, expected, strict=True):
@@ -107,8 +80,8 @@ def test_a_classifier_labels_as_transformers(tmp_path: Path) -> None:
     names = ["negative", "neutral", "positive"]  # as many as of entailment
     folder = foreign.transformer(tmp_path / "mine", "distilbert", names)
     import_model(folder, "taken", tmp_path / "models", options=ImportOptions(pairs_head=False))
-    expected = softmax(logits(folder, list(A + B)), axis=1)
-    with served(tmp_path / "models") as client:
+    expected = softmax(foreign.logits(folder, A + B), axis=1)
+    with foreign.served(tmp_path / "models") as client:
         found = client.post("/classify", json={"text": list(A + B)}).json()["results"]
     for each, row in zip(found, expected.tolist(), strict=True):
         assert each["probabilities"] == pytest.approx(dict(zip(names, row, strict=True)), abs=1e-4)
@@ -120,9 +93,9 @@ def test_queries_and_candidates_get_their_own_prompts(tmp_path: Path) -> None:
     foreign.changed(folder / "config.json", matryoshka_dimensions=[8, 16, 24])
     import_model(folder, "taken", tmp_path / "models")
     texts = (*A[:3], B[0])
-    plain, query, passages = (embedded(folder, texts, prompt) for prompt in ("", *prompts.values()))
+    plain, query, passages = (foreign.embedded(folder, texts, prompt) for prompt in ("", *prompts.values()))
     assert np.abs(plain - query).max() > 0.05
-    with served(tmp_path / "models") as client:
+    with foreign.served(tmp_path / "models") as client:
         found = client.post("/rank", json={"query": texts[0], "candidates": texts}).json()["results"]
         by_place = {each["index"]: each["raw_score"] for each in found}
         assert [by_place[i] for i in range(4)] == pytest.approx(passages @ query[0], abs=1e-4)

@@ -1,18 +1,16 @@
-"""What the outputs of an imported model mean: pairs or single texts, two labels or three, in any order and spelling."""
+"""What a folder says of itself: its languages, and whether its outputs are of pairs or single texts, in which order."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
+from scipy.special import softmax
 
-from service.app import create_app
-from service.settings import Settings
 from tests.workbench import foreign
 from training.publishing.runtime import PublishedModel
 from workbench.imports.described import pair_of
-from workbench.imports.files import ImportRefused
+from workbench.imports.files import ImportRefused, languages_of
 from workbench.imports.folder import import_model
 from workbench.imports.model import ImportOptions
 
@@ -34,45 +32,24 @@ THREE, TWO = ("entailment", "neutral", "contradiction"), ("entailment", "not_ent
         (("contradiction", "entailment"), "entailment", (1, 0), ("entailment", "contradiction")),
         (("irrelevant", "relevant"), "relevance", (1, 0), ()),
         (("relevant", "not_relevant"), "relevance", (0, 1), ()),
+        # Other labels tell nothing.
+        (("LABEL_0", "LABEL_1"), None, (), ()),
+        (("negative", "positive"), None, (), ()),
+        (("entailment", "not_entailment", "neutral"), None, (), ()),
+        (("neutral", "contradiction"), None, (), ()),
+        (("relevant", "entailment"), None, (), ()),
+        (("e", "e", "c"), None, (), ()),
+        (("entailment", "neutral", "contradiction", "other"), None, (), ()),
     ],
 )
 def test_labels_in_any_order_and_spelling_are_understood(
-    named: Sequence[str], task: str, order: tuple[int, ...], labels: tuple[str, ...]
+    named: Sequence[str], task: str | None, order: tuple[int, ...], labels: tuple[str, ...]
 ) -> None:
-    assert pair_of(named) == (task, order, labels)
+    assert pair_of(named) == ((task, order, labels) if task else None)
 
 
-@pytest.mark.parametrize(
-    "named",
-    [
-        ("LABEL_0", "LABEL_1"),
-        ("negative", "positive"),
-        ("entailment", "not_entailment", "neutral"),
-        ("neutral", "contradiction"),
-        ("relevant", "entailment"),
-        ("e", "e", "c"),
-        ("entailment", "neutral", "contradiction", "other"),
-    ],
-)
-def test_other_labels_tell_nothing(named: Sequence[str]) -> None:
-    assert pair_of(named) is None
-
-
-def logits(folder: Path) -> np.ndarray:
-    """Of the pairs by transformers."""
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    model = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True).eval()
-    with torch.inference_mode():
-        read = tokenizer(list(A), list(B), padding=True, return_tensors="pt")
-        return np.asarray(model(**read).logits.numpy(), dtype=np.float64)
-
-
-def softmax(found: np.ndarray) -> np.ndarray:
-    shifted = np.exp(found - found.max(axis=1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+def two(folder: Path, *labels: str) -> Path:
+    return foreign.with_graph(foreign.transformer(folder / "two", "bert", labels))
 
 
 @pytest.mark.slow
@@ -80,50 +57,69 @@ def softmax(found: np.ndarray) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore")
 class TestServed:
     def test_two_labels_of_entailment(self, tmp_path: Path) -> None:
-        folder = foreign.with_graph(foreign.transformer(tmp_path / "two", "bert", ["not_entailment", "entailment"]))
+        folder = two(tmp_path, "not_entailment", "entailment")
         import_model(folder, "mine", tmp_path / "models")
         pairs = [{"premise": a, "hypothesis": b} for a, b in zip(A, B, strict=True)]
-        with TestClient(create_app(Settings(models_dir=(tmp_path / "models",)))) as client:
+        with foreign.served(tmp_path / "models") as client:
             found = client.post("/entailment", json={"pairs": pairs}).json()["results"]
-            predicted = client.post("/predict", json={"inputs": [[a, b] for a, b in zip(A, B, strict=True)]}).json()
-        expected = softmax(logits(folder))
+            predicted = client.post("/predict", json={"inputs": list(zip(A, B, strict=True))}).json()
+        expected = softmax(foreign.logits(folder, A, B), axis=1)
         for answer, prediction, (other, entailed) in zip(found, predicted, expected, strict=True):
             assert answer["probabilities"] == pytest.approx({"entailment": entailed, "not_entailment": other}, abs=1e-5)
             assert answer["label"] == ("entailment" if entailed > other else "not_entailment")
             assert {each["label"] for each in prediction} == {"entailment", "not_entailment"}
 
     def test_two_labels_of_relevance(self, tmp_path: Path) -> None:
-        folder = foreign.with_graph(foreign.transformer(tmp_path / "two", "bert", ["irrelevant", "relevant"]))
+        folder = two(tmp_path, "irrelevant", "relevant")
         model = PublishedModel(import_model(folder, "mine", tmp_path / "models").folder)
         assert model.manifest.ranking_task == "relevance"
-        assert model.similarity(A, B, "relevance").score == pytest.approx(softmax(logits(folder))[:, 1], abs=1e-5)
+        expected = softmax(foreign.logits(folder, A, B), axis=1)[:, 1]
+        assert model.similarity(A, B, "relevance").score == pytest.approx(expected, abs=1e-5)
 
     def test_a_reranker_of_one_output_answers_predict(self, tmp_path: Path) -> None:
-        folder = foreign.with_graph(foreign.transformer(tmp_path / "one", "bert", ["score"]))
+        folder = two(tmp_path, "score")
         import_model(folder, "mine", tmp_path / "models")
-        with TestClient(create_app(Settings(models_dir=(tmp_path / "models",)))) as client:
-            asked = {"inputs": [[a, b] for a, b in zip(A, B, strict=True)], "model": "mine"}
+        with foreign.served(tmp_path / "models") as client:
+            asked = {"inputs": list(zip(A, B, strict=True)), "model": "mine"}
             found = client.post("/predict", json=asked).json()
             raw = client.post("/predict", json=asked | {"raw_scores": True}).json()
-        expected = logits(folder)[:, 0]
+        expected = foreign.logits(folder, A, B)[:, 0]
         assert [[each["label"] for each in answer] for answer in found] == [["LABEL_0"]] * len(A)
         assert [answer[0]["score"] for answer in found] == pytest.approx(1 / (1 + np.exp(-expected)), abs=1e-5)
         assert [answer[0]["score"] for answer in raw] == pytest.approx(expected, abs=1e-4)
 
     def test_where_nothing_tells_the_command_asks(self, tmp_path: Path) -> None:
-        folder = foreign.with_graph(foreign.transformer(tmp_path / "two", "bert", ["duplicate", "other"]))
-        with pytest.raises(
-            ImportRefused, match=r"nothing says whether the model reads two texts .* --pairs-head yes or no"
-        ):
-            import_model(folder, "mine", tmp_path / "models")
+        folder, models = two(tmp_path, "duplicate", "other"), tmp_path / "models"
+        said = r"nothing says whether the model reads two texts .* --pairs-head yes or no"
+        with pytest.raises(ImportRefused, match=said):
+            import_model(folder, "mine", models)
         with pytest.raises(ImportRefused, match=r"of a model that reads two texts expected .* relevant, irrelevant"):
-            import_model(folder, "mine", tmp_path / "models", options=ImportOptions(pairs_head=True))
-        one = import_model(folder, "mine", tmp_path / "models", options=ImportOptions(pairs_head=False))
+            import_model(folder, "mine", models, options=ImportOptions(pairs_head=True))
+        one = import_model(folder, "mine", models, options=ImportOptions(pairs_head=False))
         assert PublishedModel(one.folder).manifest.classification is not None
-        two = import_model(
-            folder,
-            "yours",
-            tmp_path / "models",
-            options=ImportOptions(labels=["relevant", "irrelevant"], pairs_head=True),
-        )
-        assert PublishedModel(two.folder).manifest.relevance is not None
+        named = ImportOptions(labels=["relevant", "irrelevant"], pairs_head=True)
+        both = import_model(folder, "yours", models, options=named)
+        assert PublishedModel(both.folder).manifest.relevance is not None
+
+
+@pytest.mark.parametrize(
+    ("readme", "languages"),
+    [
+        ("---\nlanguage: en\nlicense: mit\n---\n# A model", ("en",)),
+        ("---\nlicense: mit\nlanguage:\n- en\n- de\ntags:\n- fr\n---\n", ("en", "de")),
+        ("---\nlanguage:\n  - de\n  - en\n---\n", ("de", "en")),
+        ('---\nlanguage: ["en", "nl"]\n---\n', ("en", "nl")),
+        ("---\nlanguage: multilingual\n---\n", None),
+        ("---\nlanguage:\n- en\n- code\n---\n", None),
+        ("---\nlicense: mit\n---\nlanguage: en\n", None),
+        ("# A model\n\nlanguage: en\n", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_they_are_those_of_the_readmes_head(
+    tmp_path: Path, readme: str | None, languages: tuple[str, ...] | None
+) -> None:
+    if readme is not None:
+        (tmp_path / "README.md").write_text(readme)
+    assert languages_of(tmp_path) == languages

@@ -20,14 +20,7 @@ from workbench.imports.folder import import_model
 transformers = pytest.importorskip("transformers", reason="missing here: pip install '.[distill]'")
 
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
-NEW = {
-    "content": "[new]",
-    "lstrip": False,
-    "rstrip": False,
-    "normalized": False,
-    "single_word": False,
-    "special": False,
-}
+NEW = {"content": "[new]"} | dict.fromkeys(("lstrip", "rstrip", "normalized", "single_word", "special"), False)
 
 
 @pytest.fixture(scope="module")
@@ -73,15 +66,12 @@ def test_what_the_configuration_says_beyond_the_tokenizer_is_honoured(
     assert served(folder, [text]) != before
 
 
-def test_the_side_that_is_cut_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_the_side_that_is_cut_is_refused_and_that_of_the_padding_changes_nothing(folder: Path, tmp_path: Path) -> None:
     changed(folder / "tokenizer_config.json", truncation_side="left")
     with pytest.raises(ImportRefused, match=r'tokenizer_config\.json: truncation_side is "left": texts are cut at'):
         import_model(folder, "mine", tmp_path / "models")
     assert not (tmp_path / "models").exists()
-
-
-def test_the_side_of_the_padding_changes_nothing(folder: Path, tmp_path: Path) -> None:
-    changed(folder / "tokenizer_config.json", padding_side="left", model_max_length=20)
+    changed(folder / "tokenizer_config.json", truncation_side="right", padding_side="left", model_max_length=20)
     model = PublishedModel(import_model(folder, "mine", tmp_path / "models").folder)
     assert model.manifest.limits.max_tokens == 18
     assert np.isfinite(model.embed(["the cat", "a longer text of the park and the snow"])).all()

@@ -28,9 +28,7 @@ from training.words.storage import stored
 from workbench.imports.model import COSINE
 
 # Not smaller: an export folds tensors of a few thousand numbers into others.
-BERT = SentenceBERTConfig(
-    BERTConfig(len(wordpiece()), hidden=96, layers=1, attention_heads=2, inner=96, positions=20)
-)  # smaller weights are folded
+BERT = SentenceBERTConfig(BERTConfig(len(wordpiece()), hidden=96, layers=1, attention_heads=2, inner=96, positions=20))
 
 
 def shaken(module: nn.Module, seed: int = 5) -> nn.Module:
@@ -87,14 +85,8 @@ def _published(models: Path, model_id: str, architecture: str, settings: dict[st
             seed=0,
             environment={"torch": torch.__version__},
         )
-        manifest = assemble(
-            draft,
-            fields,
-            title="A toy",
-            architecture=architecture,
-            training_data=(TEACHER,),
-            provenance=provenance,
-        )
+        said = {"architecture": architecture, "training_data": (TEACHER,), "provenance": provenance}
+        manifest = assemble(draft, fields, title="A toy", **said)
         finish(draft, manifest, (), GOLDEN_TEXTS, models, models / model_id)
     Manifest.load(models / model_id).verify(models / model_id)
     return models / model_id

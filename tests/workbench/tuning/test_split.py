@@ -1,10 +1,20 @@
-"""Parts of a file of pairs: no sentence in two of them, whatever the pairs share."""
+"""What tuning begins with: parts of a file of pairs, and the weights of a published folder."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from contract.manifest import Manifest
 from semblance.threshold.own_pairs import PairsError
+from tests.harness import toys
+from tests.workbench.tuning import starts
+from training.architectures import WordAveraging
+from training.architectures.parts.layers import WordEmbedding
+from training.architectures.transformer import SentenceBERT
 from training.pairs import Pair
+from workbench.tuning.read_back import TuneRefused, check_kind, read_start
 from workbench.tuning.split import components, sentence_of, split
 
 
@@ -30,13 +40,10 @@ def test_no_sentence_is_in_two_parts_and_no_pair_is_lost() -> None:
     parts = split(given, "label", 1)
     assert sorted(np.concatenate(parts).tolist()) == list(range(600))
     held = [{sentence_of(text) for i in rows for text in (given[i].a, given[i].b)} for rows in parts]
-    assert not held[0] & held[1]
-    assert not held[0] & held[2]
-    assert not held[1] & held[2]
+    assert sum(map(len, held)) == len(set.union(*held))
     assert [len(rows) for rows in parts] == [480, 60, 60]
 
-
-def test_the_seed_decides() -> None:
+    # The seed decides.
     given = pairs(400, 2)
     first, again, other = (split(given, "label", seed) for seed in (1, 1, 2))
     assert first.held_out.tolist() == again.held_out.tolist() != other.held_out.tolist()
@@ -54,3 +61,29 @@ def test_pairs_that_cannot_be_parted_are_refused() -> None:
     ranked = [Pair(f"a {i}", f"b {i}", float(i % 2), str(i % 2), f"a {i}") for i in range(400)]
     with pytest.raises(PairsError, match="no question among the pairs to choose on has a right and a wrong answer"):
         split(ranked, "ranking", 1)
+
+
+def test_what_was_stored_comes_back(tmp_path: Path) -> None:
+    average = read_start(starts.average_model(tmp_path, "average"))
+    assert isinstance(average.network, WordAveraging)
+    assert isinstance(average.network.embedding, WordEmbedding)
+    transformer = read_start(starts.transformer_model(tmp_path, "transformer"))
+    assert average.storage == transformer.storage == "int8"
+    found = [average.network.embedding.weight.detach(), *transformer.network.state_dict().values()]
+    original = starts.shaken(SentenceBERT(starts.BERT)).state_dict().values()
+    for value, stored in zip((torch.from_numpy(toys.table().rows), *original), found, strict=True):
+        torch.testing.assert_close(stored, value, rtol=0, atol=float(value.abs().max()) / 127)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"architecture": "cross_encoder"}, "an architecture 'cross_encoder' is not tuned; start from avg-paraphrase"),
+        ({"architecture": "transformer_encoder"}, "it was imported: tune it with the library that it comes from"),
+        ({"similarity": None}, "its score is not the cosine"),
+    ],
+)
+def test_what_is_not_tuned_is_refused_with_the_reason(tmp_path: Path, fields: dict[str, object], reason: str) -> None:
+    manifest = Manifest.load(starts.average_model(tmp_path, "toy"))
+    with pytest.raises(TuneRefused, match=f"toy: {reason}"):
+        check_kind(manifest.model_copy(update=fields))

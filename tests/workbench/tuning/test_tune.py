@@ -35,26 +35,25 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "TRANSFORMER", TRANSFORMER)
 
 
-@pytest.fixture
-def tuned(tmp_path: Path) -> Callable[..., TuningResult]:
-    """Tune the model `toy` of the folder of models."""
+Tune = Callable[..., TuningResult]
 
-    def run(pairs: Path, **more: Any) -> TuningResult:
+
+@pytest.fixture
+def tuned(tmp_path: Path) -> Tune:
+    """Tune the model `toy` of the folder of models, an average, on rows in a file of pairs."""
+    starts.average_model(tmp_path / "models", "toy")
+
+    def run(pairs: list[dict[str, object]], **more: Any) -> TuningResult:
+        path = starts.write(tmp_path / "pairs.jsonl", pairs)
         wish = {"start": "toy", "model_id": "mine", "models": tmp_path / "models", "runs": tmp_path / "runs"}
-        return tune(TuningOptions(**(wish | {"pairs": pairs} | more)))
+        return tune(TuningOptions(**(wish | {"pairs": path} | more)))
 
     return run
 
 
-def average(tmp_path: Path) -> Path:
-    return starts.average_model(tmp_path / "models", "toy")
-
-
-def test_labelled_pairs_make_a_better_model_with_a_card(tmp_path: Path, tuned: Callable[..., TuningResult]) -> None:
-    average(tmp_path)
-    given = starts.rows("label", 300)
-    path = starts.write(tmp_path / "pairs.jsonl", [*given, {"a": "x", "b": 3, "label": 1}, {"a": "the cat"}])
-    done = tuned(path)
+def test_labelled_pairs_make_a_better_model_with_a_card(tmp_path: Path, tuned: Tune) -> None:
+    given = [*starts.rows("label", 300), {"a": "x", "b": 3, "label": 1}, {"a": "the cat"}]
+    done = tuned(given)
     assert (done.main, done.material.rows, len(done.material.faults)) == ("auc", 302, 2)
     assert done.after["auc"] > done.before["auc"]
     assert done.refused is not None
@@ -77,16 +76,13 @@ def test_labelled_pairs_make_a_better_model_with_a_card(tmp_path: Path, tuned: C
     assert "302 rows, 2 of them left out" in card
     assert str(tmp_path) not in card + (folder / "manifest.json").read_text()
 
-    again = tuned(path, model_id="again", start="mine", epochs=1, even_if_worse=True)  # a tuned model can be tuned
+    again = tuned(given, model_id="again", start="mine", epochs=1, even_if_worse=True)  # a tuned model can be tuned
     assert again.before["auc"] == pytest.approx(done.after["auc"])
 
 
-def test_a_killed_run_ends_with_the_same_files(
-    tmp_path: Path, tuned: Callable[..., TuningResult], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    average(tmp_path)
-    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("label", 250))
-    whole = tuned(path).folder
+def test_a_killed_run_ends_with_the_same_files(tmp_path: Path, tuned: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = starts.rows("label", 250)
+    whole = tuned(given).folder
     schedule = replace(QUICK.schedule, checkpoint_seconds=0.0)
     monkeypatch.setattr(plan, "AVERAGING", replace(QUICK, schedule=schedule))
     loss = TuneObjective.loss
@@ -102,100 +98,79 @@ def test_a_killed_run_ends_with_the_same_files(
     monkeypatch.setattr(TuneObjective, "loss", killed)
     other = {"runs": tmp_path / "others", "models": tmp_path / "models", "model_id": "mine2"}
     with pytest.raises(KeyboardInterrupt):
-        tuned(path, **other)
-    tuned(path, **other)
+        tuned(given, **other)
+    tuned(given, **other)
     assert seen == 21 + 6 * 13 - 20  # no batch was done twice
     ours, theirs = (Manifest.load(folder) for folder in (whole, tmp_path / "models" / "mine2"))
     assert ours.similarity == theirs.similarity
     assert [f.value for f in ours.figures] == [f.value for f in theirs.figures]
     with pytest.raises(RecipeChangedError, match="was begun with another schedule"):
-        tuned(path, **other, epochs=3)
+        tuned(given, **other, epochs=3)
 
 
-def test_a_model_that_is_worse_on_held_out_pairs_is_not_published(
-    tmp_path: Path, tuned: Callable[..., TuningResult]
-) -> None:
-    average(tmp_path)
+def test_a_model_that_is_worse_on_held_out_pairs_is_not_published(tmp_path: Path, tuned: Tune) -> None:
     given = starts.rows("label", 300)
     path = starts.write(tmp_path / "pairs.jsonl", given)
     for i in split(read_own(path).pairs, "label", 1).held_out:
         given[i]["label"] = 1 - int(str(given[i]["label"]))
-    starts.write(path, given)  # the split knows no labels: what is measured on says the contrary now
+    # The split knows no labels: what is measured on says the contrary now.
     with pytest.raises(TuneRefused, match=r"not published: on 30 held-out pairs auc is 0\.\d+, that of toy is 0\.\d+"):
-        tuned(path)
+        tuned(given)
     assert not (tmp_path / "models" / "mine").exists()
-    done = tuned(path, even_if_worse=True)
+    done = tuned(given, even_if_worse=True)
     assert done.after["auc"] < done.before["auc"]
     assert (done.folder / "manifest.json").is_file()
 
 
-def test_answers_are_ranked_within_their_question(tmp_path: Path, tuned: Callable[..., TuningResult]) -> None:
-    average(tmp_path)
-    done = tuned(starts.write(tmp_path / "pairs.jsonl", starts.rows("ranking", 800)))
-    assert done.main == "map"
-    assert done.after["map"] > done.before["map"]
-    assert set(done.after) == set(done.before) == {"map", "mrr"}
-
-
-def test_a_new_head_learns_entailment(tmp_path: Path, tuned: Callable[..., TuningResult]) -> None:
-    average(tmp_path)
-    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("entailment", 300))
-    done = tuned(path)
-    assert done.main == "accuracy"
-    assert done.after["accuracy"] > done.before["accuracy"]
+@pytest.mark.parametrize(
+    ("kind", "rows", "metrics", "tasks"),
+    [("ranking", 800, ("map", "mrr"), ("similarity",)), ("entailment", 300, ("accuracy",), ("entailment",))],
+)
+def test_answers_are_ranked_within_their_question_and_a_new_head_learns_entailment(
+    tuned: Tune, kind: str, rows: int, metrics: tuple[str, ...], tasks: tuple[str, ...]
+) -> None:
+    done = tuned(starts.rows(kind, rows))
+    assert done.main == metrics[0]
+    assert done.after[done.main] > done.before[done.main]
+    assert metrics == ("accuracy",) or set(done.after) == set(done.before) == set(metrics)
     manifest = Manifest.load(done.folder)
-    assert (manifest.similarity, manifest.tasks) == (None, ("entailment",))
+    assert (manifest.similarity is None, manifest.tasks) == (kind == "entailment", tasks)
 
 
-def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Callable[..., TuningResult]) -> None:
-    starts.transformer_model(tmp_path / "models", "toy")
-    done = tuned(starts.write(tmp_path / "pairs.jsonl", starts.rows("score", 300)))
+def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Tune) -> None:
+    starts.transformer_model(tmp_path / "models", "other")
+    done = tuned(starts.rows("score", 300), start="other")
     assert done.after["spearman"] > done.before["spearman"]
     held = [{text for p in done.material.part(name) for text in (p.a, p.b)} for name in done.material.parts._fields]
     assert not held[0] & held[1] | held[0] & held[2] | held[1] & held[2]
 
 
-def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: Callable[..., TuningResult]) -> None:
-    average(tmp_path)
-    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("label", 300))
+def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: Tune) -> None:
+    rows = starts.rows("label", 300)
     with pytest.raises(FileExistsError, match="was not made by tuning: give another --id"):
-        tuned(path, model_id="toy")
+        tuned(rows, model_id="toy")
     with pytest.raises(TuneRefused, match="--id My Model: small letters"):
-        tuned(path, model_id="My Model")
+        tuned(rows, model_id="My Model")
     with pytest.raises(TuneRefused, match=r"--from nope: .*models or models \(--models\); there: toy\b"):
-        tuned(path, start="nope")
-    bad = starts.write(tmp_path / "bad.jsonl", [{"a": "x", "b": "y", "label": "so"}] * 5 + starts.rows("label", 3))
+        tuned(rows, start="nope")
     with pytest.raises(PairsError, match=r"of 8 rows 5 do not fit: line 1: label: expected 0 or 1, found 'so'"):
-        tuned(bad)
+        tuned([{"a": "x", "b": "y", "label": "so"}] * 5 + rows[:3])
     assert not (tmp_path / "runs").exists()
 
 
-def test_the_command_says_what_it_did(tmp_path: Path) -> None:
-    average(tmp_path)
-    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("label", 300))
-    places = ["--models", str(tmp_path / "models"), "--runs", str(tmp_path / "runs")]
-    asked = ["tune", str(path), "--from", "toy", "--id", "mine", *places]
-    ran = CliRunner().invoke(app, asked, env={"COLUMNS": "200"})
-    assert ran.exit_code == 0, ran.output
-    for said in (
-        "held out: 30 pairs",
-        "auc",
-        "calibration error",
-        "best epoch",
-        "of 4 pairs",
-        f"published {tmp_path / 'models'}",
-    ):
-        assert said in ran.output
-    commands = Manifest.load(tmp_path / "models" / "mine").provenance.commands
-    assert commands[-1] == "python -m workbench tune pairs.jsonl --from toy --id mine --seed 1"
-
-
-def test_a_model_of_ones_own_goes_into_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("places", [[], ["--models", "models", "--runs", "elsewhere"]], ids=["own", "named"])
+def test_the_command_says_what_it_did_and_puts_a_model_of_ones_own_into_a_folder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: list[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
-    average(tmp_path)
+    starts.average_model(tmp_path / "models", "toy")
     path = starts.write(tmp_path / "pairs.jsonl", starts.rows("label", 300))
-    ran = CliRunner().invoke(app, ["tune", str(path), "--from", "toy", "--id", "mine"], env={"COLUMNS": "200"})
+    ran = CliRunner().invoke(app, ["tune", str(path), "--from", "toy", "--id", "mine", *places], env={"COLUMNS": "200"})
     assert ran.exit_code == 0, ran.output
-    manifest = Manifest.load(tmp_path / "own-models" / "mine")
-    manifest.verify(tmp_path / "own-models" / "mine")
-    assert not (tmp_path / "models" / "mine").exists()
+    models = "models" if places else "own-models"
+    said = ("held out: 30 pairs", "auc", "calibration error", "best epoch", "of 4 pairs", f"published {models}/mine")
+    assert [each for each in said if each not in ran.output] == []
+    manifest = Manifest.load(tmp_path / models / "mine")
+    manifest.verify(tmp_path / models / "mine")
+    assert manifest.provenance.commands[-1] == "python -m workbench tune pairs.jsonl --from toy --id mine --seed 1"
+    assert (tmp_path / "models" / "mine").exists() == (tmp_path / "elsewhere").exists() == bool(places)

@@ -8,8 +8,10 @@ import pytest
 from training.corpora import catalogue, transfer
 from training.corpora.catalogue import PUBLISHED, Published
 from training.corpora.files import CorpusError
+from training.corpora.penn import detokenise
 from training.corpora.readers import (
     answers,
+    captions,
     intents,
     labelled_pairs,
     malstm,
@@ -21,6 +23,7 @@ from training.corpora.readers import (
     sst,
     sts,
     stsb,
+    wikipedia,
 )
 from training.pairs import Pair
 
@@ -40,28 +43,13 @@ SICK = [
 ]
 # What is read, from a file of these rows under this header -> what comes of it.
 READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
-    (
-        lambda: msrp.read("train"),
-        msrp.FILES["train"],
-        msrp.HEADER,
-        [("1", "11", "12", "He left.", "He went away.")],
-        [Pair("He left.", "He went away.", None, "1", "11-12")],
-    ),
+    (lambda: msrp.read("train"), msrp.FILES["train"], msrp.HEADER, [("1", "11", "12", "He left.", "He went away.")],
+     [Pair("He left.", "He went away.", None, "1", "11-12")]),
     (lambda: answers.trecqa("train"), "trecqa/train.tsv", answers.HEADER, QUESTIONS, ANSWERS),
-    (
-        lambda: nli.snli("dev"),
-        "snli/snli-dev-tokenised.tsv",
-        nli.HEADER,
-        [("neutral", "A dog .", "A big dog .")],
-        [Pair("A dog .", "A big dog .", None, "neutral")],
-    ),
-    (
-        lambda: sst.read("dev"),
-        "sst/sst-binary.dev.tsv",
-        ("label", "sentence"),
-        [("1", "wonderful ."), ("0", "dreadful .")],
-        [("wonderful .", 1), ("dreadful .", 0)],
-    ),
+    (lambda: nli.snli("dev"), "snli/snli-dev-tokenised.tsv", nli.HEADER, [("neutral", "A dog .", "A big dog .")],
+     [Pair("A dog .", "A big dog .", None, "neutral")]),
+    (lambda: sst.read("dev"), "sst/sst-binary.dev.tsv", ("label", "sentence"),
+     [("1", "wonderful ."), ("0", "dreadful .")], [("wonderful .", 1), ("dreadful .", 0)]),
     (
         sst.phrases,  # those of a whole sentence, and neutral ones, are left out
         sst.PHRASES_FILE,
@@ -76,27 +64,13 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
         ],
         [("rather Dreadful", 0), ("dull", 0), ("fine", 1), ("a joy", 1)],
     ),
-    (
-        paraphrase.quora,
-        "quora-paraphrase/train.tsv.gz",
-        TWO,
-        [("how are you", "how do you do")],
-        [Pair("how are you", "how do you do", None, "1")],
-    ),
-    (
-        paraphrase.simplification,
-        paraphrase.SIMPLIFICATION_FILE,
-        SIMPLIFICATION,
-        [("asset", "valid", "hard one", "one"), ("wikisplit", "tune", "x y", "x . y")],
-        [Pair("hard one", "one", None, "1", "asset"), Pair("x y", "x . y", None, "1", "wikisplit")],
-    ),
-    (
-        paraphrase.simplification_extra,
-        paraphrase.SIMPLIFICATION_EXTRA_FILE,
-        ("source", "complex", "simple"),
-        [("onestop-ADV-ELE", "hard one", "one")],
-        [Pair("hard one", "one", None, "1")],
-    ),
+    (paraphrase.quora, "quora-paraphrase/train.tsv.gz", TWO, [("how are you", "how do you do")],
+     [Pair("how are you", "how do you do", None, "1")]),
+    (paraphrase.simplification, paraphrase.SIMPLIFICATION_FILE, SIMPLIFICATION,
+     [("asset", "valid", "hard one", "one"), ("wikisplit", "tune", "x y", "x . y")],
+     [Pair("hard one", "one", None, "1", "asset"), Pair("x y", "x . y", None, "1", "wikisplit")]),
+    (paraphrase.simplification_extra, paraphrase.SIMPLIFICATION_EXTRA_FILE, ("source", "complex", "simple"),
+     [("onestop-ADV-ELE", "hard one", "one")], [Pair("hard one", "one", None, "1")]),
     (
         paraphrase.bible,
         paraphrase.BIBLE_FILE,
@@ -104,13 +78,8 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
         [("KJV", "ASV", "train", "thou", "ye"), ("YLT", "BBE", "dev", "p", "q")],  # the train part alone
         [Pair("thou", "ye", None, "1", "KJV-ASV")],
     ),
-    (
-        paraphrase.rated_phrases,
-        paraphrase.PHRASES_FILE,
-        PHRASES,
-        [("4.5", "[NP]", "this video", "the movie", "4.0,5.0")],
-        [Pair("this video", "the movie", 4.5, group="[NP]")],
-    ),
+    (paraphrase.rated_phrases, paraphrase.PHRASES_FILE, PHRASES,
+     [("4.5", "[NP]", "this video", "the movie", "4.0,5.0")], [Pair("this video", "the movie", 4.5, group="[NP]")]),
     (
         malstm.pretraining_pairs,
         malstm.PAIRS_FILE,
@@ -118,51 +87,22 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
         [("4.2", "a", "b", "-"), ("3", "c", "d", "sick-test"), ("2", "e", "f", "sick-train")],  # no pair of SICK
         [Pair("a", "b", 4.2)],
     ),
-    (
-        lambda: sick.read("dev"),
-        "sick/SICK_trial.txt",
-        sick.HEADER,
-        SICK,
-        [
-            Pair("A cat sleeps", "The cat is awake", 3.4, "contradiction", "7"),
-            Pair("A cat sleeps", "An animal sleeps", 4.5, "entailment", "9"),
-        ],
-    ),
-    (
-        lambda: sts.read("2012-test", "MSRvid"),
-        "sts/2012-test/MSRvid.tsv",
-        sts.HEADER,
-        [("2.75", "A man runs.", "A man walks.")],
-        [Pair("A man runs.", "A man walks.", 2.75, None, "2012-test/MSRvid")],
-    ),
-    (
-        lambda: stsb.read("dev"),
-        stsb.FILES["dev"],
-        stsb.HEADER,
-        [("5.000", "a", "b", "main-news", "headlines", "2015", "0001")],
-        [Pair("a", "b", 5.0, None, "main-news/headlines/2015")],
-    ),
-    (
-        lambda: pit2015.read("dev"),
-        pit2015.FILES["dev"],
-        PIT,
-        [("3", "rain", "(4,1)", "1", "it rains", "rain !"), ("3", "rain", "(2,3)", "debatable", "it rains", "wet")],
-        [Pair("it rains", "rain !", 4.0, "1", "3"), Pair("it rains", "wet", 2.0, "debatable", "3")],
-    ),
-    (
-        lambda: pit2015.read("dev", debatable=False),
-        pit2015.FILES["dev"],
-        PIT,
-        [("3", "rain", "(2,3)", "debatable", "it rains", "wet"), ("4", "sun", "(0,5)", "0", "sun", "moon")],
-        [Pair("sun", "moon", 0.0, "0", "4")],
-    ),
-    (
-        lambda: intents.read("hwu64"),
-        intents.FILES["hwu64"],
-        ("text", "intent"),
-        [("where is my card?", "card_arrival")],
-        [("where is my card?", "card_arrival")],
-    ),
+    (lambda: sick.read("dev"), "sick/SICK_trial.txt", sick.HEADER, SICK,
+     [Pair("A cat sleeps", "The cat is awake", 3.4, "contradiction", "7"),
+      Pair("A cat sleeps", "An animal sleeps", 4.5, "entailment", "9")]),
+    (lambda: sts.read("2012-test", "MSRvid"), "sts/2012-test/MSRvid.tsv", sts.HEADER,
+     [("2.75", "A man runs.", "A man walks.")], [Pair("A man runs.", "A man walks.", 2.75, None, "2012-test/MSRvid")]),
+    (lambda: stsb.read("dev"), stsb.FILES["dev"], stsb.HEADER,
+     [("5.000", "a", "b", "main-news", "headlines", "2015", "0001")],
+     [Pair("a", "b", 5.0, None, "main-news/headlines/2015")]),
+    (lambda: pit2015.read("dev"), pit2015.FILES["dev"], PIT,
+     [("3", "rain", "(4,1)", "1", "it rains", "rain !"), ("3", "rain", "(2,3)", "debatable", "it rains", "wet")],
+     [Pair("it rains", "rain !", 4.0, "1", "3"), Pair("it rains", "wet", 2.0, "debatable", "3")]),
+    (lambda: pit2015.read("dev", debatable=False), pit2015.FILES["dev"], PIT,
+     [("3", "rain", "(2,3)", "debatable", "it rains", "wet"), ("4", "sun", "(0,5)", "0", "sun", "moon")],
+     [Pair("sun", "moon", 0.0, "0", "4")]),
+    (lambda: intents.read("hwu64"), intents.FILES["hwu64"], ("text", "intent"),
+     [("where is my card?", "card_arrival")], [("where is my card?", "card_arrival")]),
     (
         lambda: labelled_pairs.read("qnli-dev"),  # labels of another name become ours
         labelled_pairs.FILES["qnli-dev"].file,
@@ -170,14 +110,11 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
         [("not_entailment", "Who?", "Nobody came."), ("entailment", "Who?", "Ann came.")],
         [Pair("Who?", "Nobody came.", label="0", group="Who?"), Pair("Who?", "Ann came.", label="1", group="Who?")],
     ),
-    (
-        lambda: labelled_pairs.read("cad-nli"),
-        labelled_pairs.FILES["cad-nli"].file,
-        labelled_pairs.FILES["cad-nli"].header,
-        [("neutral", "revised_premise", split, f"{split} a", f"{split} b") for split in ("train", "dev", "test")],
-        [Pair("train a", "train b", label="neutral")],
-    ),
-]
+    (lambda: labelled_pairs.read("cad-nli"), labelled_pairs.FILES["cad-nli"].file,
+     labelled_pairs.FILES["cad-nli"].header,
+     [("neutral", "revised_premise", split, f"{split} a", f"{split} b") for split in ("train", "dev", "test")],
+     [Pair("train a", "train b", label="neutral")]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("read", "file", "header", "rows", "expected"), READ, ids=[case[1] for case in READ])
@@ -187,28 +124,13 @@ def test_rows_are_read(write, read, file, header, rows, expected):
 
 
 REFUSED: list[tuple[Read, str, Row, Row, str]] = [
-    (
-        sst.phrases,
-        sst.PHRASES_FILE,
-        ("label", "sentence", "count", "phrase"),
-        ("5", "0", "1", "too good"),
-        r"expected one of 0, 1, 2, 3, 4 in column label, got '5'",
-    ),
-    (
-        lambda: pit2015.read("dev"),
-        pit2015.FILES["dev"],
-        PIT,
-        ("3", "rain", "(4,2)", "1", "a", "b"),
-        r"expected five votes as \(yes,no\) in column votes, got '\(4,2\)'",
-    ),
-    (
-        lambda: sick.read("train"),
-        "sick/SICK_train.txt",
-        sick.HEADER,
-        ("8", "A", "B", "0.5", "NEUTRAL"),
-        r"expected a number from 1 to 5 .* got '0\.5'",
-    ),
-]
+    (sst.phrases, sst.PHRASES_FILE, ("label", "sentence", "count", "phrase"), ("5", "0", "1", "too good"),
+     r"expected one of 0, 1, 2, 3, 4 in column label, got '5'"),
+    (lambda: pit2015.read("dev"), pit2015.FILES["dev"], PIT, ("3", "rain", "(4,2)", "1", "a", "b"),
+     r"expected five votes as \(yes,no\) in column votes, got '\(4,2\)'"),
+    (lambda: sick.read("train"), "sick/SICK_train.txt", sick.HEADER, ("8", "A", "B", "0.5", "NEUTRAL"),
+     r"expected a number from 1 to 5 .* got '0\.5'"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("read", "file", "header", "row", "message"), REFUSED, ids=[case[1] for case in REFUSED])
@@ -261,3 +183,66 @@ def test_transfer_names_lead_to_the_right_readers(write):
     assert [p.a for p in transfer.read("2015-test/belief")] == ["a b"]
     assert [p.target for p in transfer.read("sick-test")] == [2.5]
     assert [p.a for p in transfer.read("pit2015-test")] == ["i"]
+
+
+FIVE = ("split", "image", "caption1", "caption2", "caption3", "caption4", "caption5")
+
+
+def five(image: str, word: str) -> tuple[str, ...]:
+    return ("train", image, *(f"{word} {number}" for number in range(1, 6)))
+
+
+def test_captions_of_images_that_are_not_evaluated_and_every_unordered_pair_of_an_image(write):
+    write(captions.SOURCES["multi30k"], FIVE, five("11.jpg", "red"), five("12.jpg", "green"))
+    images = (five("12_ab.jpg", "green"), five("13_cd.jpg", "blue"), five("14_e.jpg", "x"))
+    write(captions.SOURCES["flickr8k"], FIVE, *images)
+    write(captions.SOURCES["coco"], ("image_id", "caption"), ("7", "one"), ("8", "two"), ("7", "three"))
+    header = ("source", "image", "evaluation_sets")
+    rows = (("multi30k-flickr30k", "11.jpg", "sick-test"), ("flickr8k", "14_e.jpg", "x"), ("coco-val2017", "8", "y"))
+    write(captions.OVERLAP_FILE, header, *rows)
+    assert list(captions.read("multi30k")) == ["12"]
+    assert captions.read("coco") == {"7": ["one", "three"]}
+    assert captions.read("flickr8k") == {"13": [f"blue {number}" for number in range(1, 6)]}  # only where it is new
+    pairs = list(captions.pairs(captions.read("multi30k")))
+    assert len(pairs) == 10
+    assert pairs[0] == Pair("green 1", "green 2", group="12")
+    assert pairs[-1] == Pair("green 4", "green 5", group="12")
+    assert list(captions.pairs({"7": ["one"]})) == []
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "expected"),
+    [
+        ("It rained. We left.", ["It rained.", "We left."]),
+        ('He asked "why?" Nobody knew.', ['He asked "why?"', "Nobody knew."]),
+        (
+            "Dr. Smith met J. R. Jones at St. Mary's. They spoke.",
+            ["Dr. Smith met J. R. Jones at St. Mary's.", "They spoke."],
+        ),
+        ("The U.S. Senate met. In 1990. 12 came!", ["The U.S. Senate met.", "In 1990.", "12 came!"]),
+        ("It cost 3.5 dollars, e.g. Less than that.", ["It cost 3.5 dollars, e.g. Less than that."]),
+        ("See no. 5 and vol. 7. end of it", ["See no. 5 and vol. 7. end of it"]),
+        ("One line without an end", ["One line without an end"]),
+        ("", []),
+    ],
+)
+def test_splitting(paragraph, expected):
+    assert wikipedia.split_sentences(paragraph) == expected
+
+
+@pytest.mark.parametrize(
+    ("tokenised", "plain"),
+    [
+        ("the film -lrb- `` it 's on '' -rrb- , he said .", 'the film ("it\'s on"), he said.'),
+        ("they called it '' murder and mayhem '' today", 'they called it "murder and mayhem" today'),
+        ("I do n't know , you ca n't !", "I don't know, you can't!"),
+        ("we 'll see what they 've done", "we'll see what they've done"),
+        ("-LSB- 50 % -RSB- of $ 3", "[50%] of $3"),
+        ('He said "yes" and "no".', 'He said "yes" and "no".'),
+        ("  two   spaces ", "two spaces"),
+        ("rock 's roll 'star", "rock's roll 'star"),
+    ],
+)
+def test_detokenise(tokenised, plain):
+    assert detokenise(tokenised) == plain
+    assert detokenise(plain) == plain

@@ -1,4 +1,4 @@
-"""Flat token storage, padded batches, and orders that a resumed run can find again."""
+"""What an epoch reads: padded batches, orders that a resumed run can find again, near neighbours, scrambling."""
 
 from itertools import islice
 
@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from contract.padding import pad
 from tests.harness import toys
+from training.objectives.parts import nearest
 from training.objectives.parts.batches import Sentences, alike, by_size, shuffled
+from training.objectives.parts.nearest import near_neighbours
+from training.objectives.parts.scrambling import Scrambler, Scrambling
 
 TEXTS = ["the man plays guitar", "dog", "a cat is running", "mow", "the big dog sleeps in the small park"]
 
@@ -50,9 +53,7 @@ def test_the_order_depends_on_seed_and_epoch_alone() -> None:
     assert order(1, 4) != first
     assert order(2, 3) != first
     assert order(2, 3) != order(3, 2)  # a second seed is not the first one an epoch later
-
-
-def test_an_epoch_resumed_inside_goes_on_with_the_same_batches() -> None:
+    # And resumed inside it goes on with the same batches.
     whole = [batch.tolist() for batch in shuffled(40, 7, 1, 3)]
     assert [batch.tolist() for batch in islice(shuffled(40, 7, 1, 3), 4, None)] == whole[4:]
 
@@ -77,3 +78,87 @@ def test_batches_of_like_length_hold_every_sentence_once_in_an_order_of_seed_and
 def test_pairs_of_like_size_are_neighbours_there_and_back() -> None:
     """First texts of 1 to 8 tokens are a step, those of 9 to 16 the next one; second texts fall, then rise."""
     assert by_size([9, 1, 8, 16, 8], [1, 1, 2, 3, 3]).tolist() == [4, 2, 1, 0, 3]
+
+
+def on_a_circle(count: int) -> np.ndarray:
+    angle = np.random.default_rng(0).permutation(count) * 2 * np.pi / count
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1) * np.arange(1, count + 1)[:, None]  # length must not count
+
+
+def true_rank(vectors: np.ndarray, found: np.ndarray) -> np.ndarray:
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -2)
+    chosen = np.take_along_axis(cosines, found, axis=1)
+    return (cosines[:, None, :] > chosen[:, :, None] + 1e-6).sum(axis=2)
+
+
+def test_in_one_leaf_they_are_the_nearest_of_all() -> None:
+    vectors = on_a_circle(101)
+    found = near_neighbours(vectors, each=4, trees=1, seed=0)
+    assert found.shape == (101, 4)
+    assert true_rank(vectors, found).max() <= 3
+
+
+def test_many_leaves_find_nearly_the_nearest_and_no_vector_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nearest, "LEAF", 40)
+    vectors = np.random.default_rng(1).standard_normal((1200, 4)).astype(np.float16)
+    found = near_neighbours(vectors, each=3, trees=2, seed=5)
+    assert found.shape == (1200, 6)
+    assert (found != np.arange(1200)[:, None]).all()
+    assert all(len(set(row[:3])) == len(set(row[3:])) == 3 for row in found.tolist())
+    rank = true_rank(vectors.astype(np.float64), found)
+    assert np.median(rank) < 12  # of 1,199; chance: 600
+    assert (found[:, :3] != found[:, 3:]).any()  # the trees differ
+    again = near_neighbours(vectors, each=3, trees=2, seed=5)
+    np.testing.assert_array_equal(found, again)
+    assert (near_neighbours(vectors, each=3, trees=2, seed=6) != found).any()
+
+
+PAIRS, LONGEST = 400, 9
+
+
+def batch(seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Distinct rising ids, so that any other order shows; padding 0."""
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, LONGEST + 1, (PAIRS,), generator=generator)
+    ids = torch.arange(1, LONGEST + 1).repeat(PAIRS, 1)
+    return torch.where(torch.arange(LONGEST) < lengths[:, None], ids, 0), lengths
+
+
+@pytest.mark.parametrize("how", ["pairs", "sentences", "swaps"])
+def test_words_stay_in_their_sentence_and_padding_where_it_was(how: Scrambling) -> None:
+    left, right = batch(0), batch(1)
+    untouched = left[0].clone()
+    for before, (ids, lengths) in zip((left, right), Scrambler(1.0, 0, how)(left, right), strict=True):
+        assert torch.equal(lengths, before[1])
+        assert torch.equal(ids == 0, before[0] == 0)
+        assert torch.equal(ids.sort(1).values, before[0].sort(1).values)
+        if how == "swaps":  # one moves two words at most; about a third of the sentences have none
+            assert 0.5 < float((before[0] != ids).sum(1).float().mean()) < 2
+    assert torch.equal(left[0], untouched)
+
+
+def moved(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
+    return (before != after).any(1)
+
+
+@pytest.mark.parametrize("probability", [0.25, 0.75])
+def test_both_sentences_of_a_share_of_the_pairs_are_shuffled(probability: float) -> None:
+    left, right = batch(0), batch(1)
+    (a, _), (b, _) = Scrambler(probability, 3)(left, right)
+    long = (left[1] > 5) & (right[1] > 5)  # shorter ones may well come out as they went in
+    on_left, on_right = moved(left[0], a)[long], moved(right[0], b)[long]
+    assert float(on_left.float().mean()) == pytest.approx(probability, abs=0.1)
+    assert float((on_left == on_right).float().mean()) > 0.98
+    assert not torch.equal(a[long], b[long])  # each in an order of its own
+
+
+def test_sentences_are_shuffled_each_for_itself() -> None:
+    left, right = batch(0), batch(1)
+    (a, _), (b, _) = Scrambler(0.5, 3, "sentences")(left, right)
+    long = (left[1] > 5) & (right[1] > 5)
+    on_left, on_right = moved(left[0], a)[long], moved(right[0], b)[long]
+    assert float(on_left.float().mean()) == pytest.approx(0.5, abs=0.1)
+    assert float(on_right.float().mean()) == pytest.approx(0.5, abs=0.1)
+    assert float((on_left == on_right).float().mean()) == pytest.approx(0.5, abs=0.1)

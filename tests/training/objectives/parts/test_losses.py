@@ -1,14 +1,21 @@
-"""Losses against slow plain-Python references and values worked out by hand."""
+"""Losses, penalties and measures against slow plain-Python references and values worked out by hand."""
 
 import math
+from itertools import permutations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from tests.harness import toys
+from training.architectures.models import SiameseModel
+from training.architectures.parts.layers import mask
+from training.objectives.metrics import calibration_error, graded, ranked
+from training.objectives.ordering import SHARPNESS, ordering_loss
 from training.objectives.parts.losses import (
     Negatives,
     cosine_matrix_loss,
@@ -18,6 +25,7 @@ from training.objectives.parts.losses import (
     margin_loss,
     sparse_target,
 )
+from training.objectives.parts.regularisers import Regulariser, RegulariserConfig
 
 CLASSES = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
 
@@ -92,18 +100,13 @@ def test_margin_loss_is_equation_2(margin: float) -> None:
     assert float(margin_loss(a, b, margin, "max", generator())) == pytest.approx(total / 6, abs=1e-12)
 
 
-def test_cosine_matrix_loss_is_the_mean_over_pairs_of_different_sentences() -> None:
+def test_cosine_losses_are_means_over_pairs_of_different_sentences() -> None:
     (student, _), (teacher, _) = draw(5, 3, seed=1), draw(5, 6, seed=2)
-    squares = [
-        (cosine(student[i], student[j]) - cosine(teacher[i], teacher[j])) ** 2
-        for i in range(5)
-        for j in range(5)
-        if i != j
-    ]
+    pairs = permutations(range(5), 2)
+    squares = [(cosine(student[i], student[j]) - cosine(teacher[i], teacher[j])) ** 2 for i, j in pairs]
     assert float(cosine_matrix_loss(student, teacher)) == pytest.approx(sum(squares) / len(squares), abs=1e-12)
 
-
-def test_cosine_pair_loss_is_the_mean_over_the_pairs_whatever_their_lengths() -> None:
+    # That of pairs is the mean over them, whatever their lengths.
     (a, b), (one, other) = draw(5, 3, seed=1), draw(5, 6, seed=2)
     squares = [(cosine(a[i], b[i]) - cosine(one[i], other[i])) ** 2 for i in range(5)]
     expected = pytest.approx(sum(squares) / 5, abs=1e-12)
@@ -131,3 +134,132 @@ def test_kl_is_the_mean_over_pairs_in_nats() -> None:
     by_hand = (0.4 * math.log(0.4 / 0.3) + 0.6 * math.log(0.6 / 0.25) + math.log(1 / 0.5)) / 2
     assert float(kl_to_target(predicted.log(), target)) == pytest.approx(by_hand, abs=1e-6)
     assert float(kl_to_target(predicted.log(), predicted)) == pytest.approx(0.0, abs=1e-6)
+
+
+def ordering_by_hand(scores: list[float], targets: list[float], groups: list[int]) -> float:
+    found = [
+        math.log1p(math.exp(SHARPNESS * (scores[j] - scores[i])))
+        for i, j in permutations(range(len(scores)), 2)
+        if targets[i] > targets[j] and groups[i] == groups[j]
+    ]
+    return sum(found) / len(found)
+
+
+def test_the_loss_is_the_mean_over_every_two_pairs() -> None:
+    scores, targets, groups = [0.1, 0.4, 0.3, -0.2], [1.0, 0.0, 2.5, 1.0], [0, 0, 1, 1]
+    given = torch.tensor(scores, dtype=torch.float64), torch.tensor(targets)
+    assert float(ordering_loss(*given)) == pytest.approx(ordering_by_hand(scores, targets, [0] * 4))
+    assert float(ordering_loss(*given, torch.tensor(groups))) == pytest.approx(
+        ordering_by_hand(scores, targets, groups)
+    )
+
+    # Pairs that cannot be compared cost nothing.
+    scores = torch.tensor([0.2, 0.6], requires_grad=True)
+    loss = ordering_loss(scores, torch.tensor([1.0, 0.0]), torch.tensor([0, 1]))
+    loss.backward()
+    assert float(loss.detach()) == 0.0
+    assert scores.grad is not None
+    assert scores.grad.tolist() == [0.0, 0.0]
+
+
+def test_graded_by_hand() -> None:
+    # x deviates (-1.5, -0.5, 0.5, 1.5), y (-1.5, 0.5, -0.5, 1.5): r = 4 / 5, and the values are their own ranks.
+    found = graded([1, 2, 3, 4], [1, 3, 2, 4])
+    assert found == pytest.approx({"pearson": 0.8, "spearman": 0.8, "mse": 0.5})
+
+
+@pytest.mark.parametrize(("predicted", "gold"), [([2, 2, 2], [1, 2, 3]), ([1, 2, 3], [4, 4, 4]), ([1], [2])])
+def test_a_constant_has_no_correlation_and_gets_zero(predicted: list[float], gold: list[float]) -> None:
+    found = graded(predicted, gold)
+    assert (found["pearson"], found["spearman"]) == (0.0, 0.0)
+    assert found["mse"] == pytest.approx(np.mean((np.array(predicted) - np.array(gold)) ** 2))
+
+
+def test_ranked_by_hand() -> None:
+    # First question: right answers at ranks 1 and 3, AP (1/1 + 2/3) / 2. Second: rank 2, AP and RR 1/2.
+    scores = [0.9, 0.5, 0.7, 0.2, 0.1, 0.3]
+    relevant = [True, True, False, False, True, False]
+    questions = ["a", "a", "a", "b", "b", "b"]
+    scores[4] = 0.25
+    found = ranked(scores, relevant, questions)
+    assert found == pytest.approx({"map": ((1 + 2 / 3) / 2 + 1 / 2) / 2, "mrr": (1 + 1 / 2) / 2, "questions": 2.0})
+
+
+def test_a_question_without_a_right_answer_counts_nowhere() -> None:
+    with_it = ranked([3, 2, 1, 9, 8], [False, True, False, False, False], ["a", "a", "a", "b", "b"])
+    assert with_it == ranked([3, 2, 1], [False, True, False], ["a"] * 3)
+    assert with_it["questions"] == 1
+    with pytest.raises(ValueError, match="no question has a relevant candidate"):
+        ranked([1.0], [False], ["a"])
+
+
+def test_calibration_error_by_hand() -> None:
+    # Bin 0.9..1: said 0.9 and 1, right once of two: off by 0.45. Bin 0.6..0.7: said 0.65, right: off by 0.35.
+    assert calibration_error([0.9, 1.0, 0.65], [True, False, True]) == pytest.approx((2 * 0.45 + 0.35) / 3)
+    assert calibration_error([1.0, 1.0], [True, True]) == 0.0
+
+
+class Composition(nn.Module):
+    """A mean followed by a linear map: an encoder that has composition parameters."""
+
+    def __init__(self, embedding: nn.Module) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.map = nn.Linear(toys.DIM, 3)
+
+    def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
+        words = self.embedding(input_ids) * mask(lengths, input_ids.shape[1])[:, :, None]
+        return self.map(words.sum(1))
+
+
+def composed() -> SiameseModel:
+    plain = toys.model(heads=True)
+    return SiameseModel(Composition(plain.embedding), {"similarity": plain.heads["similarity"]})
+
+
+IDS = torch.tensor([[3, 4, 3], [5, 0, 0]])
+
+
+def test_the_composition_penalty_is_over_all_but_the_words() -> None:
+    model = composed()
+    penalty = Regulariser(model, RegulariserConfig(composition=0.5))(IDS)
+    others = [p for name, p in model.named_parameters() if name != "encoder.embedding.weight"]
+    assert len(others) == 2 + 5
+    assert penalty.item() == pytest.approx(0.5 * sum(float((p.detach() ** 2).sum()) for p in others), rel=1e-6)
+    penalty.backward()
+    assert model.embedding.weight.grad is None
+    assert all(torch.allclose(p.grad, p.detach()) for p in others if p.grad is not None)
+    assert all(p.grad is not None for p in others)
+
+
+def test_the_word_penalty_pulls_only_the_words_of_the_batch() -> None:
+    model = composed()
+    regulariser = Regulariser(model, RegulariserConfig(words=0.25))
+    assert regulariser(IDS).item() == 0.0
+    with torch.no_grad():
+        model.embedding.weight[3, 0] += 2.0  # occurs twice in the batch, counts once
+        model.embedding.weight[5, 1] -= 1.0
+        model.embedding.weight[9] += 9.0  # not in the batch
+    penalty = regulariser(IDS)
+    assert penalty.item() == pytest.approx(0.25 * (4 + 1))
+    penalty.backward()
+    gradient = model.embedding.weight.grad.to_dense()
+    assert gradient[3].tolist() == pytest.approx([0.25 * 2 * 2.0] + [0.0] * 7)
+    assert gradient[5].tolist() == pytest.approx([0.0, -0.25 * 2 * 1.0] + [0.0] * 6)
+    assert gradient.abs().sum(1).nonzero().flatten().tolist() == [3, 5]
+
+
+def test_the_universal_penalty_remembers_the_encoder_as_it_was() -> None:
+    model = composed()
+    regulariser = Regulariser(model, RegulariserConfig(universal=2.0))
+    assert regulariser(IDS).item() == 0.0
+    with torch.no_grad():
+        model.encoder.map.weight[0, 0] += 3.0
+        model.encoder.map.bias[1] -= 1.0
+        model.heads["similarity"].output.weight += 5.0  # the head is no part of the encoder
+        model.embedding.weight += 5.0  # nor are the words
+    penalty = regulariser(IDS)
+    assert penalty.item() == pytest.approx(2.0 * (9 + 1))
+    penalty.backward()
+    assert model.encoder.map.weight.grad[0, 0].item() == pytest.approx(2.0 * 2 * 3.0)
+    assert model.heads["similarity"].output.weight.grad is None

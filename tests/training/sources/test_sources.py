@@ -1,6 +1,7 @@
-"""Figures of interaction models on each corpus, for a model whose scores are known."""
+"""Sources of pairs and sentences, and the figures on each corpus for a model whose scores are known."""
 
-from typing import cast
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,10 +9,15 @@ import pytest
 from contract.manifest import Figure, SimilarityTask
 from contract.scoring import CalibratedScores, read_similarity
 from training.corpora import pairwise
+from training.corpora.hard import GROUP
 from training.corpora.pairwise import Corpus, CorpusParts
+from training.corpora.readers import sst
 from training.objectives.metrics import graded, ranked
 from training.pairs import Pair
-from training.sources.figures import PairScorer, entailment_figures, pairwise_figures
+from training.sources import tasks as source
+from training.sources.figures import entailment_figures, pairwise_figures
+from training.sources.labelled import SSTSentences
+from training.sources.tasks import TaskPairs
 
 
 class Scored:
@@ -43,10 +49,12 @@ def answers(seed: int) -> tuple[Pair, ...]:
     return tuple(Pair("q ?", f"{rng.random():.3f}", None, str(i % 4 // 3), f"q{i // 4}") for i in range(12))
 
 
-def measured(monkeypatch: pytest.MonkeyPatch, corpus: Corpus, test: dict[str, tuple[Pair, ...]]) -> list[Figure]:
+def measured(
+    monkeypatch: pytest.MonkeyPatch, corpus: Corpus, test: dict[str, tuple[Pair, ...]], *model_and_task: Any
+) -> list[Figure]:
     monkeypatch.setattr(pairwise, "read", {corpus: CorpusParts((), (), test)}.__getitem__)
     high = 5.0 if corpus in ("msrvid", "sts2014") else 1.0
-    return pairwise_figures(cast(PairScorer, Scored(0.0, high)), corpus)
+    return pairwise_figures(*(model_and_task[:1] or [Scored(0.0, high)]), corpus, *model_and_task[1:])
 
 
 def found(figures: list[Figure]) -> dict[tuple[str, str, str], float]:
@@ -102,25 +110,101 @@ def test_a_paraphrase_is_what_is_more_probable_than_not(monkeypatch: pytest.Monk
 
 
 def test_a_task_of_the_model_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        pairwise, "read", {"msrp": CorpusParts((), (), {"test": (Pair("a", "0.9", label="1"),) * 2})}.__getitem__
-    )
-    model = Scored(0.0, 1.0)
-    figures = pairwise_figures(cast(PairScorer, model), "msrp", "paraphrase")
+    model, pairs = Scored(0.0, 1.0), (Pair("a", "0.9", label="1"),) * 2
+    figures = measured(monkeypatch, "msrp", {"test": pairs}, model, "paraphrase")
     assert model.asked == "paraphrase"
     assert {(figure.task, figure.value) for figure in figures} == {("paraphrase", 1.0)}
 
 
 def test_labels_and_how_far_their_probabilities_are_off() -> None:
     pairs = [Pair("a", "0.8", label="entailment"), Pair("a", "0.8", label="neutral"), Pair("a", "0.1", label="neutral")]
-    figures = found(entailment_figures(cast(PairScorer, Scored(0.0, 1.0)), "SNLI", pairs))
+    figures = found(entailment_figures(Scored(0.0, 1.0), "SNLI", pairs))
     assert figures["SNLI", "development", "accuracy"] == pytest.approx(2 / 3)
     # .8 and .8, of which half is right; .6, which is right
     assert figures["SNLI", "development", "ece"] == pytest.approx((2 * 0.3 + 0.4) / 3)
 
-
-def test_of_two_classes_neutral_and_contradiction_are_one() -> None:
+    # Of two classes neutral and contradiction are one.
     pairs = [Pair("a", "0.45", label="not_entailment"), Pair("a", "0.55", label="entailment")]
-    figures = found(entailment_figures(cast(PairScorer, Scored(0.0, 1.0)), "SciTail", pairs))
+    figures = found(entailment_figures(Scored(0.0, 1.0), "SciTail", pairs))
     assert figures["SciTail", "development", "accuracy"] == 1
     assert figures["SciTail", "development", "ece"] == pytest.approx(0.45)
+
+
+PARTS = {
+    "binary.train": [("1", "a dull man finds a joyous dog .")],
+    "binary.dev": [("0", "so dull ,")],
+    "fine.train": [("1", "a dull man finds a joyous dog ."), ("2", "a man finds a dog .")],
+    "fine.dev": [("1", "so dull ,"), ("2", "well , fine")],
+    "fine.test": [("4", "joyous !")],
+}
+PHRASES = [
+    ("1", "a dull man"),
+    ("3", "joyous dog"),
+    ("2", "a man"),
+    ("1", "So Dull"),
+    ("4", "joyous"),
+    ("3", "well fine"),
+]
+
+
+@pytest.fixture(autouse=True)
+def sentiment(write):
+    """A data folder with the four parts and the phrases."""
+    for part, rows in PARTS.items():
+        write(f"sst/sst-{part}.tsv", ("label", "sentence"), *rows)
+    header = ("label", "sentence", "count", "phrase")
+    write(sst.PHRASES_FILE, header, *((label, "0", "1", phrase) for label, phrase in PHRASES))
+
+
+def test_phrases_join_the_sentences_but_for_those_that_are_sentences_of_other_parts():
+    sentences = [("a dull man finds a joyous dog .", 1)]
+    assert SSTSentences().train() == sentences
+    assert SSTSentences(phrases=True).train() == [*sentences, ("a dull man", 0), ("joyous dog", 1)]
+    assert SSTSentences(phrases=True).dev() == SSTSentences().dev() == [("so dull ,", 0)]
+    # And a card counts what was learnt.
+    assert [(each.name, each.rows) for each in SSTSentences().sources()] == [("sst", 1)]
+    assert [(each.name, each.rows) for each in SSTSentences(phrases=True).sources()] == [("sst", 1), ("sst-phrases", 2)]
+
+
+def test_with_three_labels_what_is_neutral_is_learnt_too():
+    found = SSTSentences(labels="ternary", phrases=True)
+    sentences = [("a dull man finds a joyous dog .", 0), ("a man finds a dog .", 1)]
+    assert found.train() == [*sentences, ("a dull man", 0), ("joyous dog", 2), ("a man", 1)]
+    assert found.dev() == [("so dull ,", 0), ("well , fine", 1)]
+    assert [(each.name, each.rows) for each in found.sources()] == [("sst", 2), ("sst-phrases", 3)]
+
+
+FOLDER = Path()
+NUMBERED = [Pair(f"text {i}", f"other {i}", label="1") for i in range(40)]
+GROUPS = [Pair(f"question {i // GROUP}", f"answer {i}", label=str(int(i % GROUP == 0))) for i in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def corpora(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two corpora, one of questions with hard answers; no encoder is asked for what is given."""
+    monkeypatch.setattr(source.tasks, "read", lambda name: NUMBERED)
+    monkeypatch.setattr(source, "hard_groups", lambda pairs, encode: GROUPS)
+    monkeypatch.setattr(source, "Teacher", lambda folder: None)
+
+
+def test_a_corpus_is_whole_where_no_number_is_given() -> None:
+    found = TaskPairs(("msrp", "paws-wiki"), drawn={"msrp": 50}).train(FOLDER, FOLDER)
+    assert found["msrp"] == found["paws-wiki"] == NUMBERED
+
+
+def test_so_many_pairs_are_drawn_the_same_each_time() -> None:
+    data = TaskPairs(("msrp",), drawn={"msrp": 7})
+    found = data.train(FOLDER, FOLDER)["msrp"]
+    assert len(set(found)) == 7
+    assert set(found) < set(NUMBERED)
+    assert found == data.train(FOLDER, FOLDER)["msrp"]
+    assert found != TaskPairs(("msrp",), drawn={"msrp": 7}, seed=1).train(FOLDER, FOLDER)["msrp"]
+
+
+def test_answers_of_a_question_are_drawn_together() -> None:
+    found = TaskPairs(("wikiqa-hard",), drawn={"wikiqa-hard": 3 * GROUP + 1}).train(FOLDER, FOLDER)["wikiqa-hard"]
+    assert len(found) == 3 * GROUP
+    for start in range(0, len(found), GROUP):
+        group = found[start : start + GROUP]
+        assert len({pair.a for pair in group}) == 1
+        assert [pair.label for pair in group] == ["1", "0", "0", "0", "0"]
