@@ -66,6 +66,11 @@ def test_no_tracked_file_names_a_machine_or_a_package_index() -> None:
     assert found == []
 
 
+def test_no_tracked_file_has_marks_of_an_unfinished_merge() -> None:
+    marks = re.compile(rb"^(?:<{7}|>{7}) ", re.MULTILINE)
+    assert [str(path.relative_to(ROOT)) for path in tracked() if marks.search(path.read_bytes())] == []
+
+
 def test_no_tracked_file_is_large() -> None:
     assert [str(path.relative_to(ROOT)) for path in tracked() if path.stat().st_size > 27 * MB] == []
 

@@ -14,7 +14,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from contract.measures import expected_rating
 from tests.harness import toys
-from training.architectures import CrossEncoder, CrossEncoderConfig
+from training.architectures import CrossEncoder, CrossEncoderConfig, PWIMConfig, PWIMTasks, PWIMTasksConfig
 from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding
@@ -262,6 +262,19 @@ def test_predictions_come_in_the_order_of_the_pairs() -> None:
             np.testing.assert_allclose(together[name][i], alone[name][0], atol=1e-6)
     with pytest.raises(ValueError, match="text 0 has no tokens"):
         PairTokens([Pair("the dog", " ")], toys.tokenizer(), 12)
+
+
+@pytest.mark.parametrize("reads_words", [False, True])
+def test_what_is_computed_in_bfloat16_is_measured_in_float32(reads_words: bool) -> None:
+    pwim = PWIMTasksConfig(PWIMConfig(hidden=5, maps=(4, 3), grid=8, limit=12, same_words=True), HEADS, hidden=7)
+    asked = PWIMTasks(pwim, toys.words()).eval() if reads_words else cross()
+    tokens = PairTokens(SICK_PAIRS, toys.tokenizer(), 12)
+    exact = predict_all(asked, tokens)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = predict_all(asked, tokens)
+    for name in TASKS:
+        assert rounded[name].dtype == np.float32
+        np.testing.assert_allclose(rounded[name], exact[name], atol=0.1)
 
 
 def test_training_learns_and_the_words_stay(tmp_path: Path) -> None:
