@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from getpass import getpass
 
 from service.errors import SettingsError
-from service.http.guard import hash_key
 from service.machine import counts
 from service.observe import logs
 from service.process.exits import EXIT_SETTINGS
-from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, RENAMED, Settings
+from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, RENAMED, Settings, hash_key
 
 log = logging.getLogger("service")
 

@@ -32,7 +32,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from time import monotonic
 
-from service.http.address import address_of
+from service.http.connection_tracker import address_of
 from service.observe.logs import fields
 from service.observe.multiprocess_metrics import EndedWorkers
 from service.observe.telemetry import Ending
