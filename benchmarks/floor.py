@@ -21,10 +21,9 @@ import numpy as np
 from benchmarks.sentences import pairs, sentences
 from contract.graph import SPECS
 from contract.manifest import Manifest
-from contract.padding import pad
 from contract.scoring import Run
 from contract.tensors import load_tensors
-from contract.tokenizer import Tokenizer
+from contract.tokenizer import Tokenizer, pad
 from service.compute.session import CPU, open_session
 
 MODELS = Path(__file__).resolve().parent.parent / "models"

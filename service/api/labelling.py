@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from service.api.limits import RequestLimits, counted
+from service.api.body import RequestLimits, counted
 from service.errors import EmptyText, InvalidRequest, quote
 from service.schemas import ClassifyRequest, ClassifyResponse, EntailmentRequest, EntailmentResponse
 from service.scoring.claims import support

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from contract.graph import GraphKind
 from contract.manifest import Manifest
-from contract.padding import pad
 from contract.scoring import Array, Run, encode
+from contract.tokenizer import pad
 from service.compute.cache import Ids, Pair
 from service.errors import InferenceFailed
 from service.observe.telemetry import ModelTelemetry

@@ -15,8 +15,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.exchange import exchange_of
-from service.api.operation import Operation
+from service.api.operation import Operation, exchange_of
 from service.api.route import Table
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
 from service.http.connection import CONNECTION, FEW_BYTES, Connection

@@ -20,7 +20,7 @@ from time import perf_counter
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.exchange import EXCHANGE, RequestState, exchange_of
+from service.api.operation import EXCHANGE, RequestState, exchange_of
 from service.api.route import Table
 from service.api.tensors import JSON_LENGTH
 from service.errors import HttpError, InternalError, NotHttp, RequestError, ShuttingDown, Unauthorized, quote

@@ -15,8 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from service.api.dialects.own import OPERATIONS
-from service.api.family import Responses
-from service.api.operation import OperationResponse, ReadOperation
+from service.api.operation import OperationResponse, ReadOperation, Responses
 from service.http.middleware import policy
 
 PAGE, DOCS = "/", "/docs"

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from contract.calibration import CentredIsotonic
 from contract.manifest import ClassificationTask, EntailmentTask, SimilarityTask
+from contract.measures import CentredIsotonic
 from contract.scoring import (
     Array,
     classification,

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from contract.manifest import Manifest, Role
 from contract.scoring import Embeddings, best_first
 from contract.tokenizer import Encoded
+from service.api.body import RequestLimits, counted
 from service.api.labelling import Fields, own_labels, with_labels
-from service.api.limits import RequestLimits, counted
 from service.errors import InvalidRequest, ModelError, RequestError, TooLarge, UnsupportedField, amount
 from service.models.model import ServedModel
 from service.names import COMMON_NAMES

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from contract.padding import pad
+from contract.tokenizer import pad
 from tests.harness import toy_wordpiece
 from training.architectures.transformer import (
     BERTConfig,

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from contract.calibration import LocalLinear
 from contract.manifest import Manifest
-from contract.measures import exp_l1
+from contract.measures import LocalLinear, exp_l1
 from tests.harness import toys
 from training.architectures.malstm import MALSTM
 from training.architectures.parts.svm import SupportVectorHead
