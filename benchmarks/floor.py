@@ -24,7 +24,7 @@ from contract.manifest import Manifest
 from contract.scoring import Run
 from contract.tensors import load_tensors
 from contract.tokenizer import Tokenizer, pad
-from service.compute.session import CPU, open_session
+from service.compute.graph import CPU, open_session
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 PAIRS, BODIES, ROUNDS = 64, 40, 5

@@ -17,8 +17,8 @@ from starlette.types import Scope
 
 from service.api.body import BodyLimits, BodyParser
 from service.errors import InvalidRequest, RequestError, TooLarge, TooSlow
+from service.observe.metrics import Timings
 from service.observe.telemetry import NO_MODEL
-from service.observe.timings import Timings
 
 Responses = Mapping[int | str, dict[str, Any]]  # as FastAPI documents them
 EXCHANGE = "semblance.exchange"  # in the scope

@@ -30,7 +30,7 @@ from service.http.middleware import (
     RequestId,
     SecurityHeaders,
 )
-from service.observe.timings import TIMINGS, Timings
+from service.observe.metrics import TIMINGS, Timings
 from service.observe.tracing import Tracing
 from service.service import Service
 

@@ -27,8 +27,8 @@ from service.errors import HttpError, InternalError, NotHttp, RequestError, Shut
 from service.http.connection import CLOSE, CONNECTION, Connection
 from service.http.connection_tracker import ClientLeft
 from service.observe.logs import REQUEST_ID, fields
+from service.observe.metrics import Timings
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
-from service.observe.timings import Timings
 from service.observe.tracing import Tracing
 
 log = logging.getLogger("service.http.record")  # what log lines have been named by

@@ -28,8 +28,8 @@ import uvicorn
 
 from service.http.connection import CLOSE, Connection
 from service.http.connection_tracker import ConnectionTracker, address_of, client_of, most_connections
-from service.observe.fast_metrics import Histogram
 from service.observe.logs import fields
+from service.observe.metrics import Histogram
 from service.settings import Settings
 
 if TYPE_CHECKING:

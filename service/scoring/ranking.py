@@ -14,7 +14,7 @@ from contract.ranking import ConfidenceFit, of_stage, shared_words
 from contract.scoring import best_first
 from contract.tokenizer import Encoded
 from service.errors import TooSlow
-from service.observe.timings import TIMINGS
+from service.observe.metrics import TIMINGS
 from service.schemas import SCALES, Answer, RankResponse
 from service.scoring.scorer import Scorer
 

@@ -34,8 +34,8 @@ from service.compute.graph import Graph, Rows
 from service.compute.pool import Pool
 from service.compute.vectors import Vectors
 from service.errors import EmptyText
+from service.observe.metrics import TIMINGS, TOKENISE
 from service.observe.telemetry import ModelTelemetry
-from service.observe.timings import TIMINGS, TOKENISE
 from service.scoring.languages import LanguageHints
 from service.scoring.reading import turns_of, weight_of
 from service.settings import CachePolicy

@@ -13,7 +13,7 @@ from contract.scoring import raw_scores
 from contract.tensors import load_tensors
 from contract.tokenizer import pad
 from service.compute.cache import Pair
-from service.compute.session import open_session
+from service.compute.graph import open_session
 from tests.harness.effort import EFFORT
 
 MODELS = Path(__file__).parents[2] / "models"
