@@ -21,7 +21,6 @@ SERVICE = (
     "scoring",
     "models",
     "service",  # opens what compute/, models/ and observe/ hold, for the routes; knows nothing of HTTP
-    "columns",  # one model on columns of texts, beside the routes
     "api",
     "http",  # calls the routes of api/ itself
     "app",  # joins service, api/ and http/

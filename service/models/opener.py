@@ -31,8 +31,7 @@ from service.models.repository import ModelFolder, confine, file_stamps
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
 from service.scoring.families import FAMILIES
-from service.scoring.languages import LanguageHints
-from service.scoring.scorer import ScorerParts
+from service.scoring.reading import LanguageHints, ScorerParts
 from service.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -33,9 +33,9 @@ from service.schemas import (
     SimilarityResponse,
 )
 from service.scoring.explaining import explain as explained
-from service.scoring.languages import add_hints
 from service.scoring.ranking import RERANK_TOP, Candidates, Wanted
 from service.scoring.ranking import rank as ranked
+from service.scoring.reading import add_hints
 from service.scoring.scorer import Scorer
 from service.scoring.verification import Documents, expected_seconds, read_documents, verify
 from service.service import Service

@@ -193,7 +193,7 @@ class DialectContext:
         left, right = reading.groups
         if len(left) == 1:
             left = left * len(right)
-        task = scorer.manifest.ranking_task if ranks else "similarity"
+        task = scorer.ranking_task if ranks else "similarity"
         with counted((b if len(b.texts) > 1 else a).field, len(left)):
             answer = await scorer.similarity(left, right, task)
         scores = answer.raw if raw else answer.score
