@@ -15,7 +15,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from contract.manifest import ModelId
-from service import parsing, redis_url
+from service import parsing
 from service.errors import SettingsError
 from service.folders import usual_models
 
@@ -266,7 +266,7 @@ class Settings(BaseSettings):
     @classmethod
     def _whole_url(cls, url: SecretStr | None) -> SecretStr | None:
         if url is not None:
-            redis_url.address_of(url.get_secret_value())
+            parsing.redis_address(url.get_secret_value())
         return url
 
     @field_validator("redis_secret")
@@ -309,7 +309,7 @@ class Settings(BaseSettings):
     @property
     def redis_address(self) -> str | None:
         """The address of Redis without credentials, for the log."""
-        return None if self.redis_url is None else redis_url.address_of(self.redis_url.get_secret_value())
+        return None if self.redis_url is None else parsing.redis_address(self.redis_url.get_secret_value())
 
     @classmethod
     def from_environment(cls) -> Self:

@@ -11,7 +11,6 @@ SERVICE = (
     "errors",  # raised by every folder
     "schemas",  # types of requests and answers; no code, so that scoring/ and models/ can fill an answer in directly
     "parsing",
-    "redis_url",
     "folders",
     "settings",
     "settings_help",
