@@ -1,4 +1,4 @@
-"""Messages between the supervisor and a worker, bytes over a pair of sockets; and exit codes, of which 0 is a normal end."""
+"""Messages between the supervisor and a worker, as bytes over a pair of sockets; and exit codes: 0 is a normal end."""
 
 import socket
 from dataclasses import dataclass
