@@ -18,12 +18,7 @@ from typing import NamedTuple
 from contract.manifest import Manifest, Role
 from contract.subwords import AnyTokenizer, has_text
 from contract.tokenizer import Encoded
-from service.compute.cache import (
-    ENTRY_BYTES,
-    ID_BYTES,
-    VectorCache,
-    tuple_bytes,
-)
+from service.compute.cache import ENTRY_BYTES, ID_BYTES, VectorCache, tuple_bytes
 from service.compute.graph import Graph
 from service.compute.pool import Pool
 from service.errors import EmptyText

@@ -17,13 +17,7 @@ from contract.scoring import CalibratedScores, Embeddings, entailment
 from contract.subwords import fit_together
 from contract.tokenizer import Encoded
 from service.compute.batcher import best_time
-from service.compute.cache import (
-    CacheTiers,
-    Ids,
-    Pair,
-    ScoreCache,
-    ScoreEntry,
-)
+from service.compute.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
 from service.compute.graph import Rows
 from service.compute.vectors import Vectors
 from service.scoring.reading import Reader, ScorerParts, weight_of
@@ -35,8 +29,6 @@ _UNASKED = "the registry lets no model be asked what it cannot do"
 
 Capability = Task | Literal["embedding", "explanation"]
 Features = tuple[Rows, ...]  # what graphs made of n pairs, [n, ...] each, or [1, ...] where it is the same for all
-
-
 Raw = tuple[float, float] | None  # what a graph gives for relevance and for paraphrase
 
 

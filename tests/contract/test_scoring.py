@@ -7,15 +7,7 @@ import pytest
 
 from contract.manifest import ClassificationTask, EntailmentTask, SimilarityTask
 from contract.measures import CentredIsotonic
-from contract.scoring import (
-    Array,
-    classification,
-    entailment,
-    most_likely,
-    raw_scores,
-    read_similarity,
-    similarity,
-)
+from contract.scoring import Array, classification, entailment, most_likely, raw_scores, read_similarity, similarity
 
 A = np.array([[1, 0], [0, 2], [1, 1]], dtype=np.float32)
 B = np.array([[2, 0], [1, 0], [-1, -1]], dtype=np.float32)
