@@ -14,11 +14,12 @@ from typing import Generic, Protocol, TypeVar
 from service.errors import Overloaded
 from service.observe.logs import ThrottledWarning
 
+log = logging.getLogger(__name__)
+
 _IPV6_CLIENT = 64  # bits of the prefix: a client usually has the whole network of 2^64 addresses
 _LEAST_SPARE = 16  # files that the process may open besides: Redis, models that are reloaded, /proc
 _EACH_BYTES = 16_384  # of memory, that an idle connection takes
 _MADE_ROOM = "connections that wait for no answer are closed: there are as many as this process may have"
-log = logging.getLogger(__name__)
 
 
 def address_of(host: str, port: int) -> str:
