@@ -81,7 +81,7 @@ results: .venv/.development  ## analyses/RESULTS.md from the measured figures
 lock: .venv/.development  ## the four locks anew where pyproject.toml changed; ARGS=--upgrade takes the newest versions
 	@sh scripts/lock.sh .venv/bin/uv $(TEACHER) $(ARGS)
 
-packages: .venv/.development  ## build/packages: the wheel and the source distribution, with the default models; ARGS=ID names others
+packages: .venv/.development  ## build/packages: both distributions, that of the service with the default models; ARGS=ID names others
 	.venv/bin/python -m scripts.packages build/packages $(ARGS)
 
 models-multilingual: .venv/.teacher  ## own-models/multilingual: questions in six languages beside English, from two packages of the index

@@ -1,4 +1,7 @@
-"""Builds the source distribution and, from it, the wheel. Needs no network: setuptools is here already.
+"""Builds both distributions: the source distribution of each and, from it, the wheel.
+
+`semblance-similarity` is what answers requests, `semblance-training` what makes models. Needs no network: setuptools is
+here already.
 
 python -m scripts.packages build/packages                # with the models that answer when none is named
 python -m scripts.packages build/packages minilm-cross   # with others
@@ -18,7 +21,9 @@ from service.models.defaults import USUAL, USUAL_RERANKER
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 100_000_000  # of one file, on the Python package index
-_PARTS = ("pyproject.toml", "README.md", "LICENSE", "contract", "semblance", "service", "training", "workbench")
+# Of each distribution: the file that becomes its pyproject.toml, and its folders.
+SERVING = ("pyproject.toml", ("contract", "semblance", "service"))
+TRAINING = ("training/pyproject.toml", ("training", "workbench"))
 _CARD = "README.md"  # of a model; it says under what licence the model is
 
 
@@ -45,14 +50,14 @@ def copy_models(names: Iterable[str], models: Path, target: Path) -> None:
 
 
 def build(out: Path, names: Sequence[str] = ()) -> list[Path]:
-    """Build both packages of this checkout.
+    """Build both distributions of this checkout.
 
     Args:
         out: folder for them.
         names: of the models to carry, from models/; those of `usual_models` if empty.
 
     Returns:
-        The source distribution and the wheel.
+        The source distribution and the wheel of what serves, then those of what trains.
 
     Raises:
         ContractError: a model is missing or damaged.
@@ -60,27 +65,29 @@ def build(out: Path, names: Sequence[str] = ()) -> list[Path]:
         ValueError: a package is over the limit of the Python package index.
     """
     out.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory() as temporary:
-        # A copy: setuptools keeps lists and old files in the folder that it builds.
-        stage, unpacked = Path(temporary, "stage"), Path(temporary, "unpacked")
-        stage.mkdir()
-        for part in _PARTS:
-            if (ROOT / part).is_dir():
-                shutil.copytree(ROOT / part, stage / part, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copyfile(ROOT / part, stage / part)
-        copy_models(names or usual_models(), ROOT / "models", stage / PACKAGED.relative_to(ROOT))
-        source = _made("build_sdist", stage, out)
-        with tarfile.open(source) as archive:
-            # Named where Python has it (3.11.4); the archive is our own, made a line above.
-            archive.extraction_filter = getattr(tarfile, "data_filter", None)
-            archive.extractall(unpacked)
-        (folder,) = unpacked.iterdir()
-        wheel = _made("build_wheel", folder, out)
-    for path in (source, wheel):
+    made = []
+    for project, folders in (SERVING, TRAINING):
+        with TemporaryDirectory() as temporary:
+            # A copy: setuptools keeps lists and old files in the folder that it builds.
+            stage, unpacked = Path(temporary, "stage"), Path(temporary, "unpacked")
+            stage.mkdir()
+            for file, name in ((project, "pyproject.toml"), ("README.md", "README.md"), ("LICENSE", "LICENSE")):
+                shutil.copyfile(ROOT / file, stage / name)
+            for folder in folders:
+                shutil.copytree(ROOT / folder, stage / folder, ignore=shutil.ignore_patterns("__pycache__"))
+            if "service" in folders:
+                copy_models(names or usual_models(), ROOT / "models", stage / PACKAGED.relative_to(ROOT))
+            source = _made("build_sdist", stage, out)
+            with tarfile.open(source) as archive:
+                # Named where Python has it (3.11.4); the archive is our own, made a line above.
+                archive.extraction_filter = getattr(tarfile, "data_filter", None)
+                archive.extractall(unpacked)
+            (folder_of_source,) = unpacked.iterdir()
+            made += [source, _made("build_wheel", folder_of_source, out)]
+    for path in made:
         if (size := path.stat().st_size) > MOST_BYTES:
             raise ValueError(f"{path}: {size:,} bytes, the limit is {MOST_BYTES:,}: carry fewer models")
-    return [source, wheel]
+    return made
 
 
 def _made(hook: str, folder: Path, out: Path) -> Path:
@@ -92,5 +99,5 @@ def _made(hook: str, folder: Path, out: Path) -> Path:
 
 
 if __name__ == "__main__":
-    for made in build(Path(sys.argv[1]), sys.argv[2:]):
-        sys.stdout.write(f"{made} ({made.stat().st_size / 1e6:.1f} MB)\n")
+    for path in build(Path(sys.argv[1]), sys.argv[2:]):
+        sys.stdout.write(f"{path} ({path.stat().st_size / 1e6:.1f} MB)\n")

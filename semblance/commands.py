@@ -1,10 +1,14 @@
 """Commands that are imported when they are called, or when all are listed."""
 
+from importlib.util import find_spec
 from pkgutil import resolve_name
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+
+from semblance.extras import needs_distribution
+from semblance.version import TRAINING
 
 # The workbench imports this package, so its commands are only named here.
 COMMANDS = {
@@ -35,7 +39,16 @@ class LazyGroup(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def _imported(self, name: str) -> Any:
-        settings = _OF_WORKBENCH if COMMANDS[name].startswith("workbench.") else {}
+        of_workbench = COMMANDS[name].startswith("workbench.")
+        settings = _OF_WORKBENCH if of_workbench else {}
+        function = _not_installed if of_workbench and find_spec("workbench") is None else resolve_name(COMMANDS[name])
         one = typer.Typer(rich_markup_mode=self.rich_markup_mode, add_completion=False)
-        one.command(name, context_settings=settings)(resolve_name(COMMANDS[name]))
+        one.command(name, context_settings=settings)(function)
         return typer.main.get_command(one)
+
+
+def _not_installed(context: typer.Context) -> None:
+    raise needs_distribution(f"`semblance {context.info_name}`", TRAINING)
+
+
+_not_installed.__doc__ = f"Not installed: pip install {TRAINING}."

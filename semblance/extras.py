@@ -26,6 +26,11 @@ def needs(what: str, extra: str) -> Iterator[None]:
         raise MissingExtra(what, package, extra, install_command(extra)) from None
 
 
+def needs_distribution(what: str, distribution: str) -> MissingExtra:
+    """The error for a feature, as the subject of a sentence, that another distribution brings."""
+    return MissingExtra(what, distribution, "", f"{_pip()} install {distribution}")
+
+
 def install_command(extra: str) -> str:
     """The command that installs an extra into the Python that runs this.
 

@@ -4,6 +4,7 @@ from functools import cache
 from importlib import metadata
 
 DISTRIBUTION = "semblance-similarity"  # on the package index `semblance` is another project
+TRAINING = "semblance-training"  # the distribution of workbench/ and training/ (training/pyproject.toml)
 
 
 @cache

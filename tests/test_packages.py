@@ -7,8 +7,10 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import zipfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +18,9 @@ import httpx
 import pytest
 
 from contract.manifest import Manifest
-from scripts.packages import MOST_BYTES, build, copy_models, usual_models
-from semblance.version import DISTRIBUTION
+from scripts.packages import MOST_BYTES, SERVING, build, copy_models, usual_models
+from scripts.packages import TRAINING as OF_TRAINING
+from semblance.version import DISTRIBUTION, TRAINING
 from service.service import Service
 from service.settings import Settings
 from tests.harness.service import free_port
@@ -30,9 +33,9 @@ pytestmark = [pytest.mark.artifacts, pytest.mark.slow, pytest.mark.timeout(4 * W
 
 
 @pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    source, wheel = build(tmp_path_factory.mktemp("packages"))
-    return source, wheel
+def packages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The source distribution and the wheel of what serves, then those of what trains."""
+    return build(tmp_path_factory.mktemp("packages"))
 
 
 class Installed(NamedTuple):
@@ -56,13 +59,18 @@ class Installed(NamedTuple):
         }
 
 
-@pytest.fixture(scope="module")
-def installed(packages: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    folder = tmp_path_factory.mktemp("environment")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+def install(folder: Path, wheel: Path) -> None:
+    """Install a wheel alone into an environment."""
     python = folder / "bin" / "python"
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "-q"]
-    subprocess.run([*command, str(packages[1])], check=True)
+    subprocess.run([*command, str(wheel)], check=True)
+
+
+@pytest.fixture(scope="module")
+def installed(packages: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    install(folder, packages[1])
     site = next(folder.glob("lib/python*/site-packages"))
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return Installed(folder)
@@ -92,19 +100,24 @@ def test_the_models_are_those_that_answer_when_none_is_named() -> None:
         service.pool.close()
 
 
-def test_both_packages_hold_the_code_and_the_usual_models_alone(packages: tuple[Path, Path]) -> None:
-    source, wheel = packages
+def contents(source: Path, wheel: Path) -> tuple[dict[str, int], set[str]]:
+    """Sizes of a wheel's files, and the names of those that are not metadata, which are all its source has."""
     with zipfile.ZipFile(wheel) as archive:
         in_wheel = {name: info.file_size for name, info in zip(archive.namelist(), archive.infolist(), strict=True)}
     with tarfile.open(source) as archive:
         in_source = {member.name.partition("/")[2] for member in archive if member.isfile()}
-    code = {name for name in in_wheel if not name.startswith(f"{DISTRIBUTION.replace('-', '_')}-")}
-    assert {name.partition("/")[0] for name in code} == {"contract", "semblance", "service", "training", "workbench"}
+    code = {name for name in in_wheel if ".dist-info/" not in name}
     assert code <= in_source
-    assert in_source - code <= {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg"} | {
-        name for name in in_source if ".egg-info/" in name
-    }
+    others = {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg", "training/pyproject.toml"}
+    assert in_source - code <= others | {name for name in in_source if ".egg-info/" in name}
     assert not [name for name in in_wheel if re.search(r"__pycache__|\.pyc$|(^|/)tests?/|\.cache", name)]
+    assert max(path.stat().st_size for path in (source, wheel)) < MOST_BYTES
+    return in_wheel, code
+
+
+def test_what_serves_holds_its_code_and_the_usual_models_alone(packages: list[Path]) -> None:
+    in_wheel, code = contents(*packages[:2])
+    assert {name.partition("/")[0] for name in code} == {"contract", "semblance", "service"}
     expected = set()
     for name in usual_models():
         manifest = Manifest.load(ROOT / "models" / name)
@@ -115,7 +128,44 @@ def test_both_packages_hold_the_code_and_the_usual_models_alone(packages: tuple[
             assert in_wheel[PREFIX + path] == entry.bytes
     assert {name.removeprefix(PREFIX) for name in code if name.startswith(PREFIX)} == expected
     assert {"service/playground/page.html", "service/playground/docs.html"} <= set(code)
-    assert max(path.stat().st_size for path in packages) < MOST_BYTES
+
+
+def test_what_trains_is_a_distribution_of_its_own(packages: list[Path], installed: Installed) -> None:
+    """Its commands say where they come from until it is installed."""
+    _, code = contents(*packages[2:])
+    assert {name.partition("/")[0] for name in code} == {"training", "workbench"}
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "training/corpora/written").glob("*.tsv")}
+    assert files <= code
+    without = installed.run("semblance", "tune", "pairs.csv", "--id", "mine")
+    assert (without.returncode, without.stdout) == (2, "")
+    assert "`semblance tune` needs semblance-training, which is not installed" in without.stderr
+    assert "Not installed: pip install semblance-training." in " ".join(
+        installed.run("semblance", "--help").stdout.split()
+    )
+    install(installed.folder, packages[3])
+    try:
+        for command in ("tune", "import"):
+            helped = installed.run("semblance", command, "--help")
+            assert (helped.returncode, helped.stderr) == (0, "")
+            assert "--id" in helped.stdout
+        fetched = installed.run("python", "-c", "import training; print(training.__file__)")
+        assert fetched.stdout.startswith(str(installed.folder))
+    finally:
+        pip = [sys.executable, "-m", "pip", "--python", str(installed.folder / "bin" / "python")]
+        subprocess.run([*pip, "uninstall", "-q", "-y", TRAINING], check=True)
+
+
+def test_both_distributions_are_of_one_version() -> None:
+    serving, training = (tomllib.loads((ROOT / name).read_text(encoding="utf-8")) for name, _ in (SERVING, OF_TRAINING))
+    assert (serving["project"]["name"], training["project"]["name"]) == (DISTRIBUTION, TRAINING)
+    version = serving["project"]["version"]
+    assert training["project"]["version"] == version
+    extras_of = training["project"]["optional-dependencies"].values()
+    for need in chain(training["project"]["dependencies"], *extras_of):
+        extras = re.fullmatch(rf"{DISTRIBUTION}\[([a-z,]+)\]=={re.escape(version)}", need)
+        assert extras is not None
+        assert set(extras[1].split(",")) <= set(serving["project"]["optional-dependencies"])
+    assert training["build-system"] == serving["build-system"]
 
 
 def test_an_empty_environment_answers(url: str, installed: Installed) -> None:

@@ -28,6 +28,7 @@ FEW, MANY = 4, 64  # callers of pairs
 BODIES = 24  # of each caller of pairs, whose texts are made new by a number in each
 GOODPUT = 0.9  # of the best, that many callers get
 ANSWER_SECONDS = 60.0
+AT_ONCE = 1.0  # seconds; a refusal that comes later is of a request that was let in, and then given up
 _NUMBER = b"@@@@@@@@"  # the place of that number
 _BUSY = "while True: pass"
 
@@ -66,6 +67,7 @@ class Outcome:
     seconds: list[float] = field(default_factory=list)  # of each 200
     items: int = 0  # texts or pairs that were answered
     named: list[int] = field(default_factory=list)  # how many would end in time, as refusals said
+    given_up: list[float] = field(default_factory=list)  # seconds of each refusal that came late
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def took(self, status: int, seconds: float, items: int, named: int | None = None) -> None:
@@ -75,7 +77,9 @@ class Outcome:
             if status == 200:
                 self.seconds.append(seconds)
                 self.items += items
-            elif named:
+            elif status in (413, 429) and seconds > AT_ONCE:
+                self.given_up.append(seconds)
+            if named:
                 self.named.append(named)
 
 
@@ -200,8 +204,21 @@ def _row(trial: Trial, name: str, callers: int, outcome: Outcome, seconds: float
     times = sorted(outcome.seconds) or [math.nan]
     statuses = [outcome.statuses[each] for each in (200, 429, 413, 503)]
     named = f"{min(outcome.named)} to {max(outcome.named)}" if outcome.named else ""
-    trial.row(name, callers, *statuses, outcome.items / seconds, times[len(times) // 2], times[-1], named)
-    found: dict[str, object] = {"statuses": dict(outcome.statuses), "seconds": times}
+    trial.row(
+        name,
+        callers,
+        *statuses,
+        len(outcome.given_up),
+        outcome.items / seconds,
+        times[len(times) // 2],
+        times[-1],
+        named,
+    )
+    found: dict[str, object] = {
+        "statuses": dict(outcome.statuses),
+        "seconds": times,
+        "given up after": outcome.given_up,
+    }
     trial.values[f"{name}, {callers} callers"] = found
 
 
@@ -211,7 +228,7 @@ KIND = Kind(
     "{neighbours} busy processes, who wait and divide as they are told; "
     f"{FEW} and {MANY} callers of {PAIRS} new pairs of {PAIR_WORDS} words, who ask again at once, alone and beside one "
     "busy process. The default model of each route.",
-    ("load", "callers", "200", "429", "413", "503", "items/s", "p50 s", "longest s", "would end in time"),
+    ("load", "callers", "200", "429", "413", "503", "given up", "items/s", "p50 s", "longest s", "would end in time"),
     {"seconds": 30.0, "callers": 4, "neighbours": 2, "only": ""},
     run,
 )

@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from math import exp
 
-from service.errors import Overloaded, TooSlow
+from service.errors import Overloaded, RequestError, TooSlow
 from service.observe.metrics import Timings
 
 PATIENCE = 8.0  # times as long as its own work takes alone, that a request waits at most
@@ -19,6 +19,7 @@ PATIENCE = 8.0  # times as long as its own work takes alone, that a request wait
 SURE, _STILL_SURE = 0.8, 0.9
 _SURELY = 0.5  # of a guess by the length of texts, that they take at least
 _NOTHING = 1e-6  # seconds
+_LAST_PIECE = 0.05  # expected seconds; batches are made as long (`service/compute/batcher.py`)
 SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits, and has a thread more
 # Of a measured pace:
 _LASTS = 5.0  # seconds in which a measurement loses most of its weight
@@ -79,7 +80,7 @@ class AdmittedWork:
         self.turn = turn  # the lowest is served first
         self.promised = promised  # when it has ended, at the pace at which it came
         self.ends = ends  # when its time is over
-        self.hopeless: TooSlow | None = None  # why it cannot end in time any more
+        self.hopeless: RequestError | None = None  # why it cannot end in time any more
         self._declared = declared  # of the stages that have begun
         self._expected = announced
         self._done = 0.0
@@ -220,12 +221,24 @@ class ConcurrencyLimit:
         pace = self._pace.cautious / self._threads
         return Overloaded(message, seconds=min(late, others * pace), share=1.0 - late / (new.left * pace))
 
-    def hopeless(self, admission: AdmittedWork) -> TooSlow | None:
-        """Why a request that was let in cannot end in time any more, even alone: the machine became slower. Or None."""
-        timings = admission.timings
-        if timings.ended or admission.left * self._pace.recent / self._threads <= self._time_left(timings):
-            return None
-        return TooSlow(timings.expected, SURE * self._max_seconds * self._threads / self._pace.cautious)
+    def give_up(self, admitted: Iterable[AdmittedWork]) -> None:
+        """Mark those who were let in and cannot end in time any more in their turn: the machine became slower."""
+        pace, ahead = self._pace.recent, 0.0
+        for each in sorted(admitted, key=lambda each: each.turn):
+            timings, time_left = each.timings, self._time_left(each.timings)
+            if each.hopeless is None and not timings.ended and each.left > _NOTHING:
+                if self._least(each.left) * pace > time_left:
+                    most = SURE * self._max_seconds * self._threads / self._pace.cautious
+                    each.hopeless = TooSlow(timings.expected, most)
+                elif each.left > SHORT_SECONDS and self._least(ahead + each.left) * pace > time_left:
+                    message = "others are served first, and the machine became slower since this was let in"
+                    each.hopeless = Overloaded(message, seconds=ahead * pace / self._threads)
+            if each.hopeless is None:
+                ahead += each.left
+
+    def _least(self, seconds: float) -> float:
+        """How long work of so many expected seconds takes all threads; only one of them does the last piece."""
+        return max(seconds / self._threads, min(seconds, _LAST_PIECE))
 
     def seconds_of(self, admitted: Iterable[AdmittedWork]) -> float:
         """Seconds until all of this work is done, at the recent pace."""

@@ -227,7 +227,7 @@ class Pool:
         """The results of a job that was queued, by key."""
         try:
             return await job.future
-        except (asyncio.CancelledError, TooSlow):
+        except (asyncio.CancelledError, Overloaded, TooSlow):
             if job.pieces:
                 self._dropped()
             raise
@@ -326,8 +326,7 @@ class Pool:
         self._pace.ran(batch.expected_seconds, ended - min(since, began))
         self._line.did(batch.expected_seconds)
         batch.done(began, ended)
-        for admission in self._admitted.values():
-            admission.hopeless = self._line.hopeless(admission)
+        self._line.give_up(self._admitted.values())
         if not self._sources:
             self._freed.clear()
             return

@@ -298,7 +298,7 @@ def predict(model: PairWithHeads, pairs: PairTokens) -> dict[str, npt.NDArray[np
     for start in range(0, len(order), size):
         batch = (each.to(device) for each in pairs.batch(order[start : start + size]))
         for name, output in model(*batch).items():
-            found.setdefault(name, []).append(output.cpu().numpy())
+            found.setdefault(name, []).append(output.float().cpu().numpy())  # of bfloat16 numpy knows nothing
     back = np.argsort(order, kind="stable")
     return {name: np.concatenate(parts)[back] for name, parts in found.items()}
 

@@ -216,6 +216,35 @@ async def test_what_cannot_end_in_time_any_more_ends_at_once(pool, clock) -> Non
     assert pool.busy == 0
 
 
+async def test_who_would_be_late_in_his_turn_is_told_as_soon_as_it_is_known(pool, clock) -> None:
+    """Each would end in time alone; the second one waits for the first, on a machine that is five times slower now."""
+    first, second = Request(0.0, 30), Request(0.0, 30)
+    world = World(pool, clock, slower=lambda: 5.0)
+    await world.run([first, second])
+    assert first.refused is None
+    assert first.ended <= first.at + LIMIT
+    assert isinstance(second.refused, Overloaded)
+    assert second.ended < second.at + LIMIT / 4
+    assert second.refused.seconds > LIMIT / 4  # until the first one ends
+    assert len(world.served) == 30  # none of the second one's
+    assert pool.busy == 0
+
+
+async def test_the_last_piece_has_one_thread(clock) -> None:
+    """Half a second is left, in which two threads could do it and one cannot."""
+    pool = Pool(2, 10, QUEUE, LIMIT, clock=clock)
+    timings = Timings()
+    TIMINGS.set(timings)
+    with pool.admitted(PIECE) as admission:
+        for _ in range(100):
+            pool._pace.ran(PIECE, 12 * PIECE)
+        timings.until = clock.now + 0.5
+        pool._line.give_up([admission])
+        assert isinstance(admission.hopeless, TooSlow)
+    pool.ended(timings)
+    pool.close()
+
+
 def test_a_pace_of_long_ago_says_nothing(clock) -> None:
     pace = Pace(clock)
     assert (pace.recent, pace.cautious) == (1.0, 2.0)
