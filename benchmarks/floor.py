@@ -21,11 +21,10 @@ import numpy as np
 from benchmarks.sentences import pairs, sentences
 from contract.graph import SPECS
 from contract.manifest import Manifest
-from contract.padding import pad
 from contract.scoring import Run
 from contract.tensors import load_tensors
-from contract.tokenizer import Tokenizer
-from service.compute.session import CPU, open_session
+from contract.tokenizer import Tokenizer, pad
+from service.compute.graph import CPU, open_session
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 PAIRS, BODIES, ROUNDS = 64, 40, 5

@@ -22,7 +22,7 @@ import httpx
 from benchmarks.report import ROOT, arguments, machine, table, write
 from benchmarks.sentences import pairs, sentences
 from service.app import create_app
-from service.scoring.languages import KNOWN, language_of
+from service.scoring.reading import KNOWN, language_of
 from service.settings import Settings
 
 SENTENCES = ROOT / "tests" / "service" / "scoring" / "language"

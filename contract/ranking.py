@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from contract.calibration import Logistic
+from contract.measures import Logistic
 
 Match = Literal["question", "answer", "both", "either"]
 Feature = Literal["score", "lead", "standing", "words", "second_score", "second_lead", "second_standing"]

@@ -12,9 +12,18 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from contract.answers import EntailmentLabel as EntailmentLabel
-from contract.calibration import Calibration
-from contract.measures import Floats, clip, cosine, exp_l1, expected_rating, probabilities, rounded, to_unit
-from contract.padding import pad
+from contract.measures import (
+    Calibration,
+    Floats,
+    clip,
+    cosine,
+    exp_l1,
+    expected_rating,
+    probabilities,
+    rounded,
+    to_unit,
+)
+from contract.tokenizer import pad
 
 Array = npt.NDArray[np.generic]
 Embeddings = npt.NDArray[np.float32]

@@ -131,7 +131,7 @@ def _sort_marks(run: re.Match[str]) -> str:
 
 def split_words(text: str) -> list[str]:
     """Words, clitics, numbers and punctuation marks of a sentence, normalised, in order."""
-    return _words(_spaced(normalise(text)))
+    return words_of_chunk(_spaced(normalise(text)))
 
 
 def chunks_and_ends(texts: Sequence[str]) -> list[str] | None:
@@ -148,11 +148,6 @@ def chunks_and_ends(texts: Sequence[str]) -> list[str] | None:
     return joined.split()
 
 
-def words_of_chunk(chunk: str) -> list[str]:
-    """The words of a chunk of `chunks_and_ends`."""
-    return _words(chunk)
-
-
 def words_in_parts(text: str) -> Iterator[list[str]]:
     """The words of `split_words` in lists. Reads the text only as far as lists are requested, and some `_PART`
     characters more. No word is cut.
@@ -166,12 +161,12 @@ def words_in_parts(text: str) -> Iterator[list[str]]:
         end = _boundary(text, start + _PART)
         folded = _spaced(normalise(text[start:end]))
         if (ended := _TO_LAST_END.match(folded)) is not None:
-            words = _words("".join((*held, ended[0])))
+            words = words_of_chunk("".join((*held, ended[0])))
             yield from (words[i : i + _PART] for i in range(0, len(words), _PART))
             held, folded = [], folded[ended.end() :]
         held.append(folded)
         start = end
-    yield _words("".join(held))
+    yield words_of_chunk("".join(held))
 
 
 def _boundary(text: str, start: int) -> int:
@@ -192,7 +187,8 @@ def _spaced(folded: str) -> str:
     return folded if folded.isascii() else _UNSPACED.sub(r" \1 ", folded)
 
 
-def _words(folded: str) -> list[str]:
+def words_of_chunk(folded: str) -> list[str]:
+    """The words of a chunk of `chunks_and_ends`, or of more of a normalised text."""
     if "n't" in folded:
         folded = _NEGATION.sub(" n't", folded)
     return (_ASCII_WORD if folded.isascii() else _WORD).findall(folded)

@@ -8,17 +8,16 @@ from collections.abc import Sequence
 from getpass import getpass
 
 from service.errors import SettingsError
-from service.http.guard import hash_key
 from service.machine import counts
 from service.observe import logs
-from service.process.exits import EXIT_SETTINGS
-from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, RENAMED, Settings
+from service.process.messages import EXIT_SETTINGS
+from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, RENAMED, Settings, hash_key
 
 log = logging.getLogger("service")
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Serve, or hash a key; the exit code says why it could not (`service/process/exits.py`)."""
+    """Serve, or hash a key; the exit code says why it could not (`service/process/messages.py`)."""
     parser = argparse.ArgumentParser(
         prog="python -m service", description="Serve the models; settings: SEMBLANCE_ variables (--help-settings)."
     )

@@ -13,8 +13,7 @@ from service.api.dialects import table_of
 from service.api.operation import Operation
 from service.api.route import Table
 from service.http.application import Application, ScoringMiddleware
-from service.http.guide import add_guide, is_guide
-from service.http.playground import SWAGGER, add_files, docs_operation, is_playground, page_operation
+from service.http.pages import SWAGGER, add_files, add_guide, docs_operation, is_guide, is_playground, page_operation
 from service.observe.tracing import Tracing
 from service.service import Service
 from service.settings import Settings

@@ -1,13 +1,15 @@
-"""Parsers of environment variables: counts, lists of NAME=VALUE, keys; and what is said of wrong ones."""
+"""Parsers of environment variables: counts, lists of NAME=VALUE, keys, addresses; and what is said of wrong ones."""
 
 import os
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import PlainValidator, ValidationError
 
 ALL: Literal["all"] = "all"
 NONE: Literal["none"] = "none"
+REDIS_FORM = "expected redis://host:port/db, rediss:// for TLS, or unix://path"
 
 
 def number_or_auto(most: int) -> PlainValidator:
@@ -74,3 +76,26 @@ def lines_of(error: ValidationError, prefix: str) -> list[str]:
         found = "" if secret else f", found {problem['input']!r}"
         lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}{found}")
     return lines
+
+
+def redis_address(url: str) -> str:
+    """The address of Redis without credentials, for the log; nothing is sent.
+
+    What follows a question mark are options of redis-py's connections, such as `ssl_ca_certs`.
+
+    Raises:
+        ValueError: it has another form. The message does not quote it, since it may have a password.
+    """
+    # Imported here, because most services have no Redis, and the supervisor uses none.
+    from redis.asyncio.connection import parse_url
+
+    try:
+        parse_url(url)
+        parts = urlsplit(url)
+        found = f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        whole = bool(parts.path if parts.scheme == "unix" else parts.hostname)
+    except ValueError:
+        whole = False  # not raised again: its message may quote a password
+    if not whole:
+        raise ValueError(REDIS_FORM)
+    return found

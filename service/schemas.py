@@ -2,7 +2,7 @@
 
 Requests are pydantic models: an unknown or mistyped field is an error. Answers are dicts, with the fields of the types
 in `contract/answers.py`, of which the OpenAPI document is made here. Lengths of lists and texts are checked in
-`service/api/limits.py`.
+`service/api/body.py`.
 """
 
 import dataclasses

@@ -14,7 +14,7 @@ from service.models.defaults import USUAL_CLASSIFIER, Defaults, main_models, req
 from service.models.opener import Opener
 from service.models.registry import ModelRegistry
 from service.models.reload import Reloader
-from service.observe.exposition import Exposition
+from service.observe.metrics import Exposition
 from service.observe.telemetry import Telemetry
 from service.schemas import Readiness
 from service.settings import Settings

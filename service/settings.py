@@ -1,8 +1,8 @@
 """All settings of the service, read from the environment once, in `service/__main__.py`.
 
-`SEMBLANCE_CACHE_BYTES` sets the field `cache_bytes`. An empty variable counts as not set.
-"""
+`SEMBLANCE_CACHE_BYTES` sets the field `cache_bytes`. An empty variable counts as not set."""
 
+import hashlib
 import os
 import re
 import shlex
@@ -15,7 +15,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from contract.manifest import ModelId
-from service import parsing, redis_url
+from service import parsing
 from service.errors import SettingsError
 from service.folders import usual_models
 
@@ -266,7 +266,7 @@ class Settings(BaseSettings):
     @classmethod
     def _whole_url(cls, url: SecretStr | None) -> SecretStr | None:
         if url is not None:
-            redis_url.address_of(url.get_secret_value())
+            parsing.redis_address(url.get_secret_value())
         return url
 
     @field_validator("redis_secret")
@@ -309,7 +309,7 @@ class Settings(BaseSettings):
     @property
     def redis_address(self) -> str | None:
         """The address of Redis without credentials, for the log."""
-        return None if self.redis_url is None else redis_url.address_of(self.redis_url.get_secret_value())
+        return None if self.redis_url is None else parsing.redis_address(self.redis_url.get_secret_value())
 
     @classmethod
     def from_environment(cls) -> Self:
@@ -333,3 +333,30 @@ class Settings(BaseSettings):
         """Variables with our prefix that are not settings, probably misspelt."""
         known = {PREFIX + name.upper() for name in cls.model_fields} | _OTHERS | RENAMED.keys()
         return sorted(name for name in environment if name.upper().startswith(PREFIX) and name.upper() not in known)
+
+
+SHORTEST_KEY = 16
+
+
+def digest_of(key: str) -> str:
+    """The hash of a key, as in the settings."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def hash_key(name: str, key: str) -> str:
+    """An entry of `SEMBLANCE_API_KEYS`.
+
+    Args:
+        name: of the key's owner, for logs.
+        key: the key itself.
+
+    Raises:
+        ValueError: the name has other characters, or the key is short or does not fit into a header.
+    """
+    if not NAME.fullmatch(name):
+        raise ValueError(f"a name is made of letters, digits, '.', '_' and '-', 64 at most; found {name!r}")
+    if not (key.isascii() and key.isprintable() and key == key.strip()):
+        raise ValueError("a key travels in a header: expected printable ASCII without spaces around it")
+    if len(key) < SHORTEST_KEY:
+        raise ValueError(f"a key of {len(key)} characters can be guessed; expected {SHORTEST_KEY} or more")
+    return f"{name}:{digest_of(key)}"

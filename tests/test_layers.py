@@ -11,7 +11,6 @@ SERVICE = (
     "errors",  # raised by every folder
     "schemas",  # types of requests and answers; no code, so that scoring/ and models/ can fill an answer in directly
     "parsing",
-    "redis_url",
     "folders",
     "settings",
     "settings_help",
@@ -21,7 +20,6 @@ SERVICE = (
     "scoring",
     "models",
     "service",  # opens what compute/, models/ and observe/ hold, for the routes; knows nothing of HTTP
-    "columns",  # one model on columns of texts, beside the routes
     "api",
     "http",  # calls the routes of api/ itself
     "app",  # joins service, api/ and http/

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from service.api.limits import RequestLimits, counted
+from service.api.body import RequestLimits, counted
 from service.errors import EmptyText, InvalidRequest, quote
 from service.schemas import ClassifyRequest, ClassifyResponse, EntailmentRequest, EntailmentResponse
-from service.scoring.claims import support
-from service.scoring.classifying import PLACE, TEMPLATE, classify, zero_shot
+from service.scoring.classifying import PLACE, TEMPLATE, classify, support, zero_shot
+from service.scoring.documents import sentences_of
 from service.scoring.scorer import Scorer
-from service.scoring.sentences import sentences_of
 from service.service import Service
 
 

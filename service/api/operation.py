@@ -1,22 +1,112 @@
-"""What the service can be asked: one record for each request, which is served, described and counted as it says."""
+"""What the service can be asked: one record for each request, which is served, described and counted as it says.
+
+A `RequestState` is what is known of one request on its way, and a `Dialect` the form of the errors that its sender
+reads.
+"""
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, cast, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import QueryParams
 from starlette.types import Scope
 
 from service.api.body import BodyLimits, BodyParser
-from service.api.exchange import exchange_of
-from service.api.family import Dialect, Responses
-from service.errors import InvalidRequest
+from service.errors import InvalidRequest, RequestError, TooLarge, TooSlow
+from service.observe.metrics import Timings
 from service.observe.telemetry import NO_MODEL
 
+Responses = Mapping[int | str, dict[str, Any]]  # as FastAPI documents them
+EXCHANGE = "semblance.exchange"  # in the scope
 JSON = b"application/json"
 Kind = type | tuple[type, ...]
+
+
+class ErrorAnswer(NamedTuple):
+    """An error as it is sent: a status, and JSON."""
+
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The form of the errors that one group of clients reads.
+
+    Attributes:
+        name: of the family, for the documentation.
+        body: (error, status, request id) -> the body's fields.
+        shape: the type of that body, for the documentation.
+        statuses: that differ from ours; the most specific class of an error counts.
+        described: the descriptions of its errors by status; empty: one for all.
+        strict: whether a field that a request does not know is an error. Every one of them is collected, so a body may
+            have few.
+    """
+
+    name: str
+    body: Callable[[RequestError, int, str], Mapping[str, object]]
+    shape: type
+    statuses: Mapping[type[RequestError], int]
+    described: Mapping[int, str] = field(default_factory=dict)
+    strict: bool = False
+
+    def error(self, error: RequestError, request_id: str) -> ErrorAnswer:
+        """The error in this family's format."""
+        status = self.status(error)
+        return ErrorAnswer(status, json.dumps(self.body(error, status, request_id)).encode())
+
+    def status(self, error: RequestError) -> int:
+        """The family's status for an error."""
+        if isinstance(error, TooSlow) or (isinstance(error, TooLarge) and error.field is None):  # the whole: always 413
+            return error.status
+        return next((self.statuses[kind] for kind in type(error).__mro__ if kind in self.statuses), error.status)
+
+    @property
+    def responses(self) -> Responses:
+        """The errors of its routes, for the documentation."""
+        if self.described:
+            return {status: {"model": self.shape, "description": says} for status, says in self.described.items()}
+        return {"default": {"model": self.shape, "description": f"An error, as {self.name} says it"}}
+
+
+def full_message(error: RequestError) -> str:
+    """The message with the field, for bodies that have no place for the field."""
+    if error.field is None or error.field in error.message:
+        return error.message
+    return f"{error.field}: {error.message}"
+
+
+class RequestState:
+    """One request and its answer."""
+
+    __slots__ = (
+        "arrived", "began", "caller", "family", "headers", "id", "model", "received", "route", "started", "status",
+        "timings",
+    )  # fmt: skip
+
+    def __init__(self, identity: str, began: float, received: Mapping[bytes, bytes]) -> None:
+        """Begin, with the time of `perf_counter` and the request's headers."""
+        self.id = identity
+        self.began = began
+        self.received = received
+        self.caller: str | None = None  # name of the API key
+        self.route: str | None = None  # path of the route that answers, once it is found
+        self.family: Dialect | None = None  # whose errors the caller understands, once it is known
+        self.model = NO_MODEL  # that answers
+        self.timings: Timings | None = None  # of a request that scores
+        self.arrived = False  # whether the whole body was read
+        self.started = False  # whether the answer's head was sent
+        self.status = 500
+        self.headers: list[tuple[bytes, bytes]] = []  # of every answer
+
+
+def exchange_of(scope: Scope) -> RequestState:
+    """The exchange of a request."""
+    return cast(RequestState, scope[EXCHANGE])
 
 
 class RequestView(NamedTuple):

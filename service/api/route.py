@@ -19,9 +19,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api.body import SMALL_BYTES, counts, most_of, without_mark
-from service.api.exchange import RequestState, exchange_of
-from service.api.family import Dialect
-from service.api.operation import Operation, RequestView
+from service.api.operation import Dialect, Operation, RequestState, RequestView, exchange_of
 from service.service import Service
 
 _BEGINNING_BYTES = 8_192  # by which a body with too many values is given to its family

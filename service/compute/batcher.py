@@ -17,10 +17,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from service.compute.graph import Padding, Rows, Shape, TextGraph, batched, padded
-from service.compute.jobs import Job, first_turn, waiting
-from service.compute.pool import INLINE_SECONDS, Batch, Pool
-from service.observe.timings import INFERENCE, TIMINGS
+from service.compute.graph import Padding, Rows, Shape, TextGraph
+from service.compute.pool import INLINE_SECONDS, Batch, Job, Pool, first_turn, waiting
+from service.observe.metrics import INFERENCE, TIMINGS
 
 BATCH_SECONDS = 0.05  # of a batch of several, beside what a run takes whatever it holds
 DIRECT_SECONDS = 0.0002  # waking a waiting request costs a tenth of it
@@ -88,6 +87,39 @@ class Cost:
 
 # Before a graph is measured: large, so that nothing runs in the event loop.
 UNKNOWN = Cost(2e-3, 1e-5)
+
+
+def padded(shapes: Sequence[Shape]) -> Padding:
+    """The shape of a batch of at least one sentence or pair."""
+    return Padding(shapes[0] if len(shapes) == 1 else tuple(map(max, zip(*shapes, strict=True))), len(shapes))
+
+
+def batched(
+    shapes: Sequence[Shape], cost: Callable[[Shape], float], most: Callable[[Shape], int], *, alike: bool = False
+) -> list[list[int]]:
+    """Positions in batches, the cheapest first.
+
+    Args:
+        shapes: of all items.
+        cost: of one item.
+        most: the number of items that a batch may have whose longest has this shape, at least 1.
+        alike: only items of one shape are in a batch.
+    """
+    costs = list(map(cost, shapes))
+    batches: list[list[int]] = []
+    batch: list[int] = []
+    longest: Shape = ()
+    fit = 0
+    for i in sorted(range(len(shapes)), key=lambda i: (costs[i], shapes[i])):
+        shape = shapes[i]
+        if batch and shape != longest:
+            longest = tuple(map(max, longest, shape))
+            fit = 0 if alike else most(longest)
+        if len(batch) >= fit:
+            batch, longest, fit = [], shape, most(shape)
+            batches.append(batch)
+        batch.append(i)
+    return batches
 
 
 class _Piece(NamedTuple, Generic[K]):

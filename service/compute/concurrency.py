@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from math import exp
 
 from service.errors import Overloaded, RequestError, TooSlow
-from service.observe.timings import Timings
+from service.observe.metrics import Timings
 
 PATIENCE = 8.0  # times as long as its own work takes alone, that a request waits at most
 # Of the time that is left: in how much a newcomer must end, and those before whom it is served. Between the two is room

@@ -51,7 +51,7 @@ class RedisCache:
         """Prepare the client; nothing is sent yet.
 
         Args:
-            url: with credentials; forms are in `service/redis_url.py`.
+            url: with credentials; forms are in `service/parsing.py`.
             address: without them, for the log.
             telemetry: counts hits, misses and failures.
             timeout_seconds: of a request.

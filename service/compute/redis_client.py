@@ -122,7 +122,7 @@ class RedisClient:
         """Prepare; nothing is sent yet.
 
         Args:
-            url: with credentials; forms are in `service/redis_url.py`.
+            url: with credentials; forms are in `service/parsing.py`.
             timeout_seconds: of a request.
         """
         self._timeout = timeout_seconds

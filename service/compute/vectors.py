@@ -17,7 +17,7 @@ from service.compute.batcher import Batcher
 from service.compute.cache import FINDING_SECONDS, CacheTiers, K, Vector, VectorCache, VectorSpace
 from service.compute.graph import Rows, TextGraph
 from service.compute.pool import Pool
-from service.observe.timings import CACHE, QUEUE, TIMINGS
+from service.observe.metrics import CACHE, QUEUE, TIMINGS
 from service.settings import CachePolicy
 
 _MOST_TIMES = 8  # as many keys as the request has, of a computation that it joins

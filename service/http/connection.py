@@ -19,9 +19,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import HeadTimeout, HeadTooLarge, NotHttp, Overloaded, RequestError
-from service.http.connection_tracker import ConnectionTracker, client_of
-from service.http.memory_limit import MemoryLimiter
-from service.http.time_limit import ClientLeft
+from service.http.connection_tracker import ClientLeft, ConnectionTracker, MemoryLimiter, client_of
 from service.observe.logs import ThrottledWarning
 
 log = logging.getLogger(__name__)

@@ -1,70 +1,100 @@
-"""Security headers: of every answer, and of the HTML pages."""
+"""The pages for people: the playground at `/` with its files, `/docs`, and the documentation at /guide.
 
-import base64
-import hashlib
-import re
-from contextlib import AsyncExitStack
+They refer to their files and to the routes by relative addresses, and so work under a path prefix as well. They hold
+nothing secret and need no API key: where one is needed they ask the person for it, and keep it in memory only. The
+documentation is the folder that `make docs` builds.
+"""
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from os import PathLike, stat_result
+from pathlib import Path
 
-from service.api.exchange import exchange_of
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
-NOSNIFF = (b"x-content-type-options", b"nosniff")
-_INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
-_POLICY = (
-    "default-src 'none'; script-src 'self'{hashes}; style-src 'self'{styles}; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+from service.api.dialects.own import OPERATIONS
+from service.api.operation import OperationResponse, ReadOperation, Responses
+from service.http.middleware import policy
 
-
-def policy(html: bytes, *, inline_styles: bool) -> str:
-    """The Content-Security-Policy of a page: only its own scripts run, and it connects only to this host."""
-    digests = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _INLINE_SCRIPT.findall(html)]
-    return _POLICY.format(
-        hashes="".join(f" 'sha256-{digest}'" for digest in digests), styles=" 'unsafe-inline'" if inline_styles else ""
-    )
-
-
-def page_headers(html: bytes) -> list[tuple[bytes, bytes]]:
-    """Headers of an HTML page: its policy, with the inline styles that /docs needs, and no frame."""
-    return [
-        (b"content-security-policy", policy(html, inline_styles=True).encode()),
-        (b"referrer-policy", b"no-referrer"),
-        (b"cross-origin-opener-policy", b"same-origin"),
-        (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-        (b"x-frame-options", b"DENY"),
-    ]
+PAGE, DOCS = "/", "/docs"
+SWAGGER = "/static-offline-docs/"  # where fastapi-offline serves Swagger's files
+_FILES = "/playground"
+_FOLDER = Path(__file__).parents[1] / "playground"
+# A browser asks each time whether a file has changed, so that no page runs with files of another version.
+_ASK = {"cache-control": "no-cache"}
+_GUIDE = "/guide"
 
 
-class SecurityHeaders:
-    """Adds them; those of an HTML page depend on its body, and pages come in one piece."""
+class _Files(StaticFiles):
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers.update(_ASK)
+        return response
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on. HEAD is answered as GET, without the body."""
-        exchange_of(scope).headers.append(NOSNIFF)
-        if scope["method"] not in ("GET", "HEAD"):  # no page
-            await self._app(scope, receive, send)
-            return
-        has_body = scope["method"] == "GET"
-        held: Message | None = None
+def page_operation() -> ReadOperation:
+    """The page at `/`; raises like `docs_operation`."""
+    return _page(PAGE, "page.html", "A page for people", inline_styles=False)
 
-        async def described(message: Message) -> None:
-            nonlocal held
-            if message["type"] == "http.response.start":
-                if dict(message.get("headers", ())).get(b"content-type", b"").startswith(b"text/html"):
-                    held = message
-                    return
-            elif held is not None:
-                begun, held = held, None
-                own = dict(begun["headers"])  # a page may bring a stricter policy
-                found = page_headers(message.get("body", b""))
-                await send({**begun, "headers": [*begun["headers"], *(each for each in found if each[0] not in own)]})
-            if message["type"] == "http.response.body" and not has_body:
-                message = {**message, "body": b""}
-            await send(message)
 
-        async with AsyncExitStack() as scope["fastapi_middleware_astack"]:  # as FastAPI's own routes of pages need it
-            await self._app(scope if has_body else {**scope, "method": "GET"}, receive, described)
+def docs_operation() -> ReadOperation:
+    """The page at `/docs`: the routes, by Swagger.
+
+    Raises:
+        FileNotFoundError: the installed package lacks it.
+    """
+    return _page(DOCS, "docs.html", "The routes, for people", inline_styles=True)
+
+
+def _page(path: str, name: str, summary: str, *, inline_styles: bool) -> ReadOperation:
+    html = (_FOLDER / name).read_bytes()
+    only_own = policy(html, inline_styles=inline_styles).encode()
+    headers = ((b"cache-control", b"no-cache"), (b"content-security-policy", only_own))
+
+    async def page() -> OperationResponse:
+        return OperationResponse(html, media=b"text/html; charset=utf-8", headers=headers)
+
+    described: Responses = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
+    return ReadOperation(path, page, OPERATIONS, summary, open=True, responses=described)
+
+
+def add_files(app: FastAPI) -> None:
+    """Serve the page's files below `/playground/`."""
+    app.mount(_FILES, _Files(directory=_FOLDER / "files"), name="playground")
+
+
+def is_playground(path: str) -> bool:
+    """Whether a path is of one of the page's files; they hold nothing secret and need no API key."""
+    return path.startswith(f"{_FILES}/")
+
+
+class _Pages(StaticFiles):
+    """Static files, HTML pages in one piece: their Content-Security-Policy has a hash of each script in them."""
+
+    def file_response(
+        self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        """One file, or 304 where the browser has it."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        if not isinstance(response, FileResponse) or response.media_type != "text/html":
+            return response
+        kept = {name: response.headers[name] for name in ("etag", "last-modified")}
+        return Response(Path(full_path).read_bytes(), status_code, kept, "text/html")
+
+
+def is_guide(path: str) -> bool:
+    """Whether a GET of this path is for the documentation, which holds nothing secret and needs no API key."""
+    return path == _GUIDE or path.startswith(f"{_GUIDE}/")
+
+
+def add_guide(app: FastAPI, folder: Path) -> None:
+    """Serve the built documentation at /guide/."""
+
+    @app.get(_GUIDE, include_in_schema=False)
+    async def guide(request: Request) -> RedirectResponse:
+        # Relative, so that it also holds behind a proxy that serves this under a prefix.
+        return RedirectResponse(_GUIDE.removeprefix("/") + "/")
+
+    app.mount(_GUIDE, _Pages(directory=folder, html=True))

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from throttled.asyncio import MemoryStore, RateLimitResult, RedisStore, Throttled, per_duration
 from throttled.store import ConnectionFactory
 
-from service.api.exchange import exchange_of
+from service.api.operation import exchange_of
 from service.compute.redis_client import Breaker, RedisClient
 from service.errors import RateLimited
 from service.http.connection_tracker import client_of

@@ -7,7 +7,7 @@ After SIGTERM:
 2. The server accepts all connected clients, and closes the listening socket. Idle connections stay open for some
    seconds, because a client may be sending a request; it is answered, and its connection closed.
 3. Requests under way are finished. Steps 2 and 3 take at most `SEMBLANCE_SHUTDOWN_GRACE_SECONDS`; who is not answered
-   by then gets a 503 (`record.Errors`).
+   by then gets a 503 (`middleware.Errors`).
 
 SIGINT begins with step 3; a second SIGINT ends the process at once.
 """
@@ -26,18 +26,17 @@ from typing import TYPE_CHECKING, cast
 
 import uvicorn
 
-from service.http.address import address_of
 from service.http.connection import CLOSE, Connection
-from service.http.connection_tracker import ConnectionTracker, client_of, most_connections
+from service.http.connection_tracker import ConnectionTracker, address_of, client_of, most_connections
 from service.observe.logs import fields
-from service.observe.loop_lag import LoopLag
+from service.observe.metrics import Histogram
 from service.settings import Settings
 
 if TYPE_CHECKING:
     from service.http.application import Application
 
-log = logging.getLogger(__name__)
 
+log = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.05
 # Connections accepted in one iteration of the event loop, beside uvloop's own. Fewer if other workers accept too, so
 # that the first worker to wake does not take all of them.
@@ -45,6 +44,34 @@ _MOST_AT_ONCE, _MOST_OF_SHARED = 256, 4
 _MOST_OF_ADDRESS = 3  # that begin in one iteration: a newcomer does not wait until all heads of one address are read
 _BACKLOG = 65_536  # more than the backlog of a listening socket
 _PATIENCE_SECONDS = 5.0  # for idle connections, in step 2
+_LAG_LOOK_SECONDS = 0.02  # work that takes longer is always noticed, shorter work sometimes
+
+
+class LoopLag:
+    """Schedules a callback again and again, and records how late each is called."""
+
+    def __init__(self, lags: Histogram) -> None:
+        """Prepare; `lags` gets seconds, of which up to 0.001 is the resolution of libuv's timers."""
+        self._lags = lags
+        self._next: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Measure the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._due()
+
+    def stop(self) -> None:
+        """Cancel the next measurement of the lag."""
+        if self._next is not None:
+            self._next.cancel()
+
+    def _due(self) -> None:
+        self._at = self._loop.time() + _LAG_LOOK_SECONDS
+        self._next = self._loop.call_at(self._at, self._look)
+
+    def _look(self) -> None:
+        self._lags.observe(max(0.0, self._loop.time() - self._at))
+        self._due()
 
 
 class Server(uvicorn.Server):

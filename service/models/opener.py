@@ -22,9 +22,8 @@ from contract.scoring import Array
 from contract.subwords import AnyTokenizer, load_tokenizer
 from contract.tensors import load_tensors, tensors_of
 from service.compute.cache import VectorCache
-from service.compute.graph import graphs_of
+from service.compute.graph import CPU, CUDA, Session, cuda_options, graphs_of, open_session, provider_order
 from service.compute.pool import Pool
-from service.compute.session import CPU, CUDA, Session, cuda_options, open_session, provider_order
 from service.errors import ModelError, ServiceError
 from service.machine import counts, trim_allocator
 from service.models.model import Opened, ServedModel
@@ -32,8 +31,7 @@ from service.models.repository import ModelFolder, confine, file_stamps
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
 from service.scoring.families import FAMILIES
-from service.scoring.languages import LanguageHints
-from service.scoring.scorer import ScorerParts
+from service.scoring.reading import LanguageHints, ScorerParts
 from service.settings import Settings
 
 log = logging.getLogger(__name__)

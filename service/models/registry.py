@@ -10,8 +10,8 @@ from service.errors import ModelUnavailable, UnknownModel, UnsupportedTask
 from service.models.model import Failure, Opened, ServedModel
 from service.models.opener import Opener, public
 from service.observe.logs import fields
+from service.observe.metrics import TIMINGS
 from service.observe.telemetry import Telemetry
-from service.observe.timings import TIMINGS
 from service.scoring.scorer import Capability, Scorer
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ Each worker writes a snapshot of its metrics into a common folder: every second,
 end. A scrape adds the other workers' snapshots to its own metrics, so figures are at most a second old. When a worker
 ends, the supervisor adds its counters to those of earlier ones and removes its file, so counters never fall.
 
-prometheus_client's multiprocess mode is not used: it is slower (`service/observe/fast_metrics.py` has figures), has no
+prometheus_client's multiprocess mode is not used: it is slower (`service/observe/metrics.py` has figures), has no
 info metrics and no process collector, and cannot remove the series of a model.
 """
 
@@ -18,8 +18,8 @@ from typing import Any
 from prometheus_client.core import Metric
 from prometheus_client.samples import Sample
 
-from service.observe.fast_metrics import MetricRegistry, Packed, unpacked
 from service.observe.logs import fields
+from service.observe.metrics import MetricRegistry, Packed, unpacked
 from service.observe.telemetry import WORKER_RESTARTS, Ending
 
 log = logging.getLogger(__name__)

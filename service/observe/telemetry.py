@@ -13,15 +13,16 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from service.observe import logs
-from service.observe.fast_metrics import (
+from service.observe.metrics import (
+    PHASES,
     CounterFamily,
     CounterSeries,
     Histogram,
     HistogramFamily,
     LockedHistogram,
     MetricRegistry,
+    Timings,
 )
-from service.observe.timings import PHASES, Timings
 
 RedisFailure = Literal["error", "timeout", "garbage", "dropped"]
 CacheTier = Literal["scores", "memory", "redis"]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from service.errors import SettingsError
-from service.observe.timings import PHASES, Timings
+from service.observe.metrics import PHASES, Timings
 from service.version import DISTRIBUTION
 
 if TYPE_CHECKING:

@@ -1,10 +1,14 @@
-"""Messages between the supervisor and a worker: single bytes over a pair of sockets."""
+"""Messages between the supervisor and a worker, as bytes over a pair of sockets; and exit codes: 0 is a normal end."""
 
 import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from service.settings import Settings
+
+EXIT_KILLED = 1  # no worker is left, and none gave a reason
+EXIT_SETTINGS = 2  # a variable is invalid
+EXIT_MODELS = 3  # a model, a default, a provider, the port or a folder is not as the settings say
 
 # worker -> supervisor
 SERVES = b"s"  # each second

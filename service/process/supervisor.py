@@ -32,28 +32,51 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from time import monotonic
 
-from service.http.address import address_of
+from service.http.connection_tracker import address_of
 from service.observe.logs import fields
 from service.observe.multiprocess_metrics import EndedWorkers
 from service.observe.telemetry import Ending
-from service.process.exits import EXIT_KILLED, EXIT_MODELS
-from service.process.messages import DRAIN, HURRY, LEAVES, RELOAD, Assignment
-from service.process.resources import bind, memory_folder
+from service.process.messages import DRAIN, EXIT_KILLED, EXIT_MODELS, HURRY, LEAVES, RELOAD, Assignment
 from service.process.signals import Terminal, noted
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
+_SHARED_MEMORY = "/dev/shm"
 HUNG_SECONDS = 30.0  # of silence; no request blocks the event loop for so long
 START_SECONDS = 180.0  # for a worker to open its models
 EARLY_SECONDS = 60.0  # a worker that dies within this time died early
 LONGEST_PAUSE = 30.0
 CLOSING_SECONDS = 5.0  # after the grace period, for a worker to close
-
 _LOOK_SECONDS = 0.2
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2)
 _TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGHUP)
 _spawn = multiprocessing.get_context("spawn")
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """The socket that all workers accept from; the first worker that serves makes it listen.
+
+    Raises:
+        OSError: the address is not available.
+    """
+    [(family, kind, _, _, address), *_] = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    listening = socket.socket(family, kind)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def memory_folder() -> str | None:
+    """A folder in memory, for files that are rewritten every second; None if TMPDIR is set or there is none."""
+    usable = "TMPDIR" not in os.environ and os.access(_SHARED_MEMORY, os.W_OK)
+    return _SHARED_MEMORY if usable else None
 
 
 @dataclass(eq=False)

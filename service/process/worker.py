@@ -23,8 +23,7 @@ from service.models import checks
 from service.observe import logs
 from service.observe.multiprocess_metrics import WorkerSnapshots
 from service.observe.tracing import open_tracing
-from service.process.exits import EXIT_MODELS, EXIT_SETTINGS
-from service.process.messages import DRAIN, HURRY, LEAVES, RELOAD, SERVES, Assignment
+from service.process.messages import DRAIN, EXIT_MODELS, EXIT_SETTINGS, HURRY, LEAVES, RELOAD, SERVES, Assignment
 from service.process.signals import HangupHandler
 from service.settings import Settings
 from service.version import version

@@ -1,7 +1,8 @@
-"""Labels of texts: a model's own, or any labels, judged by what an entailment model says of them.
+"""Labels of texts: a model's own, or any labels, judged by what an entailment model says; and claims about a text.
 
 W. Yin, J. Hay, D. Roth, "Benchmarking Zero-shot Text Classification", EMNLP 2019: the text is the premise, and a
-template with the label the hypothesis.
+template with the label the hypothesis. A claim is held against every sentence of a document: which of them supports it
+best?
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,8 @@ from itertools import chain
 from contract.measures import to_digits
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
-from service.schemas import Answer, ClassifyResponse
+from service.schemas import Answer, ClassifyResponse, EntailmentResponse
+from service.scoring.reading import add_hints
 from service.scoring.scorer import Scorer
 
 TEMPLATE = "This text is about {}."
@@ -94,3 +96,40 @@ def judged(answers: Sequence[dict[str, float]], *, multi_label: bool) -> list[fl
 def _share(part: float, whole: float, otherwise: float) -> float:
     """Part of a whole; `otherwise` where probabilities left the range of floats."""
     return to_digits(part / whole if whole > 0 else otherwise)
+
+
+async def support(
+    scorer: Scorer,
+    texts: Sequence[str],
+    sentences: Sequence[Encoded],
+    claims: Sequence[Encoded],
+) -> EntailmentResponse:
+    """The sentence that most probably entails each claim, the first of equals, and what it says of the claim.
+
+    Args:
+        scorer: of a model with entailment.
+        texts: the document's n sentences.
+        sentences: the same, read.
+        claims: m hypotheses.
+
+    Raises:
+        InferenceFailed: a graph raised, or gave a number that is not finite.
+    """
+    premises = list(sentences) * len(claims)
+    hypotheses = [claim for claim in claims for _ in sentences]
+    answers = await scorer.entailment(premises, hypotheses)
+    results: list[Answer] = []
+    for i, claim in enumerate(claims):
+        found = answers[i * len(sentences) : (i + 1) * len(sentences)]
+        best = max(range(len(found)), key=lambda n: found[n]["entailment"])
+        results.append(
+            {
+                "label": most_likely(found[best]),
+                "probabilities": found[best],
+                "truncated": (sentences[best].truncated, claim.truncated),
+                "index": best,
+                "sentence": texts[best],
+            }
+        )
+    add_hints(results, [sentences[result["index"]] for result in results], claims)
+    return {"model": scorer.id, "results": results}

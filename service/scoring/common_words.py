@@ -1,4 +1,4 @@
-"""The commonest words of seven languages, by which `service/scoring/languages.py` tells them apart.
+"""The commonest words of seven languages, by which `service/scoring/reading.py` tells them apart.
 
 Articles, pronouns, prepositions, conjunctions, auxiliary verbs and question words, from the stop word lists of the
 package stop-words 2025.11 (BSD licence; its lists began as the Snowball project's), with some words of everyday

@@ -3,14 +3,33 @@
 Read line by line. A heading (Markdown's, underlined, in bold, numbered, or a short line without a full stop above a
 paragraph) is no sentence, and neither is a line that ends in a colon above a list: both are context of what follows.
 A row of a table (with bars or tabs) is one sentence, with its column's names. Positions are those of the text given.
+
+A sentence (docs/client.md states the rule) ends at a blank line, at the end of the text, and after a word that ends in
+. ! ? or … (closing quotes and brackets aside) where the next word begins with a capital letter or a digit (opening ones
+aside). Common abbreviations, and single letters with full stops, end none: "Dr.", "J.", "U.S."
+
+Why no library: on 1,500 sentences each of MultiNLI, of answers and of captions, joined by fives, the rule finds the
+boundaries with an F of .977, .991 and 1.000; syntok 1.4.4 with .974, .985 and 1.000, pysbd 0.3.4 with .962, .983 and
+1.000, nupunkt 0.8.0 with .970, .987 and .974, sentencex 1.0.32 with .966, .993 and 1.000. It keeps positions too.
 """
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from service.scoring.sentences import spans_of
-
+_WORD = re.compile(r"\S+")
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
+_CLOSING = "\"'\u201d\u2019\u00bb)]}"  # quotes, curly and angular ones too, and brackets
+_OPENING = "\"'\u201c\u2018\u00ab([{"
+_LETTERS = re.compile(r"(?:[A-Za-z]\.)+")  # each with its full stop
+_ABBREVIATIONS = frozenset(
+    f"{each}."
+    for line in (
+        "mr mrs ms dr prof rev gen col sgt capt lt st mt jr sr vs etc al fig figs vol pp eq sec dept inc ltd co",
+        "corp approx jan feb mar apr jun jul aug sep sept oct nov dec",
+    )
+    for each in line.split()
+)
 LONGEST = 500  # characters of a sentence; longer ones are cut, so that a model reads all of it
 _SHORT_WORDS, _SHORT_CHARS = 10, 70  # of a line that may be a heading without markup
 _PLAIN = 10  # level of headings without markup, beneath Markdown's six; those of numbers: 10 + how many
@@ -26,6 +45,43 @@ _FENCE = re.compile(r"```|~~~")
 _BOLD = re.compile(r"(?:\*\*|__)(?!\s)([^*_]+)(?:\*\*|__):?")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\s]{0,500}\)")
 _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
+
+
+def sentences_of(text: str) -> Iterator[str]:
+    """The sentences in order, white space within each made single spaces; none of a text without a word."""
+    for start, end in spans_of(text):
+        yield " ".join(text[start:end].split())
+
+
+def spans_of(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+    """Where each sentence of a part of a text begins, and the place after its end; see `sentences_of`."""
+    end = len(text) if end is None else end
+    first: int | None = None  # of the sentence
+    last = start  # end of the word before
+    ends = False  # whether that word may end a sentence
+    for match in _WORD.finditer(text, start, end):
+        word = match[0]
+        if first is None:
+            first = match.start()
+        elif (ends and _begins(word)) or _BLANK_LINE.search(text, last, match.start()):
+            yield first, last
+            first = match.start()
+        last, ends = match.end(), _ends(word)
+    if first is not None:
+        yield first, last
+
+
+def _ends(word: str) -> bool:
+    core = word.rstrip(_CLOSING)
+    if not core.endswith((".", "!", "?", "…")):
+        return False
+    bare = core.lstrip(_OPENING)
+    return bare == "I." or not (bare.lower() in _ABBREVIATIONS or _LETTERS.fullmatch(bare))
+
+
+def _begins(word: str) -> bool:
+    first = word.lstrip(_OPENING)[:1]
+    return first.isupper() or first.isdigit()
 
 
 class Sentence(NamedTuple):

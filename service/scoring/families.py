@@ -1,10 +1,188 @@
-"""The families of models: to add one, add its scorer here and its name in `contract/manifest.py`."""
+"""The two families of models: to add one, add its scorer here and its name in `contract/manifest.py`.
 
-from collections.abc import Mapping
+*Siamese* models embed each sentence alone, and two embeddings are compared. Of *interaction* models one graph reads
+both sentences together. Its output for a pair is cached; a symmetric model has one entry for both orders.
+"""
 
-from contract.manifest import Family
-from service.scoring.interaction import InteractionScorer
-from service.scoring.scorer import Scorer
-from service.scoring.siamese import SiameseScorer
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from contract.manifest import EntailmentTask, Family, ProbabilityTask, SimilarityTask, Task
+from contract.scoring import (
+    CalibratedScores,
+    Embeddings,
+    classification,
+    classify,
+    compare,
+    raw_scores,
+    read_similarity,
+    similarity,
+)
+from contract.tokenizer import Encoded
+from service.compute.cache import Ids, Pair, VectorSpace
+from service.compute.graph import PairGraph, Rows, SentenceGraph
+from service.compute.vectors import Vectors
+from service.scoring.reading import ScorerParts
+from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, as_pairs, sides_of
+
+_ADDITIVE_TOLERANCE = 1e-5  # relative to the largest component; rounding in float32 is far smaller
+_RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range
+
+
+class SiameseScorer(Scorer):
+    """An encoder, and a comparison of embeddings or head graphs."""
+
+    beside: ClassVar[tuple[Capability, ...]] = ("embedding",)
+    embeddings: Vectors[Ids]
+
+    def __init__(self, parts: ScorerParts) -> None:
+        super().__init__(parts)
+        manifest, of_tokens = parts.manifest, parts.manifest.token_embeddings
+        self._encoder = cast(SentenceGraph, parts.graphs[manifest.encoder or ""])
+        self._of_tokens = None if of_tokens is None else cast(SentenceGraph, parts.graphs[of_tokens])
+        space = VectorSpace(manifest.fingerprint, manifest.dim or 0)
+        self.embeddings = Vectors(self._encoder, parts.pool, parts.cache, space)
+
+    async def embed(self, sentences: Sequence[Encoded]) -> Embeddings:
+        """Embeddings of n sentences, as in `Scorer.embed`."""
+        return await self.embeddings.get([sentence.ids for sentence in sentences])
+
+    def embed_at_once(self, sentences: Sequence[Ids]) -> Embeddings:
+        """Token ids of n sentences -> [n, dim], at once, in this thread and without caches."""
+        return self.embeddings.at_once(sentences)
+
+    async def embed_tokens(self, sentence: Encoded) -> Embeddings:
+        """See `Scorer.embed_tokens`; the TOKENS graph's output, or of an additive model the tokens' own embeddings."""
+        if self._of_tokens is not None:
+            expected = self.embeddings.batcher.expected_seconds([sentence.ids])
+            vectors: Embeddings = (await self._pool.run(expected, partial(self._of_tokens.rows, [sentence.ids])))[0]
+            return vectors
+        return await self.embeddings.get([(i,) for i in sentence.ids], cached=False)
+
+    async def classify(self, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
+        """Probabilities of the model's own labels, as in `Scorer.classify`."""
+        embeddings = await self.embed(sentences)
+        return await self._pool.run(len(sentences) * self.seconds_per_pair, partial(self._label, embeddings))
+
+    def answers(self, a: str, b: str) -> dict[str, float]:
+        """See `Scorer.answers`; with the labels of each sentence."""
+        found = super().answers(a, b)
+        if self.manifest.classification is not None:
+            sentences = self.prompted([a, b])
+            labels = self._label(self.embed_at_once([sentence.ids for sentence in sentences]))
+            for side, of_side in zip("ab", labels, strict=True):
+                found |= {f"{label} of {side}": value for label, value in of_side.items()}
+        return found
+
+    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
+        """See `Scorer.false_claim`; the claim is that an embedding is the mean of vectors of its tokens."""
+        graph, claim = self._encoder, "additive"
+        if self._of_tokens is not None:
+            graph, claim = self._of_tokens, f"it has {self.manifest.token_embeddings}"
+        elif not self.manifest.additive:
+            return None
+        for ids in chain.from_iterable(as_pairs(a, b)):
+            whole = self._encoder.rows([ids])[0]
+            alone = graph.rows([(i,) for i in ids]) if graph is self._encoder else graph.rows([ids])[0]
+            gap = float(np.abs(whole - alone.mean(axis=0, dtype=np.float64)).max())
+            if not gap <= _ADDITIVE_TOLERANCE * float(np.abs(alone).max()):
+                return f"{claim}, but an embedding is not the mean of those of its tokens: off by {gap:.1e}"
+        return None
+
+    def _measured(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+        yield self.embeddings, list(dict.fromkeys(chain.from_iterable(pairs)))
+
+    def _comparisons(self, pairs: Sequence[Pair]) -> Iterator[Callable[[], object]]:
+        yield from super()._comparisons(pairs)
+        if self.manifest.classification is not None:
+            yield partial(self._label, np.repeat(self.embed_at_once([pairs[0][0]]), MEASURED_PAIRS, axis=0))
+
+    def _asked(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+        yield self.embeddings, sides_of(pairs)
+
+    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
+        assert isinstance(task, SimilarityTask), "the manifest's own rule for siamese models"
+        return similarity(task, self.graphs[task.graph] if task.graph else None, *features)
+
+    def _raw_output(self, task: EntailmentTask, features: Features) -> Rows:
+        return compare(self.graphs[task.graph], *features)
+
+    def _label(self, embeddings: Embeddings) -> list[dict[str, float]]:
+        task = self.manifest.classification
+        assert task is not None, "the registry lets no model be asked what it cannot do"
+        return classification(task, classify(self.graphs[task.graph], embeddings))
+
+
+class InteractionScorer(Scorer):
+    """One graph for each task, one that explains, and one whose embeddings' cosine is blended into tasks."""
+
+    def __init__(self, parts: ScorerParts) -> None:
+        super().__init__(parts)
+        manifest = parts.manifest
+        self._tasks = {name: manifest.task(name) for name in manifest.tasks}
+        self.outputs = {
+            name: Vectors(
+                cast(PairGraph, parts.graphs[name]),
+                parts.pool,
+                parts.cache,
+                VectorSpace(manifest.fingerprint, width, name),
+            )
+            for name, width in manifest.outputs().items()
+        }
+        if (encoder := manifest.bi_encoder) is not None:
+            graph, space = parts.graphs[encoder.graph], VectorSpace(manifest.fingerprint, encoder.dim, encoder.graph)
+            self.embeddings = Vectors(cast(SentenceGraph, graph), parts.pool, parts.cache, space)
+
+    async def matrices(self, a: Encoded, b: Encoded) -> Rows:
+        """The model's own explanation of a pair, as in `Scorer.matrices`."""
+        pairs = [(a.ids, b.ids)]
+        # About as long as a score: the graphs differ only at their end.
+        expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
+        found = await self._pool.run(expected, partial(self._of_matrices().rows, pairs))
+        return np.asarray(found[0])
+
+    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
+        """See `Scorer.false_claim`; the claim is the size and range of the matrices."""
+        explanation = self.manifest.explanation
+        if explanation is None:
+            return None
+        for left, right in as_pairs(a, b):
+            found = self._of_matrices().rows([(left, right)])
+            expected = (1, len(explanation.matrices), len(left), len(right))
+            if found.shape != expected:
+                return f"{explanation.graph} gives matrices of shape {found.shape}, expected {expected}"
+            for matrix, values in zip(explanation.matrices, found[0], strict=True):
+                low, high = matrix.range
+                if values.min() < low - _RANGE_TOLERANCE or values.max() > high + _RANGE_TOLERANCE:
+                    return f"matrix {matrix.name} holds {values.min():g} to {values.max():g}, outside {low:g}..{high:g}"
+        return None
+
+    def _measured(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+        distinct = list(dict.fromkeys(pairs))
+        yield from ((vectors, distinct) for vectors in self.outputs.values())
+        if self.embeddings is not None:
+            yield self.embeddings, list(dict.fromkeys(chain.from_iterable(pairs)))
+
+    def _asked(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+        pairs = self._ordered(pairs, name)
+        task = self._tasks[name]
+        yield self.outputs[task.graph or ""], pairs
+        if isinstance(task, SimilarityTask | ProbabilityTask) and task.blend and self.embeddings is not None:
+            yield self.embeddings, sides_of(pairs)  # whose cosine counts
+
+    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
+        return read_similarity(task, raw_scores(task, *features))
+
+    def _raw_output(self, task: EntailmentTask, features: Features) -> Rows:
+        return features[0]
+
+    def _of_matrices(self) -> PairGraph:
+        assert self.manifest.explanation is not None, "asked only of models that have one"
+        return cast(PairGraph, self.graphs[self.manifest.explanation.graph])
+
 
 FAMILIES: Mapping[Family, type[Scorer]] = {"siamese": SiameseScorer, "interaction": InteractionScorer}

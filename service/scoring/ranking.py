@@ -14,7 +14,7 @@ from contract.ranking import ConfidenceFit, of_stage, shared_words
 from contract.scoring import best_first
 from contract.tokenizer import Encoded
 from service.errors import TooSlow
-from service.observe.timings import TIMINGS
+from service.observe.metrics import TIMINGS
 from service.schemas import SCALES, Answer, RankResponse
 from service.scoring.scorer import Scorer
 
@@ -118,7 +118,7 @@ async def rank(
     results = coarse.results(last=top_k) if fine is None else _both(coarse, fine, wanted.rerank_top, top_k)
     answer: RankResponse = {
         "model": first.id,
-        "scale": SCALES[first.manifest.ranking_task],
+        "scale": SCALES[first.ranking_task],
         "answered": answered,
         "confidence": confidence,
         "results": await results,
@@ -127,7 +127,7 @@ async def rank(
     language = coarse.query_language
     if second is not None and fine is not None:
         answer["rerank_model"] = second.id
-        answer["rerank_scale"] = SCALES[second.manifest.ranking_task]
+        answer["rerank_scale"] = SCALES[second.ranking_task]
         answer["rerank_truncated"] = fine.truncated
         language = language or fine.query_language
     if language is not None:
@@ -176,7 +176,7 @@ async def _order(scorer: Scorer, query: str, candidates: Candidates, places: Seq
             texts = [candidates.texts[i] for i in part]
             sentences = await scorer.read(texts, partial(_field, candidates, part), role="passage")
             queries, passages = scorer.fit([asked] * len(part), sentences)
-            answer = await scorer.similarity(queries, passages, scorer.manifest.ranking_task)
+            answer = await scorer.similarity(queries, passages, scorer.ranking_task)
         read += zip(queries, passages, strict=True)
         scores += answer.score
         raw += answer.raw

@@ -5,54 +5,30 @@ caches.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import chain, compress, repeat
-from sys import getsizeof
-from time import perf_counter
+from itertools import chain, repeat
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
-from contract.manifest import EntailmentTask, Manifest, ProbabilityTask, Role, ScoreTask, SimilarityTask, Task
+from contract.manifest import EntailmentTask, Manifest, ProbabilityTask, ScoreTask, SimilarityTask, Task
 from contract.scoring import CalibratedScores, Embeddings, entailment
-from contract.subwords import AnyTokenizer, fit_together, has_text
+from contract.subwords import fit_together
 from contract.tokenizer import Encoded
 from service.compute.batcher import best_time
-from service.compute.cache import (
-    ENTRY_BYTES,
-    ID_BYTES,
-    CacheTiers,
-    Ids,
-    Pair,
-    ScoreCache,
-    ScoreEntry,
-    VectorCache,
-    tuple_bytes,
-)
-from service.compute.graph import Graph, Rows
-from service.compute.pool import Pool
+from service.compute.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
+from service.compute.graph import Rows
 from service.compute.vectors import Vectors
-from service.errors import EmptyText
-from service.observe.telemetry import ModelTelemetry
-from service.observe.timings import TIMINGS, TOKENISE
-from service.scoring.languages import LanguageHints
-from service.scoring.reading import turns_of, weight_of
+from service.scoring.reading import Reader, ScorerParts, weight_of
 from service.settings import CachePolicy
 
-# Expected cost of reading a text, in characters of ASCII:
-_CHARS_OF_A_TOKEN = 8  # with white space; models read at most their limit of tokens
-_BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are not read
-_FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
 _FEW_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
 MEASURED_PAIRS = 128  # so that what a comparison costs whatever it holds does not count for each pair
-_NEWS = 0.5  # weight of a request's texts in the number of tokens in a character
 _UNASKED = "the registry lets no model be asked what it cannot do"
 
 Capability = Task | Literal["embedding", "explanation"]
 Features = tuple[Rows, ...]  # what graphs made of n pairs, [n, ...] each, or [1, ...] where it is the same for all
-
-
 Raw = tuple[float, float] | None  # what a graph gives for relevance and for paraphrase
 
 
@@ -64,31 +40,7 @@ class ScoredPairs(NamedTuple):
     score: list[float]
 
 
-class _Cost:
-    """What new text costs, by its characters; the defaults hold until `measure`."""
-
-    reading = 2e-7  # expected seconds, of a character
-    scoring = 0.0  # of a token
-    tokens = 0.25  # in a character of the texts read lately
-
-    def read(self, chars: float, tokens: int) -> None:
-        """Texts of so many characters had so many tokens."""
-        self.tokens += _NEWS * (tokens / chars - self.tokens)
-
-
-class ScorerParts(NamedTuple):
-    """What a scorer is made of."""
-
-    manifest: Manifest
-    tokenizer: AnyTokenizer
-    graphs: Mapping[str, Graph]  # by file name
-    telemetry: ModelTelemetry
-    pool: Pool
-    cache: VectorCache  # keeps the token ids of short texts too
-    hints: LanguageHints | None = None  # on texts in another language than the model's; None: there are none
-
-
-class Scorer(ABC):
+class Scorer(Reader, ABC):
     """One opened model. Its family says how graphs answer the tasks of pairs, and what models can do beside them."""
 
     beside: ClassVar[tuple[Capability, ...]] = ()  # what all models of the family can do, beside their tasks
@@ -96,121 +48,24 @@ class Scorer(ABC):
 
     def __init__(self, parts: ScorerParts) -> None:
         """Join a model's parts."""
-        manifest, tokenizer, cache = parts.manifest, parts.tokenizer, parts.cache
-        self.manifest = manifest
+        super().__init__(parts)
+        manifest = parts.manifest
         self.id = manifest.id
         self.rating_scale = manifest.similarity.label_scale if manifest.similarity else None
+        self.ranking_task = manifest.ranking_task
         self.graphs = parts.graphs
-        scored = manifest.score_tasks
-        self._symmetric = frozenset(name for name in scored if manifest.score_task(name).symmetric)
-        self._token = tokenizer.token
-        self._most_chars = manifest.limits.max_tokens * _CHARS_OF_A_TOKEN  # of a text that a graph can get
-        self._hints = parts.hints
-        self._tokenise = partial(tokenizer.encode_all, max_tokens=manifest.limits.max_tokens)
-        self._memory = cache.memory
-        self._lru = cache.memory.lru(_encoded_bytes)
-        self._telemetry = parts.telemetry
-        self._pool = parts.pool
-        self._scores: dict[ScoreTask, ScoreCache] = {name: cache.of_scores() for name in scored}
+        self._scored = {name: manifest.score_task(name) for name in manifest.score_tasks}
+        self._symmetric = frozenset(name for name, task in self._scored.items() if task.symmetric)
+        self._scores: dict[ScoreTask, ScoreCache] = {name: parts.cache.of_scores() for name in self._scored}
         # Before `measure`: large, so that nothing runs in the event loop.
         self.seconds_per_pair = 1e-3  # of a comparison
         self.seconds_per_new_pair = 0.0  # with nothing of it cached
-        self._cost = _Cost()
 
     @classmethod
     def capabilities(cls, manifest: Manifest) -> tuple[Capability, ...]:
         """What a model of this family can do; what is explained is its similarity."""
         explained: tuple[Capability, ...] = () if manifest.similarity is None else ("explanation",)
         return (*manifest.tasks, *cls.beside, *explained)
-
-    async def read(self, texts: Sequence[str], field_of: Callable[[int], str], *, role: Role = "text") -> list[Encoded]:
-        """Texts -> token ids.
-
-        Args:
-            texts: at least one.
-            field_of: position in `texts` -> field of the request, for messages.
-            role: what they are for; the model's prompt of that role is put before each.
-
-        Raises:
-            EmptyText: a text without a visible character.
-        """
-        began = perf_counter()
-        prompt = "" if self.manifest.prompts is None else self.manifest.prompts.of(role)
-        if prompt:
-            if (empty := next((i for i, text in enumerate(texts) if not has_text(text)), None)) is not None:
-                raise EmptyText(field_of(empty))
-            texts = [prompt + text for text in texts]
-        known = self._lru.get_many(texts)
-        sentences = [sentence for sentence in known if sentence is not None]
-        if len(sentences) < len(texts):
-            sentences = await self._read_new(texts, known, len(prompt))
-        else:
-            TIMINGS.get().spent(TOKENISE, began, perf_counter())
-        words = unknown = truncated = foreign = 0
-        for _, of_sentence, of_them_unknown, cut, language in sentences:
-            if not of_sentence:
-                raise EmptyText(field_of(next(i for i, sentence in enumerate(sentences) if not sentence.words)))
-            words += of_sentence
-            unknown += of_them_unknown
-            truncated += cut
-            if language is not None:
-                foreign += 1
-                TIMINGS.get().languages[language] = None
-        self._telemetry.read(len(sentences), words, unknown, truncated, foreign)
-        return sentences
-
-    async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], prompt: int) -> list[Encoded]:
-        """Texts that begin with a prompt of this many characters -> token ids; known ones are given."""
-        new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
-        chars, scored = self._costs(new)
-        if sum(chars) <= _FEW_CHARS:
-            began = perf_counter()
-            sentences = self.tokenise(new, prompt)
-            TIMINGS.get().spent(TOKENISE, began, perf_counter())
-        else:
-            turns = [
-                (seconds, partial(self.tokenise, new[part], prompt))
-                for seconds, part in turns_of(chars, self._cost.reading)
-            ]
-            now = sum(chars) * self._cost.reading + scored * self._cost.tokens * self._cost.scoring
-            in_all = now / TIMINGS.get().share
-            sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
-            self._cost.read(scored, sum(len(sentence.ids) for sentence in sentences))
-        again = compress(zip(new, sentences, strict=True), self._memory.seen.again(new))
-        self._lru.keep(each for each in again if len(each[0]) <= _FEW_CHARS)
-        if len(new) == len(texts):  # all of them, each once
-            return sentences
-        found = dict(zip(new, sentences, strict=True))
-        return [sentence or found[text] for text, sentence in zip(texts, known, strict=True)]
-
-    def tokenise(self, texts: Sequence[str], prompt: int = 0) -> list[Encoded]:
-        """Texts, which begin with a prompt of this many characters, -> token ids with hints, at once."""
-        sentences = self._tokenise(texts)
-        if self._hints is not None:
-            for i, language in self._hints.on(texts, prompt):
-                sentences[i] = sentences[i]._replace(language=language)
-        return sentences
-
-    def prompted(self, texts: Sequence[str]) -> list[Encoded]:
-        """Texts -> token ids behind the prompt of a text, at once: as golden pairs were published."""
-        prompt = "" if self.manifest.prompts is None else self.manifest.prompts.text
-        return self.tokenise([prompt + text for text in texts], len(prompt))
-
-    def _costs(self, texts: Sequence[str]) -> tuple[Sequence[float], float]:
-        """`_chars` of each text, and what the graph gets of all; at once where all are short and in ASCII, as most."""
-        lengths = list(map(len, texts))
-        if max(lengths) <= self._most_chars and "".join(texts).isascii():
-            return lengths, sum(lengths)
-        return list(map(self._chars, texts)), sum(min(weight_of(text), self._most_chars) for text in texts)
-
-    def _chars(self, text: str) -> float:
-        """Expected cost of reading, in characters of ASCII within the model's limit, as `_cost` is measured."""
-        weight = weight_of(text)
-        return min(weight, self._most_chars) + max(weight - self._most_chars, 0) * _BEYOND_THE_LIMIT
-
-    def tokens(self, sentence: Encoded) -> list[str]:
-        """The tokens of a sentence, for people: words, word pieces, buckets."""
-        return [self._token(i) for i in sentence.ids]
 
     async def similarity(
         self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity", *, cached: bool = True
@@ -238,7 +93,7 @@ class Scorer(ABC):
 
     async def _computed(self, name: ScoreTask, pairs: Sequence[Pair], *, cached: bool = True) -> ScoredPairs:
         features = await self._features(name, pairs, cached=cached)
-        work = partial(self._similarities, self.manifest.score_task(name), features)
+        work = partial(self._similarities, self._scored[name], features)
         answer = await self._pool.run(len(pairs) * self.seconds_per_pair, work)
         ratings = None if answer.rating is None else answer.rating.tolist()
         return ScoredPairs(answer.raw_score.tolist(), ratings, answer.score.tolist())
@@ -320,9 +175,7 @@ class Scorer(ABC):
         self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"
     ) -> CalibratedScores:
         """The same at once, in this thread and without caches: for golden pairs, health checks and columns of files."""
-        return self._similarities(
-            self.manifest.score_task(name), self._features_at_once(name, as_pairs(*self.fit(a, b)))
-        )
+        return self._similarities(self._scored[name], self._features_at_once(name, as_pairs(*self.fit(a, b))))
 
     def entailment_at_once(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
         """The same for entailment."""
@@ -355,7 +208,7 @@ class Scorer(ABC):
         """
         left, right = self.prompted([a]), self.prompted([b])
         found: dict[str, float] = {}
-        for name in self.manifest.score_tasks:
+        for name in self._scored:
             answer = self.similarity_at_once(left, right, name)
             if name == "similarity":
                 found |= {"raw_score": float(answer.raw_score[0]), "score": float(answer.score[0])}
@@ -393,8 +246,8 @@ class Scorer(ABC):
 
     def _comparisons(self, pairs: Sequence[Pair]) -> Iterator[Callable[[], object]]:
         """The work of `MEASURED_PAIRS` pairs after their graphs of texts: of one pair, repeated."""
-        for name in self.manifest.score_tasks:
-            yield partial(self._similarities, self.manifest.score_task(name), self._repeated(name, pairs))
+        for name, task in self._scored.items():
+            yield partial(self._similarities, task, self._repeated(name, pairs))
         if self.manifest.entailment is not None:
             yield partial(self._entailments, self._repeated("entailment", pairs))
 
@@ -439,13 +292,6 @@ class Scorer(ABC):
         if name in self._symmetric:
             return [(y, x) if (len(y), y) < (len(x), x) else (x, y) for x, y in pairs]
         return pairs
-
-
-_EACH_TEXT_BYTES = ENTRY_BYTES + tuple_bytes(len(Encoded._fields)) + tuple_bytes(0)
-
-
-def _encoded_bytes(text: str, sentence: Encoded) -> int:
-    return _EACH_TEXT_BYTES + getsizeof(text) + ID_BYTES * len(sentence.ids)
 
 
 def _cut(sentence: Encoded, tokens: int) -> Encoded:

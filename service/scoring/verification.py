@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from contract.scoring import Embeddings
 from service.compute.pool import Pool
-from service.observe.timings import TIMINGS
+from service.observe.metrics import TIMINGS
 from service.schemas import Answer, ClaimsResponse
 from service.scoring.documents import Sentence, sentences_in
 from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of

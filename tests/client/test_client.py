@@ -23,7 +23,7 @@ from semblance.errors import (
     Unauthorized,
     UnexpectedAnswer,
 )
-from service.http.guard import digest_of
+from service.settings import digest_of
 from tests.harness import fakes
 from tests.harness.alike import assert_alike
 from tests.harness.process import running

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from contract.calibration import CentredIsotonic
 from contract.errors import ArtifactError, ManifestError
 from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest, describe_file
+from contract.measures import CentredIsotonic
 
 CONTENTS = {"encoder.onnx": b"graph", "head.onnx": b"head", "tokenizer.json": b"{}", "golden.json": b"[]"}
 HEAD_TASK = {

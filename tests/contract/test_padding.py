@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract.padding import PADDING_ID, pad
+from contract.tokenizer import PADDING_ID, pad
 
 
 @given(st.lists(st.lists(st.integers(1, 2**40), min_size=1, max_size=9), min_size=1, max_size=20))

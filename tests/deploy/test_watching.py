@@ -12,8 +12,8 @@ import promql_parser
 import pytest
 import yaml
 
+from service.observe.metrics import Timings
 from service.observe.telemetry import ModelTelemetry, Telemetry
-from service.observe.timings import Timings
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

@@ -11,7 +11,6 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
-from contract.calibration import CentredIsotonic, Logistic
 from contract.golden import GoldenPair, GoldenPairs
 from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, TOKENS, GraphSpec
 from contract.manifest import (
@@ -33,7 +32,7 @@ from contract.manifest import (
     TrainingData,
     describe_file,
 )
-from contract.padding import pad
+from contract.measures import CentredIsotonic, Logistic
 from contract.scoring import (
     Run,
     classification,
@@ -45,7 +44,7 @@ from contract.scoring import (
     read_similarity,
     similarity,
 )
-from contract.tokenizer import Tokenizer
+from contract.tokenizer import Tokenizer, pad
 
 WORDS = [
     "a",

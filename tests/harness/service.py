@@ -16,9 +16,9 @@ import redis
 
 from service.compute.batcher import Cost
 from service.http.application import Application
-from service.http.guard import digest_of
+from service.scoring.families import SiameseScorer
 from service.scoring.scorer import Scorer
-from service.scoring.siamese import SiameseScorer
+from service.settings import digest_of
 
 NEEDED_SECONDS = 240.0  # at most, for what an idle machine does in one: fifteen others may want it too
 

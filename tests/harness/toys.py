@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from contract.padding import pad
-from contract.tokenizer import Tokenizer
+from contract.tokenizer import Tokenizer, pad
 from training.architectures import (
     ArchitectureConfig,
     InteractionConfig,

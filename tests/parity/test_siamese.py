@@ -12,7 +12,7 @@ import torch
 
 from contract.manifest import EntailmentTask, Limits, Provenance, SimilarityTask
 from contract.measures import cosine, expected_rating
-from contract.padding import pad
+from contract.tokenizer import pad
 from tests.harness import toys
 from tests.harness.service import Serve
 from training.architectures.models import SiameseModel

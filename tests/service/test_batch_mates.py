@@ -9,11 +9,11 @@ import pytest
 from contract.graph import PAIR
 from contract.manifest import MANIFEST_NAME, Manifest
 from contract.measures import Floats
-from contract.padding import pad
 from contract.scoring import raw_scores
 from contract.tensors import load_tensors
+from contract.tokenizer import pad
 from service.compute.cache import Pair
-from service.compute.session import open_session
+from service.compute.graph import open_session
 from tests.harness.effort import EFFORT
 
 MODELS = Path(__file__).parents[2] / "models"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service import redis_url
+from service import parsing
 from service.errors import SettingsError
 from service.settings import HASH_KEY, Settings
 
@@ -58,7 +58,7 @@ def test_the_environment_is_read(monkeypatch) -> None:
         ("MAX_PAIRS", "0", "Input should be greater than or equal to 1, found '0'"),
         ("REQUEST_TIMEOUT", "nan", "Input should be a finite number, found 'nan'"),
         *(
-            ("REDIS_URL", url, redis_url.FORM)
+            ("REDIS_URL", url, parsing.REDIS_FORM)
             for url in (
                 "http://u:hush@h",
                 "redis://user:hush",

@@ -17,8 +17,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from contract.calibration import Calibration, Logistic
 from contract.manifest import EntailmentTask, Limits, ProbabilityTask, SimilarityTask
+from contract.measures import Calibration, Logistic
 from contract.subwords import AnyTokenizer
 from training.architectures import CrossEncoder, PairWithHeads, PWIMTasks, PWIMTasksConfig
 from training.architectures.parts.layers import WordEmbedding

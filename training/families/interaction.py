@@ -15,9 +15,8 @@ from torch import nn
 from contract.golden import GOLDEN_TEXTS
 from contract.golden import TOLERANCE as GOLDEN_TOLERANCE
 from contract.manifest import ExplanationGraph, Limits, SimilarityTask
-from contract.padding import pad
 from contract.subwords import AnyTokenizer
-from contract.tokenizer import Tokenizer
+from contract.tokenizer import Tokenizer, pad
 from training.architectures import MGIM, PWIM, InteractionConfig, InteractionNetwork, PWIMConfig, build_interaction
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding

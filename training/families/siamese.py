@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from contract.calibration import Calibration
 from contract.graph import CLASSIFIER
 from contract.manifest import ClassificationTask, EntailmentTask, Limits, Manifest, SimilarityTask
+from contract.measures import Calibration
 from contract.subwords import AnyTokenizer
 from contract.text import split_words
 from training.architectures import GRAN, ArchitectureConfig, ProjectionConfig, WordAveragingConfig, build_encoder

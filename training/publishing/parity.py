@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from contract.graph import SPECS, GraphKind
-from contract.padding import PADDING_ID, pad
 from contract.scoring import Array, Run
+from contract.tokenizer import PADDING_ID, pad
 from training.architectures import InteractionNetwork
 from training.publishing.export import Matrices, token_reader
 from training.publishing.graphs import ParityError

@@ -11,7 +11,6 @@ from contract.errors import ArtifactError
 from contract.graph import SPECS, GraphKind, check_signature
 from contract.manifest import Manifest, ProbabilityTask, Role, ScoreTask, SimilarityTask
 from contract.measures import Floats
-from contract.padding import pad
 from contract.scoring import (
     Array,
     CalibratedScores,
@@ -28,6 +27,7 @@ from contract.scoring import (
 )
 from contract.subwords import fit_together, load_tokenizer
 from contract.tensors import load_tensors, tensors_of
+from contract.tokenizer import pad
 
 BATCH, PAIR_BATCH = 256, 32  # most sentences and pairs per session call; no score depends on it
 BATCH_TOKENS = 2048  # padded, of a call with several sentences: a long one is not what all others are padded to

@@ -12,7 +12,6 @@ import onnx
 import onnxruntime
 from onnx import ModelProto, version_converter
 
-from contract.calibration import Logistic
 from contract.graph import OPSET
 from contract.manifest import (
     ClassificationTask,
@@ -23,6 +22,7 @@ from contract.manifest import (
     Prompts,
     SimilarityTask,
 )
+from contract.measures import Logistic
 from contract.subwords import Subwords
 from workbench.imports.described import (
     DescribedTokenizer,

@@ -20,8 +20,7 @@ from service.api.dialects.fields import ForeignRequest, ModelName
 from service.api.dialects.jina import JINA, JinaError
 from service.api.dialects.reranking import ApiVersion, RerankRequest, RerankResponse, rerank
 from service.api.dialects.scoring import DialectContext, RequestTexts
-from service.api.family import Dialect, full_message
-from service.api.operation import Operation
+from service.api.operation import Dialect, Operation, full_message
 from service.errors import RequestError
 from service.schemas import Text
 

@@ -14,13 +14,10 @@ from pydantic import ConfigDict, Field, JsonValue, PlainValidator
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.api.body import BodyLimits
+from service.api.body import BodyLimits, Limit
 from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest
 from service.api.dialects.scoring import Comparison, DialectContext, RequestTexts
-from service.api.exchange import exchange_of
-from service.api.family import Dialect
-from service.api.limits import Limit
-from service.api.operation import Operation, OperationResponse, RequestView
+from service.api.operation import Dialect, Operation, OperationResponse, RequestView, exchange_of
 from service.api.tensors import JSON_LENGTH, TENSORS, elements, split, texts_of_bytes, write
 from service.errors import InvalidRequest, amount, quote
 from service.models.model import ServedModel

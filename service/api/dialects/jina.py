@@ -25,8 +25,7 @@ from service.api.dialects.fields import (
 from service.api.dialects.openai import OPENAI, EmbeddingsRequest, OpenAIError, embeddings_of
 from service.api.dialects.reranking import RerankRequest, RerankResponse, rerank
 from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation
-from service.api.family import Dialect, full_message
-from service.api.operation import Operation
+from service.api.operation import Dialect, Operation, full_message
 from service.errors import InvalidRequest, RequestError, amount
 from service.observe.logs import REQUEST_ID
 

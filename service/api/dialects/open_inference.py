@@ -8,8 +8,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from service.api.dialects.infer import Infer, Tensor, inputs_of, outputs_of
 from service.api.dialects.scoring import DialectContext
-from service.api.family import Dialect, full_message
-from service.api.operation import Operation, OperationResponse, ReadOperation
+from service.api.operation import Dialect, Operation, OperationResponse, ReadOperation, full_message
 from service.errors import InvalidRequest, RequestError, TooLarge, UnsupportedField
 from service.version import version as our_version
 

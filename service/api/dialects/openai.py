@@ -27,8 +27,7 @@ from service.api.dialects.fields import (
     usage,
 )
 from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation, rows_of
-from service.api.family import Dialect, full_message
-from service.api.operation import Operation, ReadOperation
+from service.api.operation import Dialect, Operation, ReadOperation, full_message
 from service.errors import (
     InvalidRequest,
     Overloaded,

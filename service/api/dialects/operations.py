@@ -9,13 +9,7 @@ from service.api.dialects.own import OPERATIONS
 from service.api.dialects.scoring import DialectContext
 from service.api.operation import OperationResponse, ReadOperation, RequestView
 from service.models.registry import ModelRegistry
-from service.schemas import (
-    Answer,
-    Liveness,
-    ModelsResponse,
-    Readiness,
-    ReloadReport,
-)
+from service.schemas import Answer, Liveness, ModelsResponse, Readiness, ReloadReport
 from service.scoring.explaining import explanation_names
 from service.scoring.ranking import RERANK_TOP
 

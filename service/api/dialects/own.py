@@ -4,16 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from contract.measures import to_digits
+from contract.ranking import ConfidenceFit, Match, texts_of
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
-from service.api.claims import answer_verification
+from service.api.body import RequestLimits, counted
 from service.api.dialects.scoring import DialectContext, rows_of
-from service.api.family import Dialect
 from service.api.labelling import answer_claims, answer_classify
-from service.api.limits import counted
-from service.api.operation import Operation
-from service.api.ranking import answer_rank
-from service.errors import RequestError, TooLarge
+from service.api.operation import Dialect, Operation
+from service.errors import EmptyText, InvalidRequest, RequestError, TooLarge, TooSlow, UnsupportedTask, some
 from service.schemas import (
     SCALES,
     Answer,
@@ -25,6 +23,7 @@ from service.schemas import (
     EmbedResponse,
     EntailmentRequest,
     EntailmentResponse,
+    Entry,
     ErrorResponse,
     ExplainRequest,
     ExplainResponse,
@@ -34,9 +33,20 @@ from service.schemas import (
     SimilarityResponse,
 )
 from service.scoring.explaining import explain as explained
-from service.scoring.languages import add_hints
+from service.scoring.ranking import RERANK_TOP, Candidates, Wanted
+from service.scoring.ranking import rank as ranked
+from service.scoring.reading import add_hints
 from service.scoring.scorer import Scorer
+from service.scoring.verification import Documents, expected_seconds, read_documents, verify
+from service.service import Service
 
+_FIELDS: dict[Match, tuple[str, ...]] = {
+    "question": (".question",),
+    "answer": (".answer",),
+    "both": ("",),  # an error of both as one text names the entry
+    "either": (".question", ".answer"),
+}
+CONTRADICTION = "contradiction"  # the label that a model must have
 _ERRORS = {
     400: "The body is not JSON, or the request not HTTP",
     401: "The API key is missing or wrong",
@@ -50,6 +60,163 @@ _ERRORS = {
     500: "The service failed",
     503: "No answer in time",
 }
+
+
+async def answer_rank(service: Service, limits: RequestLimits, request: RankRequest) -> tuple[str, RankResponse]:
+    """Order the candidates or entries of a request: the model that answered first, and the answer.
+
+    Raises:
+        RequestError: a field or a text does not fit, no such model, or `min_confidence` without a fit.
+    """
+    if (request.candidates is None) == (request.entries is None):
+        raise InvalidRequest("expected either candidates, or entries of an FAQ", field="candidates")
+    candidates = _candidates(limits, request)
+    first = await service.registry.pick(request.model or service.defaults["/rank"], "similarity", ranks=True)
+    second = await _second_stage(service, request)
+    limits.check_texts([request.query], lambda _: "query")
+    limits.check_texts(candidates.texts, candidates.field_of)
+    top = min(request.rerank_top or RERANK_TOP, candidates.size)
+    pool = service.pool
+    if second is not None:
+        limits.check_time(second, "rerank_top", top * candidates.each, pool.possible)
+    if first.manifest.family == "interaction":  # whose pairs with a new query are all new
+        limits.check_time(first, candidates.field, len(candidates.texts), pool.possible, at_least=0.5)
+    wanted = Wanted(
+        top_k=request.top_k,
+        rerank_top=top,
+        fit=_fit(request, first, second, candidates.size),
+        min_score=request.min_score,
+        min_confidence=request.min_confidence,
+    )
+    with counted(candidates.field, candidates.size):
+        answer = await ranked(first, request.query, candidates, second, wanted)
+    if request.entries is not None:
+        for result in answer["results"]:
+            if (name := request.entries[result["index"]].get("id")) is not None:
+                result["id"] = name
+    return first.id, answer
+
+
+def _candidates(limits: RequestLimits, request: RankRequest) -> Candidates:
+    """The texts to order, and where in the request each stands; their number within its limit."""
+    if request.candidates is not None:
+        limits.check_count("candidates", len(request.candidates), "max_candidates")
+        return Candidates("candidates", request.candidates)
+    entries = request.entries or []
+    names = _FIELDS[request.match]
+    _check_entries(entries)
+    limits.check_count("entries", len(entries) * len(names), "max_candidates")
+    texts = [text for entry in entries for text in texts_of(entry["question"], entry["answer"], request.match)]
+    return Candidates("entries", texts, names)
+
+
+def _check_entries(entries: Sequence[Entry]) -> None:
+    """Refuse what the command refuses in a file: a text that nobody sees, and an id that names two entries."""
+    places: dict[str, int] = {}
+    for place, entry in enumerate(entries):
+        for name in ("question", "answer"):
+            if not entry[name].strip():
+                raise InvalidRequest("the text has no visible character", field=f"entries.{place}.{name}")
+        if (known := entry.get("id")) is not None and places.setdefault(known, place) != place:
+            message = f"{known!r} is the id of entries.{places[known]} too"
+            raise InvalidRequest(message, field=f"entries.{place}.id")
+
+
+async def _second_stage(service: Service, request: RankRequest) -> Scorer | None:
+    """The model of the second stage, if the request asks for one."""
+    if request.rerank_model is None and request.rerank_top is None:
+        return None
+    name = request.rerank_model or service.reranker
+    if name is None:
+        able = some(service.registry.able("similarity"))
+        message = f"there is no default model for the second stage; name one of: {able}"
+        raise InvalidRequest(message, field="rerank_model")
+    return await service.registry.pick(name, "similarity", field="rerank_model", ranks=True)
+
+
+def _fit(request: RankRequest, first: Scorer, second: Scorer | None, count: int) -> ConfidenceFit | None:
+    """What makes `confidence` of a ranking: the request's own fit, else that of the first model; None: nothing.
+
+    Raises:
+        InvalidRequest: the request's fit is for other models, or there is none and `min_confidence` needs one.
+    """
+    of_first = first.id, first.manifest.fingerprint
+    of_second = None if second is None else (second.id, second.manifest.fingerprint)
+    wanted_top = request.rerank_top or RERANK_TOP
+    own = request.confidence_fit
+    if own is not None and not own.is_for(of_first, of_second, wanted_top):
+        message = "it was fitted for other models, other versions of them or another rerank_top: choose again"
+        raise InvalidRequest(message, field="confidence_fit")
+    if own is not None and request.entries is not None and own.match not in (None, request.match):
+        message = f"it was fitted with match {own.match!r}: ask with that, or choose again"
+        raise InvalidRequest(message, field="confidence_fit")
+    published = (fit for fit in first.manifest.confidence if fit.is_for(of_first, of_second, wanted_top))
+    fit = own or next(published, None)
+    if request.min_confidence is None:
+        return fit
+    if fit is None:
+        names = first.id if second is None else f"{first.id} before {second.id} with rerank_top {wanted_top}"
+        message = (
+            f"no confidence was fitted for {names}; min_score works with every model, and semblance choose --faq fits"
+        )
+        raise InvalidRequest(message, field="min_confidence")
+    if min(count, wanted_top if second is not None else count) < 2:
+        raise InvalidRequest("a confidence needs two candidates or more", field="min_confidence")
+    return fit
+
+
+async def answer_verification(
+    service: Service, limits: RequestLimits, request: ClaimsRequest
+) -> tuple[str, ClaimsResponse]:
+    """Hold each claim against all documents: the model that answered, and the answer.
+
+    Raises:
+        RequestError: no such model, or one that knows no contradiction; a text that does not fit, or has no sentence;
+            more claims or characters than the limits, or than would be done in time.
+    """
+    registry, defaults = service.registry, service.defaults
+    name = request.model or defaults["/claims"]
+    labels = registry.find(name, "entailment").manifest.entailment
+    if labels is not None and CONTRADICTION not in labels.labels:
+        able = [each for each in registry.able("entailment") if CONTRADICTION in _labels(service, each)]
+        raise UnsupportedTask(name, CONTRADICTION, able)
+    given = [request.documents] if isinstance(request.documents, str) else request.documents
+    limits.check_count("claims", len(request.claims), "max_claims")
+    limits.check_texts(request.claims, lambda i: f"claims.{i}")
+    limits.check_documents(given)
+    pair = await registry.pick(name, "entailment")
+    encoder = await registry.pick(request.encoder or defaults["/embed"], "embedding", "encoder")
+    documents = await read_documents(service.pool, given)
+    for i in sorted(set(range(len(given))) - set(documents.of)):
+        field = "documents" if isinstance(request.documents, str) else f"documents.{i}"
+        if not given[i].strip():
+            raise EmptyText(field)
+        raise InvalidRequest("there is no sentence, but headings at most", field=field)
+    count = len(request.claims)
+    _check_time(encoder, pair, documents, count, service.pool.possible)
+    with counted("claims", count):
+        return pair.id, await verify(encoder, pair, service.pool, documents, request.claims)
+
+
+def _labels(service: Service, name: str) -> tuple[str, ...]:
+    task = service.registry[name].manifest.entailment
+    return () if task is None else task.labels
+
+
+def _check_time(encoder: Scorer, pair: Scorer, documents: Documents, count: int, most: float) -> None:
+    """Check how long all of it takes, before any model has read a word.
+
+    Raises:
+        TooSlow: longer than `most` seconds of work; says how many characters of documents, or claims, do not.
+    """
+    once, each = expected_seconds(encoder, pair, len(documents.sentences), len(documents.passages))
+    if once + each > most:  # not even one claim
+        chars = sum(sentence.end - sentence.start for sentence in documents.sentences)
+        room = max(most - each, 0.0)
+        raise TooSlow(once + each, room).of("documents", chars, "characters of documents")
+    if once + count * each > most:
+        error = TooSlow(once + count * each, most)
+        raise error.of("claims", count, least=once)
 
 
 def _body(error: RequestError, _: int, request_id: str) -> Mapping[str, object]:

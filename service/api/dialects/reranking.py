@@ -11,6 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from service.api.body import RequestLimits
 from service.api.dialects.fields import (
     Activation,
     AllowedValues,
@@ -26,7 +27,6 @@ from service.api.dialects.fields import (
     usage,
 )
 from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation
-from service.api.limits import RequestLimits
 from service.errors import InvalidRequest, quote
 from service.observe.logs import REQUEST_ID
 from service.schemas import Text

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from contract.manifest import Manifest, Role
 from contract.scoring import Embeddings, best_first
 from contract.tokenizer import Encoded
+from service.api.body import RequestLimits, counted
 from service.api.labelling import Fields, own_labels, with_labels
-from service.api.limits import RequestLimits, counted
 from service.errors import InvalidRequest, ModelError, RequestError, TooLarge, UnsupportedField, amount
 from service.models.model import ServedModel
 from service.names import COMMON_NAMES
@@ -193,7 +193,7 @@ class DialectContext:
         left, right = reading.groups
         if len(left) == 1:
             left = left * len(right)
-        task = scorer.manifest.ranking_task if ranks else "similarity"
+        task = scorer.ranking_task if ranks else "similarity"
         with counted((b if len(b.texts) > 1 else a).field, len(left)):
             answer = await scorer.similarity(left, right, task)
         scores = answer.raw if raw else answer.score

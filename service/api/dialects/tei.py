@@ -16,8 +16,7 @@ from contract.manifest import Manifest, Role
 from contract.measures import to_digits
 from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest, ModelName, OneOrMany, TextsOrPairs
 from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation, rows_of
-from service.api.family import Dialect, full_message
-from service.api.operation import Operation, ReadOperation
+from service.api.operation import Dialect, Operation, ReadOperation, full_message
 from service.compute.graph import SentenceGraph
 from service.errors import (
     EmptyText,

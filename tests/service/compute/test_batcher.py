@@ -8,8 +8,8 @@ from math import inf, prod
 import numpy as np
 import pytest
 
-from service.compute.batcher import BATCH_SECONDS, Batcher, Cost
-from service.compute.graph import BatchBudget, Padding, padded
+from service.compute.batcher import BATCH_SECONDS, Batcher, Cost, padded
+from service.compute.graph import BatchBudget, Padding
 from service.compute.pool import INLINE_SECONDS, Pool
 from tests.harness.service import NEEDED_SECONDS
 
@@ -93,7 +93,7 @@ async def test_where_answers_are_reproducible_only_keys_of_one_length_share_a_ba
 
 async def test_a_large_request_lets_others_come_in_between(batcher, graph, monkeypatch) -> None:
     now = 0.0  # all come at once, however long this machine pauses between them
-    monkeypatch.setattr("service.compute.jobs.perf_counter", lambda: now)
+    monkeypatch.setattr("service.compute.pool.perf_counter", lambda: now)
     graph.open.clear()
     large = asyncio.create_task(batcher.get(list(range(400, 410))))  # pieces of two
     small = [asyncio.create_task(batcher.get([900 + i])) for i in range(2)]

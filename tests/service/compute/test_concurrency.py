@@ -13,7 +13,7 @@ import pytest
 from service.compute.concurrency import PATIENCE, SHORT_SECONDS, SURE, Pace
 from service.compute.pool import Pool
 from service.errors import Overloaded, TooSlow
-from service.observe.timings import TIMINGS, Timings
+from service.observe.metrics import TIMINGS, Timings
 
 pytestmark = pytest.mark.anyio
 PIECE = 0.05  # seconds: more than what has a thread of its own
@@ -33,7 +33,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    for module in ("compute.pool", "compute.jobs", "observe.timings"):
+    for module in ("compute.pool", "observe.metrics"):
         monkeypatch.setattr(f"service.{module}.perf_counter", clock)
     return clock
 

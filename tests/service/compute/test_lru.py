@@ -11,7 +11,7 @@ from contract import text as text_of_contract
 from contract.tokenizer import Tokenizer
 from service.compute.cache import CacheTiers, LruCache, MemoryBudget, ScoreCache, ScoreEntry, VectorCache, VectorSpace
 from service.observe.telemetry import Telemetry
-from service.scoring.scorer import _encoded_bytes
+from service.scoring.reading import _encoded_bytes
 from tests.harness.service import Serve
 
 pytestmark = pytest.mark.anyio

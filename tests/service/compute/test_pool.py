@@ -7,7 +7,7 @@ import pytest
 
 from service.compute.pool import SHORT_SECONDS, Pool
 from service.errors import Overloaded
-from service.observe.timings import TIMINGS, Timings
+from service.observe.metrics import TIMINGS, Timings
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import onnxruntime as ort
 import pytest
 
 from service.app import create_app
-from service.compute.session import CPU, CUDA, GIVE_BACK_SECONDS, cuda_options
+from service.compute.graph import CPU, CUDA, GIVE_BACK_SECONDS, cuda_options
 from service.settings import Settings
 
 
@@ -23,7 +23,7 @@ class Cuda:
         self._open = ort.InferenceSession
         monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CUDA, CPU])
         monkeypatch.setattr("onnxruntime.InferenceSession", self._session)
-        monkeypatch.setattr("service.compute.session._load_cuda", self._load)
+        monkeypatch.setattr("service.compute.graph._load_cuda", self._load)
 
     def _load(self) -> None:
         self.loaded += 1
@@ -66,7 +66,7 @@ def test_memory_is_given_back_once_in_a_while_but_not_in_the_event_loop(models: 
     inner = session._run
     monkeypatch.setattr(session, "_run", run)
     now = 1e9
-    monkeypatch.setattr("service.compute.session.monotonic", lambda: now)
+    monkeypatch.setattr("service.compute.graph.monotonic", lambda: now)
     feeds = {"input_ids": np.array([[1, 2]]), "lengths": np.array([2])}
     session(feeds)
     assert asked == [False]  # this is the event loop's thread

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from service.http.application import _COSTS
 from service.http.connection import FEW_BYTES
-from service.http.limits import _COSTS
 from tests.harness.server import Gate, counted, pairs_of, post, serving
 from tests.harness.service import until
 

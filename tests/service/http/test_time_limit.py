@@ -2,7 +2,8 @@
 
 import asyncio
 
-from service.http.time_limit import ClientLeft, TimeLimit
+from service.http.application import TimeLimit
+from service.http.connection_tracker import ClientLeft
 
 
 def test_nothing_is_ended_after_the_block() -> None:

@@ -13,7 +13,7 @@ from contract.manifest import Manifest
 from service.errors import StartupError
 from service.models import opener, registry
 from service.models.opener import Opener
-from service.scoring.interaction import InteractionScorer
+from service.scoring.families import InteractionScorer
 from service.service import Service
 from service.settings import Settings
 from tests.harness import fakes

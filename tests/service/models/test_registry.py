@@ -12,7 +12,7 @@ from contract.golden import GoldenPair
 from contract.graph import ENCODER
 from contract.manifest import SHARED_NAME, Manifest
 from service.app import create_app
-from service.compute.session import CPU, open_session, provider_order
+from service.compute.graph import CPU, open_session, provider_order
 from service.errors import ProviderError, StartupError
 from service.models.defaults import ROUTES, NoDefault
 from service.service import Service

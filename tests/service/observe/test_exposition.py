@@ -6,7 +6,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from service.observe.exposition import wants_openmetrics
+from service.observe.metrics import wants_openmetrics
 from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio

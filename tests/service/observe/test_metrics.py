@@ -9,8 +9,7 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from scripts.guide.pages_of_service import metric_rows
-from service.observe.fast_metrics import HistogramFamily
-from service.observe.timings import PHASES
+from service.observe.metrics import PHASES, HistogramFamily
 from tests.harness.dialects import REQUESTS, slow
 from tests.harness.requests import GOOD
 from tests.harness.service import Client, Serve

@@ -6,7 +6,7 @@ from pathlib import Path
 from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 
-from service.observe.exposition import FamilyCollector
+from service.observe.metrics import FamilyCollector
 from service.observe.multiprocess_metrics import EndedWorkers, WorkerSnapshots
 from service.observe.telemetry import NO_MODEL, ModelTelemetry, Telemetry
 

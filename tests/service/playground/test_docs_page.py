@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.http.guard import hash_key
+from service.settings import hash_key
 from tests.harness.process import ROOT, running
 from tests.service.playground.conftest import MODELS, PATIENCE_MS
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from service.scoring.common_words import ENGLISH, OFTEN_IN_ENGLISH, OTHERS
-from service.scoring.languages import KNOWN, LanguageHints, language_of
+from service.scoring.reading import KNOWN, LanguageHints, language_of
 from tests.harness.languages import ENGLISH_TEXTS, OTHER, SENTENCES
 
 HELD_OUT = [line.split("\t") for line in (SENTENCES / "held_out.tsv").read_text(encoding="utf-8").splitlines()]

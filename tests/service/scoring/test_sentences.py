@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.scoring.sentences import sentences_of
+from service.scoring.documents import sentences_of
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from contract.golden import GOLDEN_TEXTS
 from contract.manifest import Manifest, Provenance
-from contract.padding import pad
+from contract.tokenizer import pad
 from tests.harness import toys
 from tests.harness.by_hand import matched
 from training.architectures import PWIMConfig, PWIMTasks, PWIMTasksConfig

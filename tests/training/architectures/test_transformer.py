@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from contract.padding import pad
 from contract.subwords import Subwords
+from contract.tokenizer import pad
 from tests.harness import toys
 from training.architectures.transformer import (
     BERTConfig,

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from contract.measures import expected_rating
-from contract.padding import pad
+from contract.tokenizer import pad
 from tests.harness import toys
 from training.objectives.supervised import LABELS
 from training.teacher import encoder, tuning, weights

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contract.calibration import Logistic
 from contract.manifest import Manifest
+from contract.measures import Logistic
 from tests.workbench import foreign
 from tests.workbench.foreign import changed
 from training.publishing.graphs import ParityError

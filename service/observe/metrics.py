@@ -1,16 +1,31 @@
-"""Counters and histograms without a lock, for metrics that every request updates.
+"""What is measured of requests: their time by phase, counters and histograms, and the answer to a scrape.
 
-prometheus_client's own take five times as long, and ten times in its multiprocess mode: a fifth of a small request.
-Only the event loop's thread may update these, except a `LockedHistogram`. They are collected into prometheus_client's
-registry, and packed as JSON for other processes.
+**Time** of a request by phase: tokenising, waiting for a thread, caches, graph runs. Code in the event loop adds its
+time to the `Timings` of the current request, also for work in threads. The rest of the total is parsing, serialising
+and the event loop.
+
+**Counters and histograms** are without a lock, for metrics that every request updates. prometheus_client's own take
+five times as long, and ten times in its multiprocess mode: a fifth of a small request. Only the event loop's thread
+may update these, except a `LockedHistogram`. They are collected into prometheus_client's registry, and packed as JSON
+for other processes.
+
+**Scrapes** are answered by one rendering at a time, kept for a second by a process that serves alone. Rendering a
+thousand series takes some 7 ms in a thread, and scrapes are not limited. So concurrent scrapes and those within a
+second share one rendering. One of several workers keeps none: another one may have answered with younger figures
+meanwhile, and then counters would fall. There scrapes share the next rendering that begins.
 """
 
+import asyncio
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from itertools import accumulate, chain
+from math import inf
 from threading import Lock
+from time import perf_counter
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -18,13 +33,110 @@ import numpy as np
 import numpy.typing as npt
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
+
+PHASES = ("tokenise", "queue", "cache", "inference")
+TOKENISE, QUEUE, CACHE, INFERENCE = range(len(PHASES))
+_HEADER = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "total"))
 
 # Name, names of labels, names of buckets (None for a counter), and for each series its labels and numbers.
 Packed = list[Any]
 S = TypeVar("S")
 _FEW = 16  # values that a loop sorts into buckets faster than numpy does
+
+KEPT_SECONDS = 1.0
+_OPENMETRICS = "application/openmetrics-text"
+_FORMATS = {True: choose_encoder(f"{_OPENMETRICS}; version=1.0.0"), False: choose_encoder("")}
+Page = tuple[bytes, str]  # content, content type
+
+
+class Timings:
+    """Seconds of one request in each phase."""
+
+    __slots__ = (
+        "_free", "_free_since", "_frees", "capability", "ended", "expected", "languages", "seconds", "share", "spans",
+        "until",
+    )  # fmt: skip
+
+    def __init__(self, spans: bool = False) -> None:
+        """Start at 0; with `spans`, also keep when each phase began and ended."""
+        self.seconds = [0.0, 0.0, 0.0, 0.0]
+        self.spans: list[tuple[int, float, float]] | None = [] if spans else None
+        self.ended = False  # the request has been answered or given up
+        self.capability: str | None = None  # that the first model was picked for
+        self.languages: dict[str, None] = {}  # hints on texts in other languages than the model's, each once
+        self.share = 1.0  # of the request's work, that is asked of the pool now; see `part`
+        self.expected = 0.0  # seconds of all its work; 0 while none needs a thread
+        self.until = inf  # when its time is over, without what is free
+        self._free, self._frees, self._free_since = 0.0, 0, 0.0
+
+    def spent(self, phase: int, began: float, ended: float) -> None:
+        """Add an interval; times are those of `perf_counter`."""
+        self.seconds[phase] += ended - began
+        if self.spans is not None:
+            self.spans.append((phase, began, ended))
+
+    @contextmanager
+    def part(self, share: float) -> Iterator[None]:
+        """What the block asks of the pool is this share of the request's work: whether it is let in depends on all."""
+        self.share = share
+        try:
+            yield
+        finally:
+            self.share = 1.0
+
+    @contextmanager
+    def unlimited(self) -> Iterator[None]:
+        """The block counts as waiting, and not against the request's time limit: what it waits for has its own."""
+        began = perf_counter()
+        if not self._frees:
+            self._free_since = began
+        self._frees += 1
+        try:
+            yield
+        finally:
+            ended = perf_counter()
+            self._frees -= 1
+            if not self._frees:
+                self._free += ended - self._free_since
+            self.spent(QUEUE, began, ended)
+
+    def free(self) -> float:
+        """Seconds so far that do not count against the time limit."""
+        return self._free + (perf_counter() - self._free_since if self._frees else 0.0)
+
+    def left(self) -> float:
+        """Seconds until its time is over."""
+        return self.until + self.free() - perf_counter()
+
+    def waited(self, phase: int, since: float, began: float, ended: float) -> float:
+        """Add a piece of work in a thread, and the wait before it; pieces that overlap count once.
+
+        Args:
+            phase: of the work.
+            since: end of the time that is already added.
+            began: begin of the work.
+            ended: end of the work.
+
+        Returns:
+            The new end of the time that is added.
+        """
+        if began > since:
+            self.spent(QUEUE, since, began)
+        if ended > since:
+            self.spent(phase, max(began, since), ended)
+        return max(since, ended)
+
+    def header(self, total: float) -> bytes:
+        """The value of `Server-Timing`, in milliseconds; `total` is in seconds."""
+        tokenise, queue, cache, inference = self.seconds
+        return _HEADER % (tokenise * 1e3, queue * 1e3, cache * 1e3, inference * 1e3, total * 1e3)
+
+
+NO_REQUEST = Timings()  # of work outside requests, such as start-up and health checks; never read
+TIMINGS: ContextVar[Timings] = ContextVar("timings", default=NO_REQUEST)
 
 
 class CounterSeries:
@@ -206,3 +318,58 @@ class MetricRegistry(CollectorRegistry):
         """All families: other collectors' are collected at once, in the event loop; tallies' in any thread."""
         others = [family for collector in self.others for family in collector.collect()]
         return chain(others, chain.from_iterable(tally.collect() for tally in self.tallies))
+
+
+class FamilyCollector(Collector):
+    """A collector of given families."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        """The metric families of one scrape."""
+        return self._families
+
+
+class Exposition:
+    """Renders both formats on demand."""
+
+    def __init__(self, scrape: Callable[[], Iterable[Metric]], clock: Callable[[], float] = time.monotonic) -> None:
+        """Prepare; `scrape` is called in the event loop, and its families are iterated in another thread."""
+        self._scrape = scrape
+        self.kept_seconds = KEPT_SECONDS
+        self._clock = clock
+        self._rendering: asyncio.Task[None] | None = None
+        self._pages: dict[bool, tuple[float, Page]] = {}  # OpenMetrics or not -> the time of its figures, the page
+
+    async def page(self, accept: str) -> Page:
+        """The metrics, at most `kept_seconds` older than this call; OpenMetrics 1.0.0 if Accept asks for it."""
+        openmetrics = wants_openmetrics(accept)
+        oldest = self._clock() - self.kept_seconds
+        while True:
+            at, page = self._pages.get(openmetrics, (0.0, None))
+            if page is not None and at >= oldest:
+                return page
+            if self._rendering is None or self._rendering.done():
+                self._rendering = asyncio.get_running_loop().create_task(self._render(openmetrics))
+            # Shielded: a scraper that leaves does not cancel the rendering of others.
+            await asyncio.shield(self._rendering)
+
+    async def _render(self, openmetrics: bool) -> None:
+        encode, content_type = _FORMATS[openmetrics]
+        at = self._clock()
+        content = await asyncio.to_thread(encode, FamilyCollector(self._scrape()))
+        self._pages[openmetrics] = at, (content, content_type)
+
+
+def wants_openmetrics(accept: str) -> bool:
+    """Whether an Accept header asks for a known version of OpenMetrics.
+
+    Versions and escapings are not told apart: 1.0.0 is valid for later versions, our names need no escaping, and the
+    number of renderings stays two.
+    """
+    try:
+        _, content_type = choose_encoder(accept)
+    except (TypeError, ValueError):  # a version that is no number
+        return False
+    return content_type.startswith(_OPENMETRICS)

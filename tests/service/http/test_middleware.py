@@ -12,10 +12,10 @@ from starlette.types import Receive, Scope, Send
 
 from service.http import rate_limit
 from service.http.connection_tracker import client_of
-from service.http.guard import Callers, digest_of, hash_key
+from service.http.middleware import Callers
 from service.http.rate_limit import RateLimit
 from service.observe.telemetry import Telemetry
-from service.settings import HASH_KEY
+from service.settings import HASH_KEY, digest_of, hash_key
 from tests.harness.process import command
 from tests.harness.requests import GOOD, OPEN, error_of
 from tests.harness.service import NEEDED_SECONDS, Serve, let_in

@@ -1,10 +1,18 @@
-"""What is written down of every request: its id, its answer in metrics, log and trace, and what went wrong."""
+"""The middleware that every request passes before the router: what is written of it, its headers, and its API key.
 
+Keys are random and long (`settings.hash_key` refuses short ones), so SHA-256 is enough. A slow hash, made for
+passwords, would cost more than the answer.
+"""
+
+import base64
+import hashlib
+import hmac
 import logging
 import os
 import re
 from asyncio import CancelledError
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from http import HTTPStatus
 from itertools import count
 from time import perf_counter
@@ -12,21 +20,60 @@ from time import perf_counter
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.exchange import EXCHANGE, RequestState, exchange_of
+from service.api.operation import EXCHANGE, RequestState, exchange_of
 from service.api.route import Table
-from service.errors import HttpError, InternalError, RequestError, ShuttingDown, quote
-from service.http.connection import CONNECTION, Connection
-from service.http.time_limit import ClientLeft
+from service.api.tensors import JSON_LENGTH
+from service.errors import HttpError, InternalError, NotHttp, RequestError, ShuttingDown, Unauthorized, quote
+from service.http.connection import CLOSE, CONNECTION, Connection
+from service.http.connection_tracker import ClientLeft
 from service.observe.logs import REQUEST_ID, fields
+from service.observe.metrics import Timings
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
-from service.observe.timings import Timings
 from service.observe.tracing import Tracing
 
-log = logging.getLogger(__name__)
-
+log = logging.getLogger("service.http.record")  # what log lines have been named by
 CLIENT_LEFT = 499
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
+NOSNIFF = (b"x-content-type-options", b"nosniff")
+_INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
+_POLICY = (
+    "default-src 'none'; script-src 'self'{hashes}; style-src 'self'{styles}; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class EarlyResponseCloser:
+    """Says `Connection: close` where more of a body may come than is worth reading, and closes when that is read.
+
+    What still arrives is neither parsed nor taken for a request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        connection: Connection | None = scope.get("extensions", {}).get(CONNECTION)
+        if connection is None or not connection.expects_much():
+            await self._app(scope, receive, send)
+            return
+        closes = False
+
+        async def closing(message: Message) -> None:
+            nonlocal closes
+            if message["type"] == "http.response.start":
+                closes = connection.expects_much()
+                if closes:
+                    message["headers"] = [*message.get("headers", ()), CLOSE]
+            elif closes:  # the server would close at once, and the client might lose the answer
+                message = {**message, "more_body": True}
+            await send(message)
+
+        await self._app(scope, receive, closing)
+        if closes:
+            await connection.linger()
+            await send({"type": "http.response.body"})
 
 
 class RequestId:
@@ -184,3 +231,132 @@ def _as_request_error(error: Exception | CancelledError) -> RequestError:
         return HttpError(error.status_code, HTTPStatus(error.status_code).phrase, error.headers)
     log.error("unexpected error", exc_info=error)
     return InternalError()
+
+
+class OneOfEach:
+    """Refuses a request with two headers of a name where only one counts: a proxy may have checked the other."""
+
+    _names = (b"authorization", b"x-api-key", b"content-type", b"content-encoding", JSON_LENGTH)
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on.
+
+        Raises:
+            NotHttp: it has two.
+        """
+        if len(scope["headers"]) > len(exchange_of(scope).received):  # a name is there twice, such as Cookie
+            names = [name for name, _ in scope["headers"]]
+            for name in self._names:
+                if (found := names.count(name)) > 1:
+                    raise NotHttp(f"a request has one {name.decode().title()} header; found {found}")
+        await self._app(scope, receive, send)
+
+
+class Callers:
+    """Names the caller of each request: the owner of its key, if that is known."""
+
+    def __init__(self, app: ASGIApp, keys: Mapping[str, str]) -> None:
+        """Prepare; `keys` is name -> SHA-256 in hexadecimal."""
+        self._app = app
+        self._keys = [(name, bytes.fromhex(digest)) for name, digest in keys.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        exchange = exchange_of(scope)
+        exchange.caller = self.owner(_given(exchange.received))
+        await self._app(scope, receive, send)
+
+    def owner(self, given: bytes) -> str | None:
+        """The name of a key; compares all keys in constant time."""
+        digest = hashlib.sha256(given).digest()
+        owner = None
+        for name, known in self._keys:
+            if hmac.compare_digest(digest, known):
+                owner = name
+        return owner
+
+
+class Keys:
+    """Refuses callers who have not shown a key."""
+
+    def __init__(self, app: ASGIApp, is_open: Callable[[Scope], bool]) -> None:
+        """Prepare; what `is_open` anybody may ask."""
+        self._app = app
+        self._is_open = is_open
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on.
+
+        Raises:
+            Unauthorized: no key, or a wrong one.
+        """
+        exchange = exchange_of(scope)
+        if exchange.caller is None and not self._is_open(scope):
+            if _given(exchange.received):
+                raise Unauthorized("this API key is not known here")
+            raise Unauthorized("give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'")
+        await self._app(scope, receive, send)
+
+
+def _given(headers: Mapping[bytes, bytes]) -> bytes:
+    authorization = headers.get(b"authorization", b"")
+    scheme, _, given = authorization.partition(b" ")
+    if scheme.lower() != b"bearer":  # some clients of TEI send the bare key as Authorization
+        given = headers.get(b"x-api-key", authorization)
+    return given.strip()
+
+
+def policy(html: bytes, *, inline_styles: bool) -> str:
+    """The Content-Security-Policy of a page: only its own scripts run, and it connects only to this host."""
+    digests = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _INLINE_SCRIPT.findall(html)]
+    return _POLICY.format(
+        hashes="".join(f" 'sha256-{digest}'" for digest in digests), styles=" 'unsafe-inline'" if inline_styles else ""
+    )
+
+
+def page_headers(html: bytes) -> list[tuple[bytes, bytes]]:
+    """Headers of an HTML page: its policy, with the inline styles that /docs needs, and no frame."""
+    return [
+        (b"content-security-policy", policy(html, inline_styles=True).encode()),
+        (b"referrer-policy", b"no-referrer"),
+        (b"cross-origin-opener-policy", b"same-origin"),
+        (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+        (b"x-frame-options", b"DENY"),
+    ]
+
+
+class SecurityHeaders:
+    """Adds them; those of an HTML page depend on its body, and pages come in one piece."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on. HEAD is answered as GET, without the body."""
+        exchange_of(scope).headers.append(NOSNIFF)
+        if scope["method"] not in ("GET", "HEAD"):  # no page
+            await self._app(scope, receive, send)
+            return
+        has_body = scope["method"] == "GET"
+        held: Message | None = None
+
+        async def described(message: Message) -> None:
+            nonlocal held
+            if message["type"] == "http.response.start":
+                if dict(message.get("headers", ())).get(b"content-type", b"").startswith(b"text/html"):
+                    held = message
+                    return
+            elif held is not None:
+                begun, held = held, None
+                own = dict(begun["headers"])  # a page may bring a stricter policy
+                found = page_headers(message.get("body", b""))
+                await send({**begun, "headers": [*begun["headers"], *(each for each in found if each[0] not in own)]})
+            if message["type"] == "http.response.body" and not has_body:
+                message = {**message, "body": b""}
+            await send(message)
+
+        async with AsyncExitStack() as scope["fastapi_middleware_astack"]:  # as FastAPI's own routes of pages need it
+            await self._app(scope if has_body else {**scope, "method": "GET"}, receive, described)
