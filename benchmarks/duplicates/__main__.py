@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GroupKFold
+from sklearn.preprocessing import normalize
 from typer.testing import CliRunner
 
 from benchmarks.report import arguments, machine, table, write
@@ -102,8 +103,7 @@ def print_weights() -> None:
     features, read, labels, groups = [], [], [], []
     with Client.local() as client:
         for kind, (texts, truth) in files_of("development").items():
-            vectors = np.array(client.embed(texts, model=ENCODER).embeddings, dtype=np.float32)
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors = normalize(np.array(client.embed(texts, model=ENCODER).embeddings, dtype=np.float32))
             found = find_candidates(vectors, Neighbours(vectors), Guard(texts), [words_of(text) for text in texts])
             pairs = list(zip(found.pairs.queries.tolist(), found.pairs.rows.tolist(), strict=True))
             both = [[(texts[a], texts[b]) for a, b in pairs], [(texts[b], texts[a]) for a, b in pairs]]

@@ -62,10 +62,10 @@ def order_in_two_stages(first: Values, second: Values, top: int) -> list[int]:
 def ranking_figures(questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> dict[str, float]:
     """How many questions have the right answer first, in all and in each domain; and the mean reciprocal rank."""
     places = [found.index(question.right) for question, found in zip(questions, orders, strict=True)]
-    figures = {"first": float(sum(place == 0 for place in places))}
+    figures: dict[str, float] = {"first": sum(place == 0 for place in places)}
     for domain in dict.fromkeys(question.domain for question in questions):
         of_domain = [place for question, place in zip(questions, places, strict=True) if question.domain == domain]
-        figures[f"first_{domain}"] = float(sum(place == 0 for place in of_domain))
+        figures[f"first_{domain}"] = sum(place == 0 for place in of_domain)
     figures["mrr"] = float(np.mean([1 / (place + 1) for place in places]))
     return figures
 
