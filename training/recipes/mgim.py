@@ -138,13 +138,6 @@ _SICK_AS_PRINTED = replace(
     objective=PairwiseConfig(RATINGS_OF_SICK, "pearson", l2=LAMBDA / (2 * 4_404)),
     optimiser=AS_PRINTED,
 )
-# The other reading of the penalty, with n the batch.
-_BY_BATCH = replace(
-    _SICK_PROJECTED,
-    name="mgim-sick-projected-penalty",
-    objective=PairwiseConfig(RATINGS_OF_SICK, "pearson", l2=LAMBDA / (2 * 25)),
-    optimiser=AS_PRINTED,
-)
 _MSRP_AS_PRINTED = replace(
     _MSRP_PRINTED,
     name="mgim-msrp-as-printed",
@@ -181,7 +174,7 @@ _REGRESSION = replace(
 
 RECIPES = (
     *(_SICK_PRINTED, _SICK_PROJECTED, _SICK_ALONE, _TEACHER, _TEACHER_WORDS, _SICK, _SICK_AS_PRINTED),
-    *(_GLOVE, _BY_BATCH),
+    _GLOVE,
     *(_MSRP_PRINTED, _CONDITIONAL, _WORDS, _RANDOM, _MSRP_ALONE, _TWEETS, _MSRP_AS_PRINTED),
     *(_REGRESSION, _REGRESSION_OVERLAPS, _OVERLAPS),
     # With word vectors that were trained in pre-training.
