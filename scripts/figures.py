@@ -213,13 +213,7 @@ def _contrast() -> str:
 
 def _entailment() -> str:
     rows = [
-        [
-            row["set"],
-            _name(row["model"]),
-            _percent(row["accuracy"]),
-            _three(row["ece"]),
-            _percent(row["sure_right"]),
-        ]
+        [row["set"], _name(row["model"]), _percent(row["accuracy"]), _three(row["ece"]), _percent(row["sure_right"])]
         for row in general_text("entailment")
     ]
     return _table(["set", "model", "accuracy", "calibration error", "right where it says .9 and more"], rows)

@@ -59,9 +59,7 @@ _START: dict[str, Any] = {"start_seed": 1, "row_scale": 1.0}  # the run that it 
 
 _SICK_PRINTED = _run("mgim-sick-printed", "sick", SICK, "the paper's r .8993; 6 s an epoch on one core", PRINTED, LONG)
 _SICK_PROJECTED = replace(
-    _SICK_PRINTED,
-    name="mgim-sick-projected",
-    architecture=replace(PRINTED, projected=True, output_dropout=0.1),
+    _SICK_PRINTED, name="mgim-sick-projected", architecture=replace(PRINTED, projected=True, output_dropout=0.1)
 )
 _GLOVE = replace(_SICK_PROJECTED, name="mgim-sick-projected-glove", table=GLOVE, row_scale=1.0)
 _SICK_ALONE = replace(_SICK_PRINTED, name="mgim-sick-alone", architecture=DEPARTED)  # no teacher

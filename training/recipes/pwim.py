@@ -130,9 +130,7 @@ _TRECQA_ALONE = replace(
 )
 _WORDS = replace(PWIM, word_scale=0.3)
 _GLOVE = replace(  # the paper's word vectors, frozen as there, instead of the distilled table
-    _ablation("glove", _WORDS, "GloVe;"),
-    table=GLOVE,
-    reaches="the paper's r .8784; 20 s an epoch on one core",
+    _ablation("glove", _WORDS, "GloVe;"), table=GLOVE, reaches="the paper's r .8784; 20 s an epoch on one core"
 )
 
 RECIPES = (
