@@ -7,9 +7,9 @@ The texts are those of `training/corpora/written`, of which these parts teach no
 their own (`benchmarks/duplicates`).
 """
 
-import argparse
 import csv
 import json
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -54,11 +54,7 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, default="dev")
     parser.add_argument("--model", default="minilm-cross", help="reads claims and edits [default: %(default)s]")
     parser.add_argument("--only", action="append", choices=list(SECTIONS), help="these [default: all]")
-    measure(parser.parse_args())
-
-
-def measure(options: argparse.Namespace) -> None:
-    """The sections that are asked for, one after the other."""
+    options = parser.parse_args()
     results: dict[str, Any] = {}
     lines: list[str] = []
     with Client.local() as client:
@@ -66,10 +62,7 @@ def measure(options: argparse.Namespace) -> None:
             found, printed = SECTIONS[name](client, options.part, options.model)
             results |= found
             lines += [*printed, ""]
-    command = " ".join(
-        [f"python -m benchmarks.decisions --part {options.part}", *map("--only {}".format, options.only or ())]
-    )
-    about = f"`{command}`. {machine('onnxruntime', 'numpy')}."
+    about = f"`{' '.join([parser.prog, *sys.argv[1:]])}`. {machine('onnxruntime', 'numpy')}."
     name = "-".join(["decisions", options.part, *(options.only or ())])
     write(options.out, name, "Right decisions", about, lines, results)
 
@@ -77,7 +70,7 @@ def measure(options: argparse.Namespace) -> None:
 def measured_faqs(client: Client, part: Part, model: str) -> Section:
     """Figures of what is recommended for each FAQ."""
     rows = [{"FAQ": faq.name, "questions": len(faq.questions), **chosen(faq)} for faq in written.faqs(part)]
-    return {"faqs": rows}, ["## FAQs: `semblance choose --faq`", "", *figures(rows)]
+    return {"faqs": rows}, ["## FAQs: `semblance choose --faq`", "", figures(rows)]
 
 
 def measured_claims(client: Client, part: Part, model: str) -> Section:
@@ -86,7 +79,7 @@ def measured_claims(client: Client, part: Part, model: str) -> Section:
     counts = Counter(checked.answers)
     confusion = [{"right label": right, **{given: counts[right, given] for given in LABELS}} for right in LABELS]
     shares = f"label right {checked.right:.2f}, evidence right {checked.shown:.2f}"
-    lines = [f"## Claims: {len(checked.answers)}, {shares}", "", *figures(confusion)]
+    lines = [f"## Claims: {len(checked.answers)}, {shares}", "", figures(confusion)]
     return {"claims right": checked.right, "evidence right": checked.shown}, lines
 
 
@@ -94,7 +87,7 @@ def measured_edits(client: Client, part: Part, model: str) -> Section:
     """AUC by kind of edit."""
     kinds = edits(client, part, model)
     title = "## Edits of a sentence's meaning against other wordings of it: AUC of the paraphrase score"
-    return {"edits": kinds}, [title, "", *figures([{"kind": kind, "AUC": value} for kind, value in kinds.items()])]
+    return {"edits": kinds}, [title, "", figures([{"kind": kind, "AUC": value} for kind, value in kinds.items()])]
 
 
 FAQ_FIGURES = ("first_right", "decisions_right", "wrong_given", "refused_known")

@@ -199,7 +199,7 @@ def main() -> None:
         "the same one. `milliseconds`: CPU of one thread for a new answer; of two stages, for a pair of the second. "
         f"{machine('onnxruntime', 'numpy')}."
     )
-    write(options.out, "kept-aside", "Quality and cost on sets kept aside", about, figures(rows), {"rows": rows})
+    write(options.out, "kept-aside", "Quality and cost on sets kept aside", about, [figures(rows)], {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ def main() -> None:
         "`python -m benchmarks.language_hints`: the texts are in tests/service/scoring/language; ratios are medians of "
         f"{options.rounds} turns. {machine('onnxruntime')}."
     )
-    lines = [*figures(found), "", *figures(spent)]
+    lines = [figures(found), "", figures(spent)]
     result = {"finds": found, "costs": spent}
     write(options.out, "language-hints", "Hints on texts in other languages", about, lines, result)
 

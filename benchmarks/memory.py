@@ -74,7 +74,7 @@ def main() -> None:
                     rows.append({**rows[-1], "after": "100 new pairs to each", **measure(service)})
                 print(rows[-1], file=sys.stderr, flush=True)
     about = f"`python -m benchmarks.memory`: MB of all processes together. {machine('onnxruntime', 'numpy')}."
-    write(options.out, "memory", "Memory", about, figures(rows), {"memory": rows})
+    write(options.out, "memory", "Memory", about, [figures(rows)], {"memory": rows})
 
 
 if __name__ == "__main__":

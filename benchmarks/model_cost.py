@@ -68,7 +68,7 @@ def main() -> None:
     )
     points = [{"name": name, "rate": 1000 / statistics.median(found)} for name, found in costs.items()]
     result = {"command": command, "machine": machine(), "points": points, "ratios": ratios}
-    write(options.out, "model-cost", "Cost of a new pair, every model", about, figures(rows), result)
+    write(options.out, "model-cost", "Cost of a new pair, every model", about, [figures(rows)], result)
 
 
 if __name__ == "__main__":

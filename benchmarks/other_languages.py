@@ -95,7 +95,7 @@ def main() -> None:
         f"together. "
         f"{machine('onnxruntime', 'numpy')}."
     )
-    write(options.out, "other-languages", "Questions in other languages", about, figures(rows), {"rows": rows})
+    write(options.out, "other-languages", "Questions in other languages", about, [figures(rows)], {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def main() -> None:
         f"`python -m benchmarks.redis_pays`: CPU of the service's process for a request of one pair of 10 to 20 words, "
         f"{PAIRS} of them, medians over {ROUNDS} rounds. {machine('redis', 'onnxruntime')}."
     )
-    write(RESULTS, "redis-pays", "What an answer from Redis costs", about, figures(rows), {"rounds": rounds})
+    write(RESULTS, "redis-pays", "What an answer from Redis costs", about, [figures(rows)], {"rounds": rounds})
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from training.results.report.markdown import table
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -30,14 +32,8 @@ def machine(*packages: str) -> str:
     return f"{os.cpu_count()} cores ({name}), Python {platform.python_version()}{versions}"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a Markdown table."""
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
-    return [lines[0], "|" + "---|" * len(head), *lines[1:]]
-
-
-def figures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The lines of a table of what a result has: a column a name, of a mapping within a row one for each of its own."""
+def figures(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table of what a result has: a column a name, of a mapping within a row one for each of its own."""
     flat = [_flat(row) for row in rows]
     head = list(dict.fromkeys(name for row in flat for name in row))
     return table(head, [[row.get(name, "") for name in head] for row in flat])

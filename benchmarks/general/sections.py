@@ -157,5 +157,5 @@ def measure(models: Models, names: Sequence[str], most: int) -> tuple[list[str],
     lines: list[str] = []
     for name, rows in found.items():
         about = " ".join(str(SECTIONS[name].__doc__).split())
-        lines += [f"## {name.capitalize() if name != 'faq' else 'FAQ'}", "", about, "", *figures(rows), ""]
+        lines += [f"## {name.capitalize() if name != 'faq' else 'FAQ'}", "", about, "", figures(rows), ""]
     return lines, found
