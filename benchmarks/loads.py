@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 
 import numpy as np
 
@@ -35,12 +35,8 @@ def texts(number: int, least: int, most: int) -> list[str]:
     """New texts of `least` to `most` words, every length as likely."""
     rng = random.Random(next(_SEEDS))
     lengths = [rng.randint(least, most) for _ in range(number)]
-    words = " ".join(sentences(sum(lengths) // 8 + 2, next(_SEEDS))).split()
-    found = []
-    for length in lengths:
-        found.append(" ".join([*words[: length - 1], f"{rng.randrange(10**9)}."]))
-        del words[: length - 1]
-    return found
+    words = iter(" ".join(sentences(sum(lengths) // 8 + 2, next(_SEEDS))).split())
+    return [" ".join([*islice(words, length - 1), f"{rng.randrange(10**9)}."]) for length in lengths]
 
 
 KNOWN = tuple(texts(ANSWERS, 20, 200))
