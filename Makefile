@@ -28,11 +28,11 @@ test: .venv/.development  ## all tests; ARGS="-k redis" chooses
 	@.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rs $(ARGS)
 
 # What `make test` skips for want of large packages: their tests alone, in an environment of their own (4 GB).
-EXTRAS := tests/benchmarks/test_mteb_models.py tests/client/test_engines.py tests/deploy/test_replicas.py \
+EXTRAS := tests/client/test_engines.py tests/deploy/test_replicas.py \
 	tests/deploy/test_static.py tests/deploy/test_watching.py tests/dialects/test_integrations.py \
 	tests/parity tests/training/architectures/test_transformer.py tests/workbench
 
-test-extras: .venv-extras/.extras  ## the tests that need mteb, frameworks, distill, engines, haproxy, promtool or helm
+test-extras: .venv-extras/.extras  ## the tests that need frameworks, distill, engines, haproxy, promtool or helm
 	@sh scripts/ensure.sh haproxy haproxy "the proxy's configuration" || true
 	@sh scripts/ensure.sh promtool prometheus "the alerts' tests" || true
 	@sh scripts/ensure.sh amtool prometheus-alertmanager "the routes of alerts" || true

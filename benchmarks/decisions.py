@@ -7,9 +7,9 @@ The texts are those of `training/corpora/written`, of which these parts teach no
 their own (`benchmarks/duplicates`).
 """
 
-import argparse
 import csv
 import json
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
-from benchmarks.report import arguments, machine, table, write
+from benchmarks.report import arguments, figures, machine, write
 from semblance import Client
 from semblance.cli import app
 from training.corpora.readers import written
@@ -53,11 +54,7 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, default="dev")
     parser.add_argument("--model", default="minilm-cross", help="reads claims and edits [default: %(default)s]")
     parser.add_argument("--only", action="append", choices=list(SECTIONS), help="these [default: all]")
-    measure(parser.parse_args())
-
-
-def measure(options: argparse.Namespace) -> None:
-    """The sections that are asked for, one after the other."""
+    options = parser.parse_args()
     results: dict[str, Any] = {}
     lines: list[str] = []
     with Client.local() as client:
@@ -65,31 +62,24 @@ def measure(options: argparse.Namespace) -> None:
             found, printed = SECTIONS[name](client, options.part, options.model)
             results |= found
             lines += [*printed, ""]
-    command = " ".join(
-        [f"python -m benchmarks.decisions --part {options.part}", *map("--only {}".format, options.only or ())]
-    )
-    about = f"`{command}`. {machine('onnxruntime', 'numpy')}."
+    about = f"`{' '.join([parser.prog, *sys.argv[1:]])}`. {machine('onnxruntime', 'numpy')}."
     name = "-".join(["decisions", options.part, *(options.only or ())])
     write(options.out, name, "Right decisions", about, lines, results)
 
 
 def measured_faqs(client: Client, part: Part, model: str) -> Section:
     """Figures of what is recommended for each FAQ."""
-    found = {f"faq {faq.name}": chosen(faq) | {"questions": len(faq.questions)} for faq in written.faqs(part)}
-    rows = [
-        [name.removeprefix("faq "), str(each["questions"]), *(f"{each[key]:.2f}" for key in FAQ_FIGURES), each["by"]]
-        for name, each in found.items()
-    ]
-    return found, ["## FAQs: `semblance choose --faq`", "", *table(["FAQ", "questions", *FAQ_FIGURES, "by"], rows)]
+    rows = [{"FAQ": faq.name, "questions": len(faq.questions), **chosen(faq)} for faq in written.faqs(part)]
+    return {"faqs": rows}, ["## FAQs: `semblance choose --faq`", "", figures(rows)]
 
 
 def measured_claims(client: Client, part: Part, model: str) -> Section:
     """Shares of right labels and right evidence, and the confusion of labels."""
     checked = claims(client, written.policies(part), model)
     counts = Counter(checked.answers)
-    confusion = [[wanted, *(str(counts[wanted, given]) for given in LABELS)] for wanted in LABELS]
+    confusion = [{"right label": right, **{given: counts[right, given] for given in LABELS}} for right in LABELS]
     shares = f"label right {checked.right:.2f}, evidence right {checked.shown:.2f}"
-    lines = [f"## Claims: {len(checked.answers)}, {shares}", "", *table(["right label", *LABELS], confusion)]
+    lines = [f"## Claims: {len(checked.answers)}, {shares}", "", figures(confusion)]
     return {"claims right": checked.right, "evidence right": checked.shown}, lines
 
 
@@ -97,11 +87,7 @@ def measured_edits(client: Client, part: Part, model: str) -> Section:
     """AUC by kind of edit."""
     kinds = edits(client, part, model)
     title = "## Edits of a sentence's meaning against other wordings of it: AUC of the paraphrase score"
-    return {"edits": kinds}, [
-        title,
-        "",
-        *table(["kind", "AUC"], [[kind, f"{value:.2f}"] for kind, value in kinds.items()]),
-    ]
+    return {"edits": kinds}, [title, "", figures([{"kind": kind, "AUC": value} for kind, value in kinds.items()])]
 
 
 FAQ_FIGURES = ("first_right", "decisions_right", "wrong_given", "refused_known")
@@ -145,17 +131,12 @@ def edits(client: Client, part: Part, model: str | None = None) -> Mapping[str, 
     """AUC by kind of edit, and of all: how often a paraphrase has more of the score than an edit."""
     pairs = written.edits(part)
     scores = client.similarity([(pair.a, pair.b) for pair in pairs], model=model, task="paraphrase")
-    sides: dict[str, dict[str, list[float]]] = defaultdict(lambda: {"1": [], "0": []})
+    sides: dict[str, tuple[list[bool], list[float]]] = defaultdict(lambda: ([], []))
     for pair, result in zip(pairs, scores.results, strict=True):
         for kind in (pair.group, "all"):
-            sides[kind][pair.label or ""].append(result.score)
-    return {kind: area(side["1"], side["0"]) for kind, side in sorted(sides.items())}
-
-
-def area(right: Sequence[float], wrong: Sequence[float]) -> float:
-    """How often a right one has more than a wrong one; ties count half (the area under the ROC curve)."""
-    above = np.subtract.outer(np.array(right), np.array(wrong))
-    return float((above > 0).mean() + (above == 0).mean() / 2)
+            sides[kind][0].append(pair.label == "1")
+            sides[kind][1].append(result.score)
+    return {kind: float(roc_auc_score(right, score)) for kind, (right, score) in sorted(sides.items())}
 
 
 SECTIONS = {"faqs": measured_faqs, "claims": measured_claims, "edits": measured_edits}

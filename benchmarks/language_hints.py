@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import httpx
 
-from benchmarks.report import ROOT, arguments, machine, table, write
+from benchmarks.report import ROOT, arguments, figures, machine, write
 from benchmarks.sentences import pairs, sentences
 from service.app import create_app
 from service.scoring.reading import KNOWN, language_of
@@ -63,12 +64,12 @@ def _by_lingua(detect: Callable[[str], object]) -> Detect:
     return found
 
 
-def finds() -> list[list[str]]:
+def finds() -> list[dict[str, str]]:
     """A row for each detector: how many texts of each set it flags, and microseconds for each text."""
     rows = []
     for name, detect in detectors():
-        cells, seconds, read = [], 0.0, 0
-        for file in SETS.values():
+        cells, seconds, read = {"flagged as another language than English": name}, 0.0, 0
+        for kind, file in SETS.items():
             texts = texts_of(SENTENCES / file)
             detect("A first text loads what is loaded late.")
             began = time.process_time()
@@ -76,12 +77,12 @@ def finds() -> list[list[str]]:
             seconds, read = seconds + time.process_time() - began, read + len(texts)
             flagged = sum(each not in (None, ENGLISH) for each in found)
             right = sum(each == language != ENGLISH for each, (language, _) in zip(found, texts, strict=True))
-            cells.append(f"{flagged} of {len(texts)}" + (f", {right} right" if right else ""))
-        rows.append([name, *cells, f"{1e6 * seconds / read:.1f}"])
+            cells[kind] = f"{flagged} of {len(texts)}" + (f", {right} right" if right else "")
+        rows.append(cells | {"us a text": f"{1e6 * seconds / read:.1f}"})
     return rows
 
 
-async def costs(rounds: int) -> list[list[str]]:
+async def costs(rounds: int) -> list[dict[str, Any]]:
     """A row for each load: CPU milliseconds of a request without hints and with them, and their ratio."""
     clients = {}
     for on in (False, True):
@@ -105,13 +106,13 @@ async def costs(rounds: int) -> list[list[str]]:
         found: dict[bool, list[float]] = {False: [], True: []}
         for i in range(rounds + 1):
             for on in (False, True) if i % 2 else (True, False):
-                spent = await turn(on, model, path, size)
+                took = await turn(on, model, path, size)
                 if i:  # the first turn warms up
-                    found[on].append(spent)
+                    found[on].append(took)
         ratio = statistics.median(b / a for a, b in zip(found[False], found[True], strict=True))
         what = "one new pair" if size == 1 else f"{size} new candidates"
-        without, with_hints = (f"{statistics.median(found[on]):.2f}" for on in (False, True))
-        rows.append([f"`{path}`, `{model}`, {what}", without, with_hints, f"{ratio:.3f}"])
+        spent = {f"ms with{'' if on else 'out'} hints": statistics.median(each) for on, each in found.items()}
+        rows.append({"CPU of a request": f"`{path}`, `{model}`, {what}", **spent, "ratio": ratio})
     return rows
 
 
@@ -121,14 +122,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     found, spent = finds(), asyncio.run(costs(options.rounds))
-    head = ["flagged as another language than English", *SETS, "us a text"]
-    cost_head = ["CPU of a request, ms", "without hints", "with hints", "ratio"]
     about = (
         "`python -m benchmarks.language_hints`: the texts are in tests/service/scoring/language; ratios are medians of "
         f"{options.rounds} turns. {machine('onnxruntime')}."
     )
-    lines = [*table(head, found), "", *table(cost_head, spent)]
-    result = {"finds": [dict(zip(head, row, strict=True)) for row in found], "costs": spent}
+    lines = [figures(found), "", figures(spent)]
+    result = {"finds": found, "costs": spent}
     write(options.out, "language-hints", "Hints on texts in other languages", about, lines, result)
 
 

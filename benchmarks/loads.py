@@ -10,9 +10,11 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count
-from math import ceil
+from itertools import count, islice
+
+import numpy as np
 
 from benchmarks.sentences import sentences
 
@@ -33,12 +35,8 @@ def texts(number: int, least: int, most: int) -> list[str]:
     """New texts of `least` to `most` words, every length as likely."""
     rng = random.Random(next(_SEEDS))
     lengths = [rng.randint(least, most) for _ in range(number)]
-    words = " ".join(sentences(sum(lengths) // 8 + 2, next(_SEEDS))).split()
-    found = []
-    for length in lengths:
-        found.append(" ".join([*words[: length - 1], f"{rng.randrange(10**9)}."]))
-        del words[: length - 1]
-    return found
+    words = iter(" ".join(sentences(sum(lengths) // 8 + 2, next(_SEEDS))).split())
+    return [" ".join([*islice(words, length - 1), f"{rng.randrange(10**9)}."]) for length in lengths]
 
 
 KNOWN = tuple(texts(ANSWERS, 20, 200))
@@ -74,7 +72,7 @@ class Sent:
 
     def percentile(self, percent: float) -> float:
         """A latency that was measured, without interpolation."""
-        return sorted(self.latencies)[max(0, ceil(len(self.latencies) * percent / 100) - 1)]
+        return float(np.percentile(self.latencies, percent, method="inverted_cdf"))
 
 
 def _answer(connection: http.client.HTTPConnection, path: str, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
@@ -130,11 +128,9 @@ def send(
             latencies.append(time.perf_counter() - start - due[at])
         connection.close()
 
-    threads = [threading.Thread(target=client) for _ in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(clients) as pool:
+        for sender in [pool.submit(client) for _ in range(clients)]:
+            sender.result()
     if failures:
         raise RuntimeError(failures[0])
     return Sent(latencies, time.perf_counter() - start)

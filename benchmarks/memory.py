@@ -11,11 +11,10 @@ import re
 import sys
 import time
 from collections import Counter
-from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import ROOT, arguments, machine, table, write
+from benchmarks.report import ROOT, arguments, figures, machine, write
 from benchmarks.sentences import pairs, sentences
 from benchmarks.servers import Service
 from contract.manifest import Manifest
@@ -28,26 +27,18 @@ WORKERS = (1, 2, 3)
 _LINE = re.compile(r"^(\w+): +(\d+) kB$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Memory:
-    """Of all processes of a service, in MB."""
-
-    models: str
-    workers: int
-    after: str
-    resident: float
-    proportional: float
-    private: float
-    private_of_a_worker: float  # of the largest process
-
-
-def measure(service: Service, models: str, workers: int, after: str) -> Memory:
-    """Memory of the processes that run now."""
+def measure(service: Service) -> dict[str, float]:
+    """Memory of the processes that run now, in MB: of all together, and what the largest one has of its own."""
     rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in service.pids()]  # sums of all mappings
     found = [Counter[str]({name: int(kb) for name, kb in _LINE.findall(rollup)}) for rollup in rollups]
     private = [each["Private_Clean"] + each["Private_Dirty"] for each in found]
-    sums = [sum(each[name] for each in found) for name in ("Rss", "Pss")]
-    return Memory(models, workers, after, *(kb / 1024 for kb in (*sums, sum(private), max(private))))
+    kilobytes = {
+        "resident": sum(each["Rss"] for each in found),
+        "proportional": sum(each["Pss"] for each in found),
+        "private": sum(private),
+        "private_of_a_worker": max(private),
+    }
+    return {name: kb / 1024 for name, kb in kilobytes.items()}
 
 
 def all_serve(service: Service, workers: int) -> None:
@@ -63,7 +54,7 @@ def main() -> None:
     folders = sorted(path.parent for path in (ROOT / "models").glob("*/manifest.json"))
     manifests = [Manifest.load(folder) for folder in folders]
     scoring = tuple(manifest.id for manifest in manifests if manifest.similarity is not None)
-    found = list[Memory]()
+    rows: list[dict[str, Any]] = []
     sets: dict[str, tuple[str, ...]] = {
         "avg-paraphrase": ("avg-paraphrase",),
         "eight": EIGHT,
@@ -74,18 +65,16 @@ def main() -> None:
             settings: dict[str, Any] = {"workers": workers, "models": ",".join(models), "log_level": "warning"}
             with Service(**settings) as service:
                 all_serve(service, workers)
-                found.append(measure(service, name, workers, "start"))
+                rows.append({"models": name, "workers": workers, "after": "start", **measure(service)})
                 if workers == 1:
                     for seed, model in enumerate(model for model in models if model in scoring):
                         texts = sentences(200, seed)
                         for i in range(0, len(texts), 20):  # ten pairs in a request
                             service.post("/similarity", pairs(texts[i : i + 20]) | {"model": model})
-                    found.append(measure(service, name, workers, "100 new pairs to each"))
-                print(found[-1], file=sys.stderr, flush=True)
-    rows = [[str(cell) if not isinstance(cell, float) else f"{cell:.0f}" for cell in astuple(each)] for each in found]
-    head = ["models", "workers", "after", "resident", "proportional", "private", "private of a worker"]
+                    rows.append({**rows[-1], "after": "100 new pairs to each", **measure(service)})
+                print(rows[-1], file=sys.stderr, flush=True)
     about = f"`python -m benchmarks.memory`: MB of all processes together. {machine('onnxruntime', 'numpy')}."
-    write(options.out, "memory", "Memory", about, table(head, rows), {"memory": [vars(each) for each in found]})
+    write(options.out, "memory", "Memory", about, [figures(rows)], {"memory": rows})
 
 
 if __name__ == "__main__":

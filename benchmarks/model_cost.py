@@ -1,22 +1,19 @@
 """CPU time of a new pair for every published model.
 
-    python benchmarks/model_cost.py            # about two minutes
+    python -m benchmarks.model_cost            # about two minutes
 
 Batches of 64 new pairs go through tokenizer, graphs and contract, as in the service but without HTTP and caches. One
 thread; each model takes turns with averaging, so that the ratio of a turn is of one moment.
 """
 
 import statistics
-import sys
 import time
 from itertools import count
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-from benchmarks.report import arguments, machine, table, write  # noqa: E402 - the repository is not installed
-from benchmarks.sentences import sentences  # noqa: E402
-from training.publishing.runtime import PublishedModel  # noqa: E402
+from benchmarks.report import ROOT, arguments, figures, machine, write
+from benchmarks.sentences import sentences
+from training.publishing.runtime import PublishedModel
 
 BASE = "avg-paraphrase"
 BATCH = 64
@@ -37,7 +34,7 @@ def milliseconds(model: PublishedModel, seconds: float) -> float:
 
 def main() -> None:
     """Measure, print a table, and write the dated results."""
-    parser = arguments("python benchmarks/model_cost.py", __doc__)
+    parser = arguments("python -m benchmarks.model_cost", __doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each measurement")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
@@ -54,21 +51,24 @@ def main() -> None:
             cost, base = milliseconds(model, options.seconds), milliseconds(similar[BASE], options.seconds)
             costs[name].append(cost)
             ratios[name].append(cost / base)
-    points, rows = [], []
-    for name in sorted(similar, key=lambda name: statistics.median(ratios[name])):
-        cost, ratio = statistics.median(costs[name]), statistics.median(ratios[name])
-        points.append({"name": name, "rate": 1000 / cost})
-        rows.append([name, f"{cost:.3f}", f"{ratio:.1f}"])
-    command = f"python benchmarks/model_cost.py --rounds {options.rounds} --seconds {options.seconds:g}"
+    rows = [
+        {
+            "model": name,
+            "CPU ms a new pair": statistics.median(costs[name]),
+            f": {BASE}": statistics.median(ratios[name]),
+        }
+        for name in sorted(similar, key=lambda name: statistics.median(ratios[name]))
+    ]
+    command = f"python -m benchmarks.model_cost --rounds {options.rounds} --seconds {options.seconds:g}"
     about = (
         f"`{command}`: new pairs of sentences of 10 to 20 words, in batches of {BATCH}, through tokenizer, graphs "
         f"and contract without HTTP and caches; one thread, CPU time, medians over {options.rounds} rounds; the "
         f"ratio is to {BASE} in the same turn. The machine was doing other work as well: the ratios mean more than "
         f"the times. {machine('onnxruntime', 'numpy')}."
     )
-    lines = table(["model", "CPU ms a new pair", f": {BASE}"], rows)
+    points = [{"name": name, "rate": 1000 / statistics.median(found)} for name, found in costs.items()]
     result = {"command": command, "machine": machine(), "points": points, "ratios": ratios}
-    write(options.out, "model-cost", "Cost of a new pair, every model", about, lines, result)
+    write(options.out, "model-cost", "Cost of a new pair, every model", about, [figures(rows)], result)
 
 
 if __name__ == "__main__":

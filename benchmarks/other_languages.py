@@ -8,13 +8,15 @@ the test part of `training/corpora/written`. No model here was trained on either
 """
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
+from sklearn.preprocessing import normalize
 
-from benchmarks.report import ROOT, arguments, machine, table, write
+from benchmarks.report import ROOT, arguments, figures, machine, write
 from training.corpora.files import read_table
 from training.corpora.readers import written
 from training.publishing.runtime import PublishedModel
@@ -55,21 +57,16 @@ def questions() -> tuple[dict[str, list[tuple[str, str]]], list[Asked]]:
 def first_right(model: PublishedModel, entries: dict[str, list[tuple[str, str]]], asked: Sequence[Asked]) -> list[bool]:
     """Of each reading, one after another, whether the right entry of each question has the highest cosine."""
     found = []
-    queries = _unit(model, [each.text for each in asked], query=True)
+    queries = normalize(model.embed([each.text for each in asked], "query"))
     for reading in READINGS.values():
         faqs = {
-            name: _unit(model, [reading(question, answer) for question, answer in own], query=False)
+            name: normalize(model.embed([reading(question, answer) for question, answer in own], "passage"))
             for name, own in entries.items()
         }
         found += [
             int((faqs[each.faq] @ vector).argmax()) == each.place for each, vector in zip(asked, queries, strict=True)
         ]
     return found
-
-
-def _unit(model: PublishedModel, texts: Sequence[str], *, query: bool) -> np.ndarray:
-    vectors = model.embed(texts, "query" if query else "passage")
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9))
 
 
 def folder_of(name: str) -> Path:
@@ -89,21 +86,16 @@ def main() -> None:
     for name in options.ids:
         right = first_right(PublishedModel(folder_of(name)), entries, asked)
         parts = [right[i : i + len(asked)] for i in range(0, len(right), len(asked))]
-        by_language = [
-            sum(each for part in parts for each, question in zip(part, asked, strict=True) if question.language == one)
-            for one in languages
-        ]
-        rows.append([Path(name).name, *(str(sum(part)) for part in parts), *map(str, by_language)])
-    thrice = len(READINGS) * len(asked) // len(languages)
-    head = ["model", *(f"{reading}, of {len(asked)}" for reading in READINGS)]
-    head += [f"{language}, of {thrice}" for language in languages]
+        by_language = Counter(question.language for part in parts for question in compress(asked, part))
+        row = {reading: sum(part) for reading, part in zip(READINGS, parts, strict=True)}
+        rows.append({"model": Path(name).name, **row, **{one: by_language[one] for one in languages}})
     about = (
         f"`{' '.join([parser.prog, *sys.argv[1:]])}`: first right entry of {len(next(iter(entries.values())))} of an "
-        f"English FAQ, for questions in other languages; of a language all three ways together. "
+        f"English FAQ, for {len(asked)} questions in other languages, as many of each; of a language all three ways "
+        f"together. "
         f"{machine('onnxruntime', 'numpy')}."
     )
-    result = {"rows": [dict(zip(head, row, strict=True)) for row in rows]}
-    write(options.out, "other-languages", "Questions in other languages", about, table(head, rows), result)
+    write(options.out, "other-languages", "Questions in other languages", about, [figures(rows)], {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from http.client import HTTPConnection
 from statistics import median
 
-from benchmarks.report import RESULTS, machine, table, write
+from benchmarks.report import RESULTS, figures, machine, write
 from benchmarks.sentences import sentences
 from benchmarks.servers import RedisServer, Service
 
@@ -57,14 +57,13 @@ def main() -> None:
     rows = []
     for model in MODELS:
         computed, put, found = (median(of[model] for of in column) for column in zip(*rounds, strict=True))
-        ratios = (f"{ms:.2f} ms, x {ms / computed:.2f}" for ms in (put, found))
-        rows.append([f"`{model}`", f"{computed:.2f} ms", *ratios])
+        ratios = {"put, x computed": put / computed, "found, x computed": found / computed}
+        rows.append({"model": model, "computed, ms": computed, "also put, ms": put, "found, ms": found, **ratios})
     about = (
         f"`python -m benchmarks.redis_pays`: CPU of the service's process for a request of one pair of 10 to 20 words, "
         f"{PAIRS} of them, medians over {ROUNDS} rounds. {machine('redis', 'onnxruntime')}."
     )
-    lines = table(["", "computed, kept in memory", "computed, also put into Redis", "found in Redis"], rows)
-    write(RESULTS, "redis-pays", "What an answer from Redis costs", about, lines, {"rounds": rounds})
+    write(RESULTS, "redis-pays", "What an answer from Redis costs", about, [figures(rows)], {"rounds": rounds})
 
 
 if __name__ == "__main__":

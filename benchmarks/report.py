@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+
+from training.results.report.markdown import table
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -29,10 +32,23 @@ def machine(*packages: str) -> str:
     return f"{os.cpu_count()} cores ({name}), Python {platform.python_version()}{versions}"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a Markdown table."""
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
-    return [lines[0], "|" + "---|" * len(head), *lines[1:]]
+def figures(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table of what a result has: a column a name, of a mapping within a row one for each of its own."""
+    flat = [_flat(row) for row in rows]
+    head = list(dict.fromkeys(name for row in flat for name in row))
+    return table(head, [[row.get(name, "") for name in head] for row in flat])
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            found |= {f"{name}: {each}": shown for each, shown in _flat(value).items()}
+        elif isinstance(value, list | tuple):
+            found[name] = ", ".join(map(str, value))
+        else:
+            found[name] = f"{value:.3f}" if isinstance(value, float) else str(value)
+    return found
 
 
 def write(out: Path, name: str, title: str, about: str, lines: Sequence[str], result: Mapping[str, object]) -> None:

@@ -49,7 +49,6 @@ class Resources:
     peak_mb: float  # sum over the processes of each one's own peak: an upper bound of the common peak
     files: int  # open descriptors
     threads: int
-    processes: int
 
 
 class Server:
@@ -160,15 +159,14 @@ class Server:
     def resources(self) -> Resources:
         """Present resources of its processes; ended ones are skipped."""
         resident = peak = files = threads = 0
-        pids = self.pids()
-        for pid in pids:
+        for pid in self.pids():
             with suppress(OSError, KeyError):  # it ended while it was read
                 status = dict(re.findall(r"(\w+):\s+(\d+)", Path(f"/proc/{pid}/status").read_text()))
                 resident += int(status["VmRSS"])
                 peak += int(status["VmHWM"])
                 threads += int(status["Threads"])
                 files += len(os.listdir(f"/proc/{pid}/fd"))
-        return Resources(resident / 1024, peak / 1024, files, threads, len(pids))
+        return Resources(resident / 1024, peak / 1024, files, threads)
 
     def cpu_seconds(self) -> float:
         """CPU time that its processes have used."""

@@ -61,16 +61,8 @@ def read(part: written.Part) -> list[Claim]:
                 near = [(r.found.cosine, r.found.words, *(r.beside or (0.0, 0.0))) for r in readings]
                 stated, entailed, _ = zip(*(features_of(claim.text, r) for r in readings), strict=True)
                 decides = [any(s in r.passage.text or r.passage.text in s for s in claim.deciding) for r in readings]
-                found.append(
-                    Claim(
-                        policy.name,
-                        claim.label,
-                        np.array(near),
-                        np.array(stated),
-                        np.array(entailed),
-                        np.array(decides),
-                    )
-                )
+                arrays = map(np.array, (near, stated, entailed, decides))
+                found.append(Claim(policy.name, claim.label, *arrays))
     return found
 
 
@@ -110,14 +102,8 @@ def fitted(claims: Sequence[Claim]) -> Values:
     return np.asarray(minimize(surprise, TODAY, args=(claims,), method="L-BFGS-B").x)
 
 
-TODAY = np.array(
-    [
-        verdicts._SHARP,
-        *(verdicts._WORDS, verdicts._RELEVANCE, verdicts._PARAPHRASE),
-        *verdicts._STATED,
-        *verdicts._ENTAILED,
-    ]
-)
+_FIRST = (verdicts._SHARP, verdicts._WORDS, verdicts._RELEVANCE, verdicts._PARAPHRASE)
+TODAY = np.array([*_FIRST, *verdicts._STATED, *verdicts._ENTAILED])
 
 
 def main() -> None:

@@ -242,8 +242,7 @@ class TokensOfSentence:
     """A sentence as the model read it."""
 
     tokens: Annotated[
-        list[str],
-        _says("words; pieces of words, ## where one continues a word; <bucket n> for what no piece covers"),
+        list[str], _says("words; pieces of words, ## where one continues a word; <bucket n> for what no piece covers")
     ]
     truncated: Annotated[bool, _says("whether it was cut at the model's limit")]
     language: Hint | None = None
@@ -346,8 +345,7 @@ class ModelInfo:
     architecture: str
     family: Annotated[str, _one_of("siamese", "interaction")]
     tasks: Annotated[
-        list[str],
-        _says("similarity, entailment, paraphrase, relevance, classification, embedding, explanation"),
+        list[str], _says("similarity, entailment, paraphrase, relevance, classification, embedding, explanation")
     ]
     default_for: Annotated[list[str], _says("routes that use it when no model is named")]
     dim: int | None

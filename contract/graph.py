@@ -46,10 +46,7 @@ class GraphSpec:
 # ids and lengths of B sentences -> their embeddings. Position t of row b is padding when t >= lengths[b].
 ENCODER = GraphSpec(
     kind="encoder",
-    inputs={
-        "input_ids": TensorSpec("int64", ("batch", "tokens")),
-        "lengths": TensorSpec("int64", ("batch",)),
-    },
+    inputs={"input_ids": TensorSpec("int64", ("batch", "tokens")), "lengths": TensorSpec("int64", ("batch",))},
     outputs={"sentence_embedding": TensorSpec("float32", ("batch", "dim"))},
 )
 

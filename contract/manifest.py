@@ -182,8 +182,7 @@ class Manifest(_Frozen):
     explanation: ExplanationGraph | None = Field(None, description="interaction models only")
     bi_encoder: BiEncoder | None = Field(None, description="interaction models with a blend, and only those")
     tensors: dict[TensorName, FileName] = Field(
-        default_factory=dict,
-        description="external weights of the graphs: name of the initializer -> .npy file",
+        default_factory=dict, description="external weights of the graphs: name of the initializer -> .npy file"
     )
     training_data: tuple[TrainingData, ...] = Field(min_length=1)
     figures: tuple[Figure, ...]

@@ -8,7 +8,7 @@ and tests/test_figures.py fails where one differs.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -18,6 +18,7 @@ from contract.manifest import Figure, Manifest
 from scripts import peer_fields
 from service.models.defaults import MAIN, USUAL
 from service.settings_help import groups
+from training.results.report.markdown import table
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text.md", "docs/settings.md")
@@ -113,11 +114,6 @@ def _both(first: str, second: str) -> str:
     return _NONE if first == second == _NONE else f"{first} / {second}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def _first_right() -> dict[str, str]:
     """How many of the 30 questions have the right answer first, by the model that ranks alone."""
     return {row["model"]: f"{row['first']:.0f}" for row in general_text("faq") if "second" not in row}
@@ -140,7 +136,7 @@ def _main() -> str:
         if name in MAIN or name in _USES
     ]
     head = ["model", "take it for", "r", "FAQs", "WikiQA", "MSRP", "SNLI / MultiNLI", "ms"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _similarity() -> str:
@@ -158,7 +154,7 @@ def _similarity() -> str:
         or name in _USES
         or (_transfer(model) is None and _figure(model, "SICK", "pearson", task="similarity") is not None)
     ]
-    return _table(["model", "STS 2012", "2013", "2014", "2015", "SICK", "the 20 sets", "ms"], rows)
+    return table(["model", "STS 2012", "2013", "2014", "2015", "SICK", "the 20 sets", "ms"], rows)
 
 
 def _tasks() -> str:
@@ -174,7 +170,7 @@ def _tasks() -> str:
         for name, model in _models().items()
     ]
     head = ["model", "SNLI / MultiNLI", "SciTail", "SICK", "MSRP, F1", "WikiQA / TrecQA, MAP"]
-    return _table(head, [row for row in rows if set(row[1:]) != {_NONE}])
+    return table(head, [row for row in rows if set(row[1:]) != {_NONE}])
 
 
 def _faq() -> str:
@@ -183,7 +179,7 @@ def _faq() -> str:
         for row in sorted(general_text("faq"), key=lambda row: (-row["first"], -row["mrr"]))
         if row.get("second", "minilm") in MAIN and row.get("top", 15) == 15 and row["model"] in (*_USES, BASELINE)
     ]
-    return _table(["ranking", "right answer first, of 30", "MRR"], rows)
+    return table(["ranking", "right answer first, of 30", "MRR"], rows)
 
 
 def _stages(row: dict[str, Any]) -> str:
@@ -208,21 +204,15 @@ def _contrast() -> str:
         if row["model"] in _USES
     ]
     head = ["model, task", "written", "negation", "number", "roles", "opposite", "captions", "antonyms", "PAWS, AUC"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _entailment() -> str:
     rows = [
-        [
-            row["set"],
-            _name(row["model"]),
-            _percent(row["accuracy"]),
-            _three(row["ece"]),
-            _percent(row["sure_right"]),
-        ]
+        [row["set"], _name(row["model"]), _percent(row["accuracy"]), _three(row["ece"]), _percent(row["sure_right"])]
         for row in general_text("entailment")
     ]
-    return _table(["set", "model", "accuracy", "calibration error", "right where it says .9 and more"], rows)
+    return table(["set", "model", "accuracy", "calibration error", "right where it says .9 and more"], rows)
 
 
 def _claims() -> str:
@@ -235,7 +225,7 @@ def _claims() -> str:
         ]
         for row in general_text("claims")
     ]
-    return _table(["model", "right sentence, of 18", "written claims, AUC", "MPE, AUC"], rows)
+    return table(["model", "right sentence, of 18", "written claims, AUC", "MPE, AUC"], rows)
 
 
 def _kept_aside() -> str:
@@ -251,7 +241,7 @@ def _kept_aside() -> str:
             before = found.get(row["model"], [_three(None)])[-1]  # a run without `minilm` has nothing to compare with
             values = (_three(row.get(column)) for column in columns)
             found[row["model"]] = [name, *values, before if cost is None else _three(cost)]
-    return _table(
+    return table(
         [
             "model",
             "FAQ by question",

@@ -31,8 +31,7 @@ app.command("import")(import_model)
 
 @app.command()
 def publish_minilm(
-    teacher: TeacherPath = None,
-    models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
+    teacher: TeacherPath = None, models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models")
 ) -> None:
     """Publish all-MiniLM-L6-v2 itself as models/minilm/: calibrated, exported in int8, checked, measured."""
     from workbench.minilm import publish_minilm as publish_it

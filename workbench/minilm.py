@@ -126,10 +126,7 @@ def publish_taught_faqs(folder: Path, runs: Path, models: Path, seed: int) -> Pa
         ID,
         title=TITLE_AFTER_FAQS,
         architecture=SentenceBERTConfig.name,
-        training_data=(
-            *(each for each in before.training_data if each.name != "sts-2016"),
-            own_texts(use, learnt),
-        ),
+        training_data=(*(each for each in before.training_data if each.name != "sts-2016"), own_texts(use, learnt)),
         recipe={
             **before.provenance.recipe,
             "faqs": {**asdict(config), "start": before.fingerprint, "development": result.best},

@@ -10,7 +10,6 @@ the table of attributes and the threshold were made by; `kept_back.csv` was writ
 families of near-misses, and is measured once for each published figure.
 """
 
-import argparse
 import csv
 import tempfile
 from collections import defaultdict
@@ -20,10 +19,12 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.metrics import f1_score
 from sklearn.model_selection import GroupKFold
+from sklearn.preprocessing import normalize
 from typer.testing import CliRunner
 
-from benchmarks.report import arguments, machine, table, write
+from benchmarks.report import arguments, figures, machine, write
 from semblance import Client
 from semblance.cli import app
 from semblance.corpus.duplicates import find_candidates
@@ -57,23 +58,19 @@ def main() -> None:
     if options.fit:
         print_weights()
         return
-    measure(options)
-
-
-def measure(options: argparse.Namespace) -> None:
-    """F1 of pairs by kind of file and by the command's options."""
     lines: list[str] = []
     results: dict[str, object] = {}
     for name in options.only or SETS:
         files = files_of(name)
-        rows = []
+        rows: list[dict[str, object]] = []
         for way, flags in WAYS.items():
             found = [scored(texts, groups, flags) for texts, groups in files.values()]
             every = f1(*np.sum(found, axis=0).tolist())
             results[f"{name}, {way}"] = every
-            rows.append([way, *(f"{f1(*each):.3f}" for each in found), f"{every:.3f}"])
+            by_kind = {kind: f1(*each) for kind, each in zip(files, found, strict=True)}
+            rows.append({"options": way, **by_kind, "all": every})
         counts = ", ".join(f"{len(texts)} of {kind}" for kind, (texts, _) in files.items())
-        lines += [f"## {name} ({counts})", "", *table(["options", *files, "all"], rows), ""]
+        lines += [f"## {name} ({counts})", "", figures(rows), ""]
     about = f"`python -m benchmarks.duplicates`. F1 of pairs. {machine('onnxruntime', 'numpy', 'scipy')}."
     write(options.out, "duplicates", "Rows that say the same", about, lines, results)
 
@@ -102,8 +99,7 @@ def print_weights() -> None:
     features, read, labels, groups = [], [], [], []
     with Client.local() as client:
         for kind, (texts, truth) in files_of("development").items():
-            vectors = np.array(client.embed(texts, model=ENCODER).embeddings, dtype=np.float32)
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors = normalize(np.array(client.embed(texts, model=ENCODER).embeddings, dtype=np.float32))
             found = find_candidates(vectors, Neighbours(vectors), Guard(texts), [words_of(text) for text in texts])
             pairs = list(zip(found.pairs.queries.tolist(), found.pairs.rows.tolist(), strict=True))
             both = [[(texts[a], texts[b]) for a, b in pairs], [(texts[b], texts[a]) for a, b in pairs]]
@@ -133,11 +129,7 @@ def _out_of_sample(
     for learnt, left in GroupKFold(10).split(inputs, same, groups):
         part = fit(inputs[learnt], same[learnt], empty_model(model.names, inputs[learnt]), STRENGTH)
         found[left] = part.probabilities(inputs[left])
-    scores = {
-        at: f1(int((same & (found >= at)).sum()), int((found >= at).sum()), int(same.sum()))
-        for at in (0.2, 0.25, 0.3, 0.35, 0.4)
-    }
-    return ", ".join(f"{at:g}: {score:.3f}" for at, score in scores.items())
+    return ", ".join(f"{at:g}: {f1_score(same, found >= at):.3f}" for at in (0.2, 0.25, 0.3, 0.35, 0.4))
 
 
 def _rounded(model: PairModel) -> PairModel:

@@ -8,7 +8,6 @@ import asyncio
 import http.client
 import json
 import math
-import random
 import subprocess
 import sys
 import threading
@@ -19,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from benchmarks.faults.trial import Kind, Trial
-from benchmarks.sentences import sentences
+from benchmarks.loads import texts
 from benchmarks.servers import Service
 
 CANDIDATES, WORDS = 1000, 60  # of a ranking, and of each candidate
@@ -42,21 +41,6 @@ def neighbours(number: int) -> Iterator[None]:
             ends.callback(process.wait)
             ends.callback(process.kill)
         yield
-
-
-class Texts:
-    """Texts of so many words, the last of which is a number that no other text has."""
-
-    def __init__(self, seed: int) -> None:
-        self._words = " ".join(sentences(4000, seed)).split()
-        self._rng = random.Random(seed)
-        self._next = 0
-
-    def one(self, words: int, last: str | None = None) -> str:
-        """A new text, or one that ends with `last`."""
-        self._next += 1
-        start = self._rng.randrange(len(self._words) - words)
-        return " ".join([*self._words[start : start + words - 1], last or f"{self._next}x{self._rng.randrange(10**6)}"])
 
 
 @dataclass
@@ -108,12 +92,12 @@ class Caller:
         return response.status, float(response.headers.get("retry-after-ms", 0)) / 1000, named
 
 
-def rankings(port: int, outcome: Outcome, seed: int, until: float) -> None:
+def rankings(port: int, outcome: Outcome, until: float) -> None:
     """One caller's, until a time of the monotonic clock."""
-    texts, caller = Texts(seed), Caller(port, outcome)
+    caller = Caller(port, outcome)
     while time.monotonic() < until:
-        parts = [[texts.one(WORDS) for _ in range(CANDIDATES)]]
-        query = texts.one(PAIR_WORDS)
+        parts = [texts(CANDIDATES, WORDS, WORDS)]
+        (query,) = texts(1, PAIR_WORDS, PAIR_WORDS)
         while parts and time.monotonic() < until:
             part = parts.pop(0)
             body = json.dumps({"query": query, "candidates": part, "top_k": 10}).encode()
@@ -175,8 +159,8 @@ async def run(trial: Trial) -> None:
 async def _rankings(trial: Trial, served: Service) -> None:
     outcome, options = Outcome(), trial.options
     until = time.monotonic() + options.seconds
-    seeds = range(options.seed, options.seed + options.callers)
-    await asyncio.gather(*(asyncio.to_thread(rankings, served.port, outcome, seed, until) for seed in seeds))
+    asking = (asyncio.to_thread(rankings, served.port, outcome, until) for _ in range(options.callers))
+    await asyncio.gather(*asking)
     name = f"rankings, {options.neighbours} busy beside"
     _row(trial, name, options.callers, outcome, options.seconds)
     found = dict(sorted(outcome.statuses.items()))
@@ -186,10 +170,10 @@ async def _rankings(trial: Trial, served: Service) -> None:
 
 
 async def _pairs(trial: Trial, served: Service, callers: int, busy: int) -> float:
-    texts, outcome = Texts(trial.options.seed), Outcome()
-    bodies = []
+    outcome, bodies = Outcome(), []
     for _ in range(BODIES):
-        content = [{name: texts.one(PAIR_WORDS, _NUMBER.decode() + name) for name in "ab"} for _ in range(PAIRS)]
+        sides = {name: texts(PAIRS, PAIR_WORDS - 1, PAIR_WORDS - 1) for name in "ab"}
+        content = [{name: f"{side[i]} {_NUMBER.decode()}{name}" for name, side in sides.items()} for i in range(PAIRS)]
         bodies.append(json.dumps({"pairs": content}).encode())
     numbers = iter(range(10**8))
     until = time.monotonic() + trial.options.seconds

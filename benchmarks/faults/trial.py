@@ -15,8 +15,9 @@ from typing import Any
 
 from benchmarks.faults.bodies import models_by_task
 from benchmarks.faults.load import Ask, Load, Tally
-from benchmarks.report import machine, table, write
+from benchmarks.report import machine, write
 from benchmarks.servers import Service
+from training.results.report.markdown import table
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,9 @@ class Trial:
     def write(self, out: Path) -> None:
         """Print and write the dated result."""
         command = " ".join(["python -m benchmarks.faults", *sys.argv[1:]])
-        lines = [*table(self.kind.head, self.rows), ""] if self.rows else []
-        judged = [
-            [str(p["text"]), "yes" if p["kept"] else "**no**", str(p["found"]).replace("|", "/")] for p in self.promises
-        ]
-        lines += table(["promise", "kept", "found"], judged)
+        lines = [table(self.kind.head, self.rows), ""] if self.rows else []
+        judged = [[str(p["text"]), "yes" if p["kept"] else "**no**", str(p["found"])] for p in self.promises]
+        lines.append(table(["promise", "kept", "found"], judged))
         told = self.kind.about.format(**vars(self.options))
         about = f"`{command}`: {told} {machine('onnxruntime', 'uvicorn', 'httpx', 'redis')}."
         result = {"command": command, "head": [*self.kind.head], "rows": self.rows, "promises": self.promises}

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,35 +11,21 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.general.sets import Claim, Contrast, Question
-from contract.manifest import Manifest, ScoreTask
-from contract.scoring import CalibratedScores
+from contract.manifest import ScoreTask
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.objectives.metrics import calibration_error
 from training.pairs import Pair
+from training.sources.figures import PairScorer
 
 Values = npt.NDArray[np.float64]
 SURE = 0.9  # a probability that a user would act on
 _WORD = re.compile(r"[^\W_]+")
 
 
-class Model(Protocol):
-    """What is asked of a model; `training.publishing.runtime.PublishedModel` has it."""
-
-    @property
-    def manifest(self) -> Manifest:
-        """The description of the model."""
-
-    def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> CalibratedScores:
-        """Score n pairs, as the task of that name does."""
-
-    def entailment(self, premises: Sequence[str], hypotheses: Sequence[str]) -> list[dict[str, float]]:
-        """Label probabilities of n pairs."""
-
-
 # questions
 
 
-def raw_scores(model: Model, questions: Sequence[Question], task: ScoreTask) -> list[Values]:
+def raw_scores(model: PairScorer, questions: Sequence[Question], task: ScoreTask) -> list[Values]:
     """The raw scores of each question's answers; candidates are ordered by them."""
     asked = [question.text for question in questions for _ in question.answers]
     raw = model.similarity(asked, [answer for question in questions for answer in question.answers], task).raw_score
@@ -62,10 +47,10 @@ def order_in_two_stages(first: Values, second: Values, top: int) -> list[int]:
 def ranking_figures(questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> dict[str, float]:
     """How many questions have the right answer first, in all and in each domain; and the mean reciprocal rank."""
     places = [found.index(question.right) for question, found in zip(questions, orders, strict=True)]
-    figures = {"first": float(sum(place == 0 for place in places))}
+    figures: dict[str, float] = {"first": sum(place == 0 for place in places)}
     for domain in dict.fromkeys(question.domain for question in questions):
         of_domain = [place for question, place in zip(questions, places, strict=True) if question.domain == domain]
-        figures[f"first_{domain}"] = float(sum(place == 0 for place in of_domain))
+        figures[f"first_{domain}"] = sum(place == 0 for place in of_domain)
     figures["mrr"] = float(np.mean([1 / (place + 1) for place in places]))
     return figures
 
@@ -73,7 +58,7 @@ def ranking_figures(questions: Sequence[Question], orders: Sequence[Sequence[int
 # contrast
 
 
-def contrast_shares(model: Model, contrasts: Sequence[Contrast], task: ScoreTask) -> dict[str, float]:
+def contrast_shares(model: PairScorer, contrasts: Sequence[Contrast], task: ScoreTask) -> dict[str, float]:
     """How often a rewrite scores above the edit, 0..1, mean over the originals: in all, and for each kind.
 
     Equal scores count half.
@@ -91,13 +76,13 @@ def contrast_shares(model: Model, contrasts: Sequence[Contrast], task: ScoreTask
     return {"all": float(np.mean(shares)), **(of_kinds if len(of_kinds) > 1 else {})}
 
 
-def order_auc(model: Model, pairs: Sequence[Pair], task: ScoreTask) -> float:
+def order_auc(model: PairScorer, pairs: Sequence[Pair], task: ScoreTask) -> float:
     """How often a pair labelled 1 scores above one labelled 0: the area under the curve, 0..1."""
     raw = model.similarity([pair.a for pair in pairs], [pair.b for pair in pairs], task).raw_score
     return float(roc_auc_score([pair.label == "1" for pair in pairs], raw))
 
 
-def near_misses(model: Model, pairs: Sequence[Pair], task: ScoreTask) -> dict[str, float]:
+def near_misses(model: PairScorer, pairs: Sequence[Pair], task: ScoreTask) -> dict[str, float]:
     """Of requests, each with a rewording and then a near-miss: the area under the curve of all pairs, 0..1, and how
     many requests have the rewording above their own near-miss."""
     raw = model.similarity([pair.a for pair in pairs], [pair.b for pair in pairs], task).raw_score
@@ -144,7 +129,7 @@ def entailment_figures(odds: Sequence[Mapping[str, float]], pairs: Sequence[Pair
 # claims
 
 
-def claim_figures(model: Model, claims: Sequence[Claim]) -> dict[str, float]:
+def claim_figures(model: PairScorer, claims: Sequence[Claim]) -> dict[str, float]:
     """Of claims against documents: is the best sentence the right one, and does its probability tell supported ones?"""
     premises = [sentence for claim in claims for sentence in claim.document]
     hypotheses = [claim.text for claim in claims for _ in claim.document]

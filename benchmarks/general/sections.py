@@ -5,7 +5,6 @@ from typing import Any
 
 from benchmarks.general import sets
 from benchmarks.general.measures import (
-    SURE,
     claim_figures,
     contrast_shares,
     entailment_figures,
@@ -20,7 +19,7 @@ from benchmarks.general.measures import (
     ranking_figures,
     raw_scores,
 )
-from benchmarks.report import table
+from benchmarks.report import figures
 from contract.manifest import ScoreTask
 from training.corpora.readers import labelled_pairs, nli
 from training.corpora.tasks import CALIBRATION_PAIRS, measured
@@ -30,13 +29,12 @@ FIRST_STAGES = ("avg-paraphrase", "minilm-small", "minilm")
 TOPS = (5, 15)
 TASKS: tuple[ScoreTask, ...] = ("similarity", "paraphrase")
 BASELINE = "overlap of words"
-TRAINED = " (trained on it)"
 Models = Mapping[str, PublishedModel]
 Rows = list[dict[str, Any]]
-Section = Callable[[Models, int], tuple[list[str], Rows]]
+Section = Callable[[Models, int], Rows]
 
 
-def faq(models: Models, most: int) -> tuple[list[str], Rows]:
+def faq(models: Models, most: int) -> Rows:
     """Questions about three FAQs (a shop, an IT helpdesk, a city), ten each, of 18 answers each.
 
     Ordered by relevance where the model has it, or else by similarity. One question is 3 points of 100; a
@@ -55,107 +53,62 @@ def faq(models: Models, most: int) -> tuple[list[str], Rows]:
                     both = zip(alone[name], alone[second], strict=True)
                     orders = [order_in_two_stages(coarse, fine, top) for coarse, fine in both]
                     rows.append({"model": name, "second": second, "top": top, **ranking_figures(asked, orders)})
-    domains = list(dict.fromkeys(question.domain for question in asked))
-    lines = [
-        [
-            row["model"],
-            f"{row['second']}, best {row['top']}" if "second" in row else "",
-            f"{row['first']:.0f} of {len(asked)}",
-            *(f"{row[f'first_{domain}']:.0f}" for domain in domains),
-            f"{row['mrr']:.3f}",
-        ]
-        for row in rows
-    ]
-    return table(["model", "second stage", "right answer first", *domains, "MRR"], lines), rows
+    return rows
 
 
-def contrast(models: Models, most: int) -> tuple[list[str], Rows]:
-    """How often, of 100, a rewrite of a sentence scores above an edit of one thing in it that changes the meaning;
-    50 is chance. Captions: SugarCrepe and VALSE, whose edits no model was trained on; the rewrites are other
+def contrast(models: Models, most: int) -> Rows:
+    """How often, 0..1, a rewrite of a sentence scores above an edit of one thing in it that changes the meaning;
+    .5 is chance. Captions: SugarCrepe and VALSE, whose edits no model was trained on; the rewrites are other
     people's captions of the same picture, which may leave out more than the edit changes. Antonyms: synonyms
     against antonyms and negations. PAWS: do pairs that say the same score above pairs of the same words that do
-    not?
+    not? `trained_on` names the sets among these that taught the model.
     """
     contrasts = {
-        "written": (sets.written_contrasts(), ""),
-        "captions": (sets.caption_contrasts(most), ""),
-        "antonyms": (sets.antonym_contrasts(most), "cannot"),
+        "written": sets.written_contrasts(),
+        "captions": sets.caption_contrasts(most),
+        "antonyms": sets.antonym_contrasts(most),
     }
     paws = sets.sample(labelled_pairs.read("paws-wiki"), most)
-    kinds = list(dict.fromkeys(each.kind for each in contrasts["written"][0]))
     rows: Rows = []
     for name, model in models.items():
         trained = {each.name for each in model.manifest.training_data}
         for task in (task for task in TASKS if task in model.manifest.tasks):
             row: dict[str, Any] = {"model": name, "task": task, "trained_on": sorted(trained & {"cannot", "paws-wiki"})}
-            row |= {of: contrast_shares(model, each, task) for of, (each, _) in contrasts.items()}
+            row |= {of: contrast_shares(model, each, task) for of, each in contrasts.items()}
             rows.append({**row, "paws_auc": order_auc(model, paws, task)})
-
-    def cell(row: Mapping[str, Any], of: str) -> str:
-        mark = TRAINED if contrasts[of][1] in row["trained_on"] else ""
-        return f"{100 * row[of]['all']:.1f}{mark}"
-
-    head = ["model", "task", f"written ({len(contrasts['written'][0])})", *kinds]
-    head += [f"{of} ({len(contrasts[of][0])})" for of in ("captions", "antonyms")] + [f"PAWS ({len(paws)}), AUC"]
-    lines = [
-        [
-            row["model"],
-            row["task"],
-            f"{100 * row['written']['all']:.1f}",
-            *(f"{100 * row['written'][kind]:.0f}" for kind in kinds),
-            cell(row, "captions"),
-            cell(row, "antonyms"),
-            f"{row['paws_auc']:.3f}{TRAINED if 'paws-wiki' in row['trained_on'] else ''}",
-        ]
-        for row in rows
-    ]
-    return table(head, lines), rows
+    return rows
 
 
-def requests(models: Models, most: int) -> tuple[list[str], Rows]:
+def requests(models: Models, most: int) -> Rows:
     """Thirty requests, half to develop by and half to test with, each with the same request in other words and
     with a near-miss in nearly its own words (raise and lower, from and to, before and after). AUC: how often a
     rewording scores above a near-miss of any request, .5 is chance; and how many rewordings are above the
     near-miss of the same request.
     """
     parts = {part: sets.requests(part) for part in sets.PARTS}
-    rows: Rows = [
+    return [
         {"model": name, "task": task, **{part: near_misses(model, pairs, task) for part, pairs in parts.items()}}
         for name, model in models.items()
         for task in TASKS
         if task in model.manifest.tasks
     ]
-    lines = [
-        [row["model"], row["task"], *(f"{row[part]['auc']:.2f}, {row[part]['above']} of 15" for part in parts)]
-        for row in rows
-    ]
-    return table(["model", "task", *(f"{part}: AUC, above its near-miss" for part in parts)], lines), rows
 
 
-def statements(models: Models, most: int) -> tuple[list[str], Rows]:
+def statements(models: Models, most: int) -> Rows:
     """Thirty sentences of policies and manuals, half to develop by and half to test with, each with a statement
     that follows from it in other words and one that does not: how many are said to follow (the most likely label
     is entailment), and how often one that follows has the higher probability (AUC).
     """
     parts = {part: sets.statements(part) for part in sets.PARTS}
     both = {part: ([pair.a for pair in pairs], [pair.b for pair in pairs]) for part, pairs in parts.items()}
-    rows: Rows = [
+    return [
         {"model": name, **{part: followed(model.entailment(*both[part]), pairs) for part, pairs in parts.items()}}
         for name, model in models.items()
         if model.manifest.entailment is not None
     ]
-    lines = [
-        [
-            row["model"],
-            *(f"{row[part]['seen']}, {row[part]['wrongly']}, {row[part]['auc']:.2f}" for part in parts),
-        ]
-        for row in rows
-    ]
-    head = [f"{part}: seen of 15 that follow, of 15 that do not, AUC" for part in parts]
-    return table(["model", *head], lines), rows
 
 
-def entailment(models: Models, most: int) -> tuple[list[str], Rows]:
+def entailment(models: Models, most: int) -> Rows:
     """Entailment on development pairs, with the expected calibration error (ten bins).
 
     The overlap of words is a logistic regression of the share of the hypothesis' words in the premise, fitted on
@@ -176,45 +129,21 @@ def entailment(models: Models, most: int) -> tuple[list[str], Rows]:
             for name, model in models.items()
             if model.manifest.entailment is not None
         ]
-    lines = [
-        [
-            f"{row['set']} ({len(parts[row['set']])})",
-            row["model"],
-            f"{100 * row['accuracy']:.1f} %",
-            f"{row['ece']:.3f}",
-            f"{100 * row['sure']:.1f} %",
-            f"{100 * row['sure_right']:.1f} %" if row["sure"] else "-",
-        ]
-        for row in rows
-    ]
-    head = ["set", "model", "accuracy", "calibration error", f"answers of {SURE:g} and more", "of these right"]
-    return table(head, lines), rows
+    return rows
 
 
-def claims(models: Models, most: int) -> tuple[list[str], Rows]:
+def claims(models: Models, most: int) -> Rows:
     """Claims against a document, as `POST /entailment` with a list as premise: thirty claims about the answers of
     the FAQs, and hypotheses about four captions of one picture (MPE). AUC: how often a supported claim's best
     sentence has a higher probability than another claim's; .5 is chance.
     """
     written, pictures = sets.written_claims(), sets.sample(list(sets.picture_claims()), most)
     rows: Rows = [{"model": BASELINE, "written": overlap_of_claims(written), "mpe": overlap_of_claims(pictures)}]
-    rows += [
+    return rows + [
         {"model": name, "written": claim_figures(model, written), "mpe": claim_figures(model, pictures)}
         for name, model in models.items()
         if model.manifest.entailment is not None
     ]
-    supported = sum(claim.supported for claim in written)
-    lines = [
-        [
-            row["model"],
-            f"{row['written']['sentence'] * supported:.0f} of {supported}",
-            f"{row['written']['auc']:.3f}",
-            f"{row['mpe']['auc']:.3f}",
-        ]
-        for row in rows
-    ]
-    head = ["model", "right sentence", f"written ({len(written)}), AUC", f"MPE development ({len(pictures)}), AUC"]
-    return table(head, lines), rows
 
 
 SECTIONS: Mapping[str, Section] = {
@@ -224,10 +153,9 @@ SECTIONS: Mapping[str, Section] = {
 
 def measure(models: Models, names: Sequence[str], most: int) -> tuple[list[str], dict[str, Rows]]:
     """The lines of all sections, each with what its function says of it, and their figures by name."""
+    found = {name: SECTIONS[name](models, most) for name in names}
     lines: list[str] = []
-    found: dict[str, Rows] = {}
-    for name in names:
+    for name, rows in found.items():
         about = " ".join(str(SECTIONS[name].__doc__).split())
-        of_section, found[name] = SECTIONS[name](models, most)
-        lines += [f"## {name.capitalize() if name != 'faq' else 'FAQ'}", "", about, "", *of_section, ""]
+        lines += [f"## {name.capitalize() if name != 'faq' else 'FAQ'}", "", about, "", figures(rows), ""]
     return lines, found

@@ -4,7 +4,7 @@ import inspect
 import io
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import redirect_stdout, suppress
 from typing import Any
 from unittest import mock
@@ -14,14 +14,9 @@ from typer.cli import get_docs_for_click
 
 from contract.manifest import Manifest
 from service.errors import RequestError
+from training.results.report.markdown import table
 
 _PAGE_OF_DOCS = re.compile(r"docs/([\w/-]+\.md)")
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) + "\n"
 
 
 def sentence(text: str) -> str:
@@ -48,7 +43,7 @@ def errors_page() -> str:
             '{"error": {"code": "too_large", "message": "...", "field": "pairs.3.a", "limit": 100000, "request_id": '
             '"..."}}',
             "```\n",
-            table(("status", "code", "when"), rows),
+            table(("status", "code", "when"), rows) + "\n",
             "Besides these the framework answers 404 `not_found` and 405 `method_not_allowed` for unknown paths and "
             "methods. 429 and 503 have `Retry-After` and `retry-after-ms`.\n",
             "Routes of other families answer in those families' formats: [other services' "
@@ -83,7 +78,7 @@ def _fields(schema: Mapping[str, Any]) -> str:
         (f"`{name}`", _type(part), "yes" if name in required else "", sentence(part.get("description", "")))
         for name, part in schema["properties"].items()
     ]
-    return table(("field", "type", "required", "what"), rows)
+    return table(("field", "type", "required", "what"), rows) + "\n"
 
 
 def _type(part: Mapping[str, Any]) -> str:

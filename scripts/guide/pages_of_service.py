@@ -9,10 +9,11 @@ from prometheus_client.core import Metric
 from starlette.testclient import TestClient
 
 from contract.manifest import Manifest
-from scripts.guide.pages_of_code import sentence, table
+from scripts.guide.pages_of_code import sentence
 from service.app import create_app
 from service.models.defaults import USUAL
 from service.settings import Settings
+from training.results.report.markdown import table
 
 _LONGEST = 6  # numbers of a list that are shown
 _LONGEST_ANSWER = 2500  # characters
@@ -77,7 +78,7 @@ def _body(schema: Mapping[str, Any]) -> str:
         default = part.get("default")
         missing = "required" if name in required else ("" if default is None else f"`{json.dumps(default)}`")
         rows.append((f"`{name}`", missing, sentence(part.get("description", ""))))
-    return table(("field", "without it", "what"), rows)
+    return table(("field", "without it", "what"), rows) + "\n"
 
 
 def _short(value: Any) -> Any:

@@ -26,8 +26,7 @@ def claims(
         Path, typer.Argument(metavar="CLAIMS", help=".jsonl, .csv, .tsv or .parquet; or .txt, a claim a line")
     ],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="write a row for each claim: .jsonl, .csv, .tsv or .parquet"),
+        Path | None, typer.Option("--output", "-o", help="write a row for each claim: .jsonl, .csv, .tsv or .parquet")
     ] = None,
     column: Annotated[str, typer.Option(help="of the claims")] = "claim",
     prefix: Annotated[str, typer.Option(help="put before the names of the new columns")] = "",

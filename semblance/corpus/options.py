@@ -31,8 +31,7 @@ class CorpusOptions:
     exact: Annotated[
         bool | None,
         typer.Option(
-            "--exact/--approximate",
-            help="compare all texts, or only likely ones [default: all, up to 100,000 texts]",
+            "--exact/--approximate", help="compare all texts, or only likely ones [default: all, up to 100,000 texts]"
         ),
     ] = None
     keep: Annotated[

@@ -351,11 +351,7 @@ _THEIRS = {
     "norm": "embeddings.LayerNorm",
     "distances": "encoder.relative_attention_bias",
 }
-_THEIRS_IN_LAYER = {
-    "inner": "intermediate.dense",
-    "outer": "output.dense",
-    "outer_norm": "output.LayerNorm",
-}
+_THEIRS_IN_LAYER = {"inner": "intermediate.dense", "outer": "output.dense", "outer_norm": "output.LayerNorm"}
 
 
 def load_weights(bert: BERT, folder: Path) -> None:

@@ -254,10 +254,7 @@ DEVELOPMENT: Mapping[str, tuple[Task, Callable[[], Sequence[Pair]]]] = {
 
 def answers_of_three_kinds() -> Mapping[str, Sequence[Pair]]:
     """Questions with right and wrong answers: about encyclopaedia text and news (development parts), and FAQs."""
-    return {
-        **{name: _labelled(pairwise.read(name).dev) for name in ("wikiqa", "trecqa")},
-        "faq": faq.read(),
-    }
+    return {**{name: _labelled(pairwise.read(name).dev) for name in ("wikiqa", "trecqa")}, "faq": faq.read()}
 
 
 def measured(pairs: Sequence[Pair]) -> Sequence[Pair]:

@@ -30,10 +30,7 @@ _WITH_ORDER = (
 
 
 _TRANSFORMERS = ("minilm", "cross_encoder")
-_IMPORTED = (
-    *("transformer_encoder", "transformer_pair", "transformer_classifier", "static_mean"),
-    "sentence_bert",
-)
+_IMPORTED = (*("transformer_encoder", "transformer_pair", "transformer_classifier", "static_mean"), "sentence_bert")
 _SAW_ELSEWHERE = "- Trained elsewhere: what it learnt, and which biases, its authors know."
 _UNKNOWN = "- Words outside the vocabulary are read by their pieces or hashed; their share is reported as `unknown`."
 _UNKNOWN_TO_BERT = (

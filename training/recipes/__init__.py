@@ -24,19 +24,7 @@ from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTab
 
 Table = TypeVar("Table", TableRecipe, PublishedTable)
 
-_FILES = (
-    word_averaging,
-    sick,
-    malstm,
-    paragram_phrase,
-    gran,
-    gran_supervised,
-    pwim,
-    mgim,
-    gallery,
-    general,
-    teacher,
-)
+_FILES = (word_averaging, sick, malstm, paragram_phrase, gran, gran_supervised, pwim, mgim, gallery, general, teacher)
 
 
 def _collected() -> dict[str, Recipe]:

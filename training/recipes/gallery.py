@@ -10,14 +10,7 @@ frozen words their best epoch was the one before training. `sentiment` reads the
 from dataclasses import replace
 from typing import Literal
 
-from training.architectures import (
-    ArchitectureConfig,
-    DANConfig,
-    GRANConfig,
-    LSTMConfig,
-    ProjectionConfig,
-    RNNConfig,
-)
+from training.architectures import ArchitectureConfig, DANConfig, GRANConfig, LSTMConfig, ProjectionConfig, RNNConfig
 from training.objectives.parts.regularisers import RegulariserConfig
 from training.objectives.sentiment import SentimentConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
@@ -33,13 +26,7 @@ WORDS = ServedTable("avg-paraphrase", model="avg-paraphrase")
 SENTENCES = TeacherSentences(limit=25_000)
 
 
-def _served(
-    model_id: str,
-    title: str,
-    architecture: ArchitectureConfig,
-    *,
-    epochs: int = 2,
-) -> Recipe:
+def _served(model_id: str, title: str, architecture: ArchitectureConfig, *, epochs: int = 2) -> Recipe:
     return Recipe(
         name=f"served-{model_id}",
         reaches="see analyses/RESULTS.md",

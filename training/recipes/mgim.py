@@ -59,9 +59,7 @@ _START: dict[str, Any] = {"start_seed": 1, "row_scale": 1.0}  # the run that it 
 
 _SICK_PRINTED = _run("mgim-sick-printed", "sick", SICK, "the paper's r .8993; 6 s an epoch on one core", PRINTED, LONG)
 _SICK_PROJECTED = replace(
-    _SICK_PRINTED,
-    name="mgim-sick-projected",
-    architecture=replace(PRINTED, projected=True, output_dropout=0.1),
+    _SICK_PRINTED, name="mgim-sick-projected", architecture=replace(PRINTED, projected=True, output_dropout=0.1)
 )
 _GLOVE = replace(_SICK_PROJECTED, name="mgim-sick-projected-glove", table=GLOVE, row_scale=1.0)
 _SICK_ALONE = replace(_SICK_PRINTED, name="mgim-sick-alone", architecture=DEPARTED)  # no teacher
@@ -138,13 +136,6 @@ _SICK_AS_PRINTED = replace(
     objective=PairwiseConfig(RATINGS_OF_SICK, "pearson", l2=LAMBDA / (2 * 4_404)),
     optimiser=AS_PRINTED,
 )
-# The other reading of the penalty, with n the batch.
-_BY_BATCH = replace(
-    _SICK_PROJECTED,
-    name="mgim-sick-projected-penalty",
-    objective=PairwiseConfig(RATINGS_OF_SICK, "pearson", l2=LAMBDA / (2 * 25)),
-    optimiser=AS_PRINTED,
-)
 _MSRP_AS_PRINTED = replace(
     _MSRP_PRINTED,
     name="mgim-msrp-as-printed",
@@ -181,7 +172,7 @@ _REGRESSION = replace(
 
 RECIPES = (
     *(_SICK_PRINTED, _SICK_PROJECTED, _SICK_ALONE, _TEACHER, _TEACHER_WORDS, _SICK, _SICK_AS_PRINTED),
-    *(_GLOVE, _BY_BATCH),
+    _GLOVE,
     *(_MSRP_PRINTED, _CONDITIONAL, _WORDS, _RANDOM, _MSRP_ALONE, _TWEETS, _MSRP_AS_PRINTED),
     *(_REGRESSION, _REGRESSION_OVERLAPS, _OVERLAPS),
     # With word vectors that were trained in pre-training.

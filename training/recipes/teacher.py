@@ -93,11 +93,7 @@ _FIRST = Recipe(
     data=TaskPairs(tuple(_EPOCH)),
     objective=TasksConfig(first={}, first_epochs=0, then=_EPOCH),
     optimiser=OptimiserConfig(
-        "adamw",
-        learning_rate=3e-4,
-        heads_learning_rate=1e-3,
-        embedding_learning_rate=None,
-        clip=1.0,
+        "adamw", learning_rate=3e-4, heads_learning_rate=1e-3, embedding_learning_rate=None, clip=1.0
     ),
     schedule=Schedule(epochs=2, batch_size=16, decay="warm", checkpoint_seconds=600, keep="last"),
     precision="bfloat16",

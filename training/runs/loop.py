@@ -47,14 +47,7 @@ class _Progress:
     finished: bool = False
 
 
-def train(
-    objective: Objective,
-    optimiser: OptimiserConfig,
-    schedule: Schedule,
-    run: Path,
-    *,
-    seed: int,
-) -> Result:
+def train(objective: Objective, optimiser: OptimiserConfig, schedule: Schedule, run: Path, *, seed: int) -> Result:
     """Train, resume, or return the result of a finished run; `objective.model` then has the best (or last) weights.
 
     Epoch 0 is the untrained model: it is evaluated, and kept if no epoch is better, where the best one is wanted.

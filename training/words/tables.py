@@ -22,6 +22,7 @@ Matrix = npt.NDArray[np.float32]
 
 TOKENIZER_NAME = "tokenizer.json"
 ROWS_NAME = "rows.npy"
+_FREQUENT = 5000  # pieces are fitted on words beyond this rank: a word outside the vocabulary is a rare word
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
@@ -102,9 +103,7 @@ def fit_pieces(tokenizer: Tokenizer, words: Sequence[str], vectors: Matrix, ridg
     return np.asarray(scipy.linalg.solve(gram, counts.T @ vectors[used], assume_a="pos"), dtype=np.float32)
 
 
-def build(
-    words: Sequence[str], vectors: Matrix, *, pieces: int, buckets: int, frequent: int = 5000, seed: int = 0
-) -> WordTable:
+def build(words: Sequence[str], vectors: Matrix, *, pieces: int, buckets: int) -> WordTable:
     """A word table of a vocabulary and its vectors, with pieces and buckets added.
 
     Args:
@@ -112,13 +111,12 @@ def build(
         vectors: float32 [len(words), d].
         pieces: how many word pieces to learn, 0 for none.
         buckets: how many hash buckets, at least 1.
-        frequent: the pieces are fitted on words beyond this rank: a word outside the vocabulary is a rare word.
-        seed: of the buckets' random directions.
     """
     tokenizer = Tokenizer(words, learn_pieces(words, pieces), buckets)
-    rare_words, rare_vectors = (words[frequent:], vectors[frequent:]) if len(words) > 2 * frequent else (words, vectors)
+    rare = slice(_FREQUENT if len(words) > 2 * _FREQUENT else 0, None)
+    rare_words, rare_vectors = words[rare], vectors[rare]
     piece_rows = fit_pieces(tokenizer, rare_words, rare_vectors) if tokenizer.pieces else vectors[:0]
-    random = np.random.default_rng(seed).standard_normal((buckets, vectors.shape[1])).astype(np.float32)
+    random = np.random.default_rng(0).standard_normal((buckets, vectors.shape[1])).astype(np.float32)
     # Scaled to the median norm of rare words, so that an unknown name has the same weight as a known one.
     length = float(np.median(np.linalg.norm(rare_vectors, axis=1)))
     random *= length / np.linalg.norm(random, axis=1, keepdims=True)

@@ -238,10 +238,7 @@ def onnx_lstm(
     and last cells [K, B, H].
     """
     directions, hidden = hidden_weight.shape[0], hidden_weight.shape[2]
-    attributes: Attributes = {
-        "hidden_size": hidden,
-        "direction": "bidirectional" if directions == 2 else "forward",
-    }
+    attributes: Attributes = {"hidden_size": hidden, "direction": "bidirectional" if directions == 2 else "forward"}
     if linear:
         attributes["activations"] = ["Sigmoid", "Affine", "Affine"] * directions
         # Sigmoid has neither alpha nor beta: these are the two Affines'.

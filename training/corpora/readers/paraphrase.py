@@ -79,10 +79,7 @@ def rated_phrases() -> list[Pair]:
     rows = read_rows("PPDB ratings", PHRASES_FILE, ("mean_score", "syntactic_tag", "phrase_a", "phrase_b", "ratings"))
     return [
         Pair(
-            row.text("phrase_a"),
-            row.text("phrase_b"),
-            row.number("mean_score", 1, 5),
-            group=row.text("syntactic_tag"),
+            row.text("phrase_a"), row.text("phrase_b"), row.number("mean_score", 1, 5), group=row.text("syntactic_tag")
         )
         for row in rows
     ]

@@ -37,13 +37,7 @@ def hardest_negatives(a_BD: Tensor, b_BD: Tensor, how: Negatives, generator: tor
     return chosen[0], chosen[1]
 
 
-def margin_loss(
-    a_BD: Tensor,
-    b_BD: Tensor,
-    margin: float,
-    how: Negatives,
-    generator: torch.Generator,
-) -> Tensor:
+def margin_loss(a_BD: Tensor, b_BD: Tensor, margin: float, how: Negatives, generator: torch.Generator) -> Tensor:
     """Mean over pairs of max(0, d - cos(x1,x2) + cos(x1,t1)) + max(0, d - cos(x1,x2) + cos(x2,t2)).
 
     Wieting et al. (2016), eq. 2, first term. Needs at least 2 pairs, because negatives come from other pairs.
