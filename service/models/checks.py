@@ -37,13 +37,14 @@ class HealthChecker:
 
     def close(self) -> None:
         """Stop, and wait for the check that runs; safe to call twice, and in a forked process."""
-        self._ended.set()
         self._round_ended = None
         atexit.unregister(self.close)
-        if self._thread is not None and self._thread.is_alive():
-            self._thread.join(JOIN_SECONDS)
-            if self._thread.is_alive():
-                log.error("a check of a model did not end within %g seconds", JOIN_SECONDS)
+        if self._thread is None or not self._thread.is_alive():
+            return  # in a forked process, where no thread would ever release a lock that it held at the fork
+        self._ended.set()
+        self._thread.join(JOIN_SECONDS)
+        if self._thread.is_alive():
+            log.error("a check of a model did not end within %g seconds", JOIN_SECONDS)
 
     @property
     def problem(self) -> str | None:

@@ -56,6 +56,18 @@ scorer("avg-paraphrase", models_dir=folder)(["a man"], ["a dog"])
 if os.fork():
     sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 """,
+    "a process forked while the thread of the checks held its lock": """
+checks.CHECK_SECONDS = 60.0
+checker = checks.HealthChecker(lambda: ())
+checker.start()
+with checker._ended._cond:
+    child = os.fork()
+    if not child:
+        checker.close()
+        os._exit(0)
+signal.alarm(60)
+sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+""",
     "an asynchronous client": """
 import asyncio
 from semblance import AsyncClient
