@@ -2,11 +2,10 @@
 
 Loss: 1 - cosine to the teacher's vector, and ten times the mean squared difference of the two matrices of cosines. Not
 from a paper; the second term is that of `training.objectives.teacher_cosine`. The texts of a batch are of like length.
-A student of other width has a linear map to the teacher's, which begins by least squares and is dropped afterwards.
 
 Afterwards `AnswersObjective`: questions find their own answers among those of the batch, in the teacher's order.
 
-Shapes: B texts, D dimensions of the student, E of the teacher.
+Shapes: B texts, D dimensions.
 """
 
 from collections.abc import Iterator
@@ -14,10 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import cosine_similarity, cross_entropy, kl_div, log_softmax, normalize
 
-from training.architectures.models import Batch, Precision, SiameseModel, device_of, output_dim
+from training.architectures.models import Batch, SiameseModel, device_of
 from training.objectives.development import GradedSets
 from training.objectives.objective import GradedObjective
 from training.objectives.parts.batches import Indices, Sentences
@@ -28,31 +27,10 @@ WINDOW = 50  # batches whose texts are ordered by length together
 SHARPNESS = 20.0  # of cosines before the softmax over a batch's answers
 NEAR = 5.0  # weight of 1 - cosine to the teacher beside it
 ORDER = 0.7  # weight of the teacher's order of a batch's answers; the rest is that of the right answer
-FITTED = 4096  # texts that the map begins by
 
 
 class Student(SiameseModel):
     """A transformer as the model of the training loop: its words are no `WordEmbedding`."""
-
-    def __init__(self, encoder: nn.Module, teacher_dim: int, precision: Precision = "float32") -> None:
-        """`teacher_dim` other than the encoder's: with a map to it."""
-        super().__init__(encoder, precision=precision)
-        dim = output_dim(encoder)
-        self.to_teacher = nn.Identity() if dim == teacher_dim else nn.Linear(dim, teacher_dim, bias=False)
-
-    @torch.no_grad()
-    def fit_map(self, sentences: Sentences, teacher: npt.NDArray[np.float16]) -> None:
-        """Begin the map by least squares on the first texts; nothing where there is none.
-
-        Args:
-            sentences: n texts.
-            teacher: their vectors by the teacher [n, E].
-        """
-        if isinstance(self.to_teacher, nn.Linear):
-            few = min(FITTED, len(sentences))
-            own = torch.cat([self.encode(sentences.batch(np.arange(i, min(i + 64, few)))) for i in range(0, few, 64)])
-            wanted = torch.from_numpy(teacher[:few].astype(np.float32))
-            self.to_teacher.weight.copy_(torch.linalg.lstsq(own.cpu(), wanted).solution.T)
 
     def encode(self, batch: Batch) -> Tensor:
         """(ids [B, T], lengths [B]) -> embeddings [B, D]."""
@@ -96,7 +74,7 @@ class ImitationObjective(GradedObjective):
         target = torch.from_numpy(self.teacher[batch]).to(student.device).float()
         return total_of(
             {
-                "vectors": (1 - cosine_similarity(self.model.to_teacher(student), target)).mean(),
+                "vectors": (1 - cosine_similarity(student, target)).mean(),
                 "products": PRODUCTS * cosine_matrix_loss(student, target),
             }
         )
@@ -129,7 +107,6 @@ class AnswersObjective(GradedObjective):
         """The weighted sum of both terms, and each of them."""
         sides = [self.pairs[batch, side] for side in (0, 1)]
         q, a = (self.model.encode(self.sentences.batch(side)) for side in sides)
-        mapped = normalize(self.model.to_teacher(torch.cat([q, a])), dim=1)
         q, a = normalize(q, dim=1), normalize(a, dim=1)
         tq, ta = (normalize(torch.from_numpy(self.teacher[side]).to(q.device).float(), dim=1) for side in sides)
         rated = tq @ ta.T
@@ -147,6 +124,6 @@ class AnswersObjective(GradedObjective):
             {
                 "answers": (1 - ORDER) * (cross_entropy(sure, right) + cross_entropy(sure.T, right)) / 2,
                 "order": ORDER * order / 2,
-                "vectors": NEAR * (1 - (mapped * torch.cat([tq, ta])).sum(1)).mean(),
+                "vectors": NEAR * (1 - (torch.cat([q, a]) * torch.cat([tq, ta])).sum(1)).mean(),
             }
         )

@@ -1,4 +1,4 @@
-"""`minilm` and `minilm-small`: MiniLM, whole or three of its six layers, taught the vectors of a larger encoder.
+"""`minilm-small`: three of the six layers of MiniLM, taught its vectors.
 
 Then they learn to find the answers of questions, and an encoder of these questions as people ask them (`teach_faqs`).
 The word table is frozen (few texts would move common words only). Every step resumes: the teacher's vectors lie in
@@ -25,7 +25,7 @@ from training.objectives.imitation import AnswersObjective, ImitationObjective, 
 from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.loop import Result, train
-from training.sources.imitated import answers, imitated_texts, texts_with_answers
+from training.sources.imitated import answers, imitated_texts
 from training.teacher.encoder import Teacher, bfloat16_is_fast, encode_cached
 
 TOKENIZER = "tokenizer.json"
@@ -38,31 +38,16 @@ class StudentConfig:
 
     name: str = "minilm-small"  # of the run and the model
     texts: int = 72 * BLOCK  # of a fixed sample the first ones
-    question_pairs: int = 0  # questions beside their right answers (`texts_with_answers`), and
-    other_texts: int = 0  # texts of other kinds
     layers: tuple[int, ...] = (0, 2, 5)  # of all-MiniLM-L6-v2
     max_tokens: int = 96  # texts are cut there, for teacher and student
     epochs: int = 1
     batch_size: int = 64
     learning_rate: float = 3e-4  # rises over the first steps, then falls in a line to zero
     clip: float = 1.0
-    start_share: float = 0.0  # of the weights it began with, in the mean with the taught ones that goes on
     # Then: questions with their right answers, of the texts whose vectors are at hand.
     answer_pairs: int = 20_000  # at most
     answer_epochs: int = 1
     answer_learning_rate: float = 5e-5
-
-
-# All six layers, taught by all-mpnet-base-v2.
-MINILM = StudentConfig(
-    name="minilm",
-    texts=8 * BLOCK,
-    question_pairs=16_000,
-    other_texts=24_000,
-    layers=(0, 1, 2, 3, 4, 5),
-    learning_rate=1e-4,
-    start_share=0.5,
-)
 
 
 def vectors(teacher: Teacher, texts: Sequence[str], max_tokens: int, cache: Path) -> npt.NDArray[np.float16]:
@@ -93,8 +78,6 @@ def begin(teacher: SentenceBERT, layers: Sequence[int]) -> SentenceBERT:
 
 def texts_of(config: StudentConfig) -> list[tuple[str, str]]:
     """(source, text) of the texts that are taught."""
-    if config.question_pairs:
-        return texts_with_answers(config.question_pairs, config.other_texts, 1)[: config.texts]
     return imitated_texts(StudentConfig.texts, 1)[: config.texts]
 
 
@@ -118,9 +101,8 @@ def teach(
     target = vectors(Teacher(teacher), texts, config.max_tokens, runs / "teacher")
     torch.manual_seed(seed)
     precision: Precision = "bfloat16" if bfloat16_is_fast() else "float32"
-    student = Student(start, target.shape[1], precision)
+    student = Student(start, precision=precision)
     student.to("cuda" if torch.cuda.is_available() else "cpu")
-    began = {name: value.clone() for name, value in student.encoder.state_dict().items()}
     words = Subwords.load(tokenizer)
     objective = ImitationObjective(
         student,
@@ -130,13 +112,11 @@ def teach(
         config.batch_size,
         seed,
     )
-    student.fit_map(objective.sentences, target)
     optimiser = OptimiserConfig(
         "adamw", learning_rate=config.learning_rate, embedding_learning_rate=None, clip=config.clip
     )
     schedule = Schedule(config.epochs, config.batch_size, decay="warm", keep="last")
     result = train(objective, optimiser, schedule, runs / config.name / f"seed-{seed}", seed=seed)
-    mean_with(student.encoder, began, config.start_share)
     if config.answer_epochs:
         place = {text: i for i, text in enumerate(texts)}
         found = np.array([(place[a], place[b]) for a, b in answers() if a in place and b in place])
@@ -167,7 +147,7 @@ def teach_faqs(config: FAQConfig, name: str, start: SentenceBERT, tokenizer: Pat
     """
     torch.manual_seed(seed)
     precision: Precision = "bfloat16" if bfloat16_is_fast() else "float32"
-    student = Student(start, start.config.bert.hidden, precision)
+    student = Student(start, precision=precision)
     student.to("cuda" if torch.cuda.is_available() else "cpu")
     began = copy.deepcopy(student.encoder)
     words = Subwords.load(tokenizer)

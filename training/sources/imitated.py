@@ -5,8 +5,7 @@ model is measured on: the bank's, the course's and Covid's FAQs, health answers 
 and SciFact, whose licence forbids commercial use.
 """
 
-import random
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 
 from training.corpora.files import CorpusError, locate, numbered_lines
 from training.corpora.leakage import evaluation_sentences, normalise_for_overlap
@@ -35,17 +34,6 @@ SHARES: Mapping[str, float] = {
     "mnli-train": 0.06,
     "captions": 0.02,
     "wikipedia": 0.06,
-}
-# Of a sample of questions with their answers.
-ANSWER_SHARES: Mapping[str, float] = {
-    "amazon-product-qa": 0.30,
-    "medquad": 0.12,
-    "natural-questions-sentences": 0.25,
-    "natural-questions-passages": 0.07,
-    "stackexchange-small": 0.07,
-    "semeval2016-answers": 0.06,
-    "counsel-chat": 0.02,
-    "selqa": 0.11,
 }
 # File, and its columns of text.
 _FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -93,20 +81,16 @@ def imitated_texts(limit: int, seed: int) -> list[tuple[str, str]]:
     Raises:
         CorpusError: a source is missing or malformed.
     """
-    return draw(_distinct(SHARES, evaluation_sentences(), set()), limit, seed, SHARES)
-
-
-def _distinct(sources: Iterable[str], unwanted: Set[str], seen: set[str]) -> dict[str, list[str]]:
-    """The texts of each source that are not `seen` before, in another source, nor `unwanted`."""
+    unwanted, seen = evaluation_sentences(), set[str]()
     pools: dict[str, list[str]] = {}
-    for source in sources:
+    for source in SHARES:
         pools[source] = []
         for text in _texts(source):
             key = normalise_for_overlap(text)
             if key and key not in seen and key not in unwanted:
                 seen.add(key)
                 pools[source].append(text)
-    return pools
+    return draw(pools, limit, seed, SHARES)
 
 
 WITH_ANSWERS = frozenset(source for source, (_, names) in _FILES.items() if names == ("question", "answer"))
@@ -119,36 +103,6 @@ def answers() -> list[tuple[str, str]]:
         CorpusError: a source is missing or malformed.
     """
     return list(dict.fromkeys(pair for source in _FILES if source in WITH_ANSWERS for pair in _answers_of(source)))
-
-
-def texts_with_answers(pairs: int, others: int, seed: int) -> list[tuple[str, str]]:
-    """(source, text): questions, each before one right answer of it, shuffled among texts of the other sources.
-
-    A beginning of the list holds whole pairs and every source, so a teacher may encode as much of it as time allows.
-
-    Args:
-        pairs: at most so many questions, divided by `ANSWER_SHARES`.
-        others: at most so many texts of the sources without answers, divided by `SHARES`.
-        seed: of the draw and the order.
-
-    Raises:
-        CorpusError: a source is missing or malformed.
-    """
-    unwanted = evaluation_sentences()
-    asked: dict[str, list[tuple[str, ...]]] = {}
-    seen: set[str] = set()
-    for source in ANSWER_SHARES:
-        asked[source] = []
-        for pair in _answers_of(source):
-            keys = [normalise_for_overlap(text) for text in pair]
-            if all(keys) and not seen.intersection(keys) and not unwanted.intersection(keys):
-                seen.update(keys)
-                asked[source].append(pair)
-    alone = {source: share for source, share in SHARES.items() if source not in WITH_ANSWERS}
-    single = {source: [(text,) for text in texts] for source, texts in _distinct(alone, unwanted, seen).items()}
-    groups = draw(asked, pairs, seed, ANSWER_SHARES) + draw(single, others, seed, alone)
-    random.Random(f"{seed}/order").shuffle(groups)
-    return [(source, text) for source, texts in groups for text in texts]
 
 
 def _answers_of(source: str) -> Iterator[tuple[str, str]]:
