@@ -292,14 +292,13 @@ class ServiceRequests:
         fine = yield from self._merged(given, best, {**fixed, "model": rerank_model, "top_k": None})
         results = [replace(result, stage=2) for result in fine.results]
         results += [replace(result, stage=1) for result in coarse.results[rerank_top:]]
-        return Ranking(
-            model=coarse.model,
+        return replace(
+            coarse,
             results=results[:top_k],
-            truncated=coarse.truncated,
+            language=coarse.language or fine.language,
             rerank_model=fine.model,
-            rerank_truncated=fine.truncated,
-            scale=coarse.scale,
             rerank_scale=fine.scale,
+            rerank_truncated=fine.truncated,
         )
 
     def _merged(self, given: Sequence[str], places: Sequence[int], fixed: Mapping[str, Any]) -> Steps[Ranking]:
@@ -315,11 +314,11 @@ class ServiceRequests:
             truncated += [at[i] for i in part.truncated.candidates]  # rising, as places and parts are
         # As the service orders: calibration makes equals of scores that differ. Of equal ones the earlier part first.
         merged = heapq.merge(*ordered, key=lambda result: -result.raw_score)
-        return Ranking(
-            model=parts[0].model,
+        return replace(  # what is said of the query, each part says
+            parts[0],
             results=list(islice(merged, fixed["top_k"])),
             truncated=RankTruncated(query=any(part.truncated.query for part in parts), candidates=truncated),
-            scale=parts[0].scale,
+            confidence=None,
         )
 
     def _split(

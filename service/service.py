@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from service.compute import redis_client
+from service.compute import breaker
 from service.compute.cache import VectorCache
 from service.compute.pool import Pool
 from service.folders import where_more_are
@@ -124,7 +124,7 @@ class Service:
 
     async def _keep_probing(self) -> None:
         while True:
-            await asyncio.sleep(redis_client.PROBE_SECONDS)
+            await asyncio.sleep(breaker.PROBE_SECONDS)
             await self.probe()
 
     async def close(self) -> None:

@@ -21,8 +21,9 @@ from typing import Literal, TypeVar
 import numpy as np
 from redis.exceptions import ResponseError
 
+from service.compute.breaker import Breaker
 from service.compute.cache import K, Key, Vector, VectorSpace
-from service.compute.redis_client import Breaker, RedisClient
+from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
 
 MAX_WRITES = 64  # pipelines under way; beyond, new vectors are not written

@@ -16,7 +16,8 @@ from throttled.asyncio import MemoryStore, RateLimitResult, RedisStore, Throttle
 from throttled.store import ConnectionFactory
 
 from service.api.operation import exchange_of
-from service.compute.redis_client import Breaker, RedisClient
+from service.compute.breaker import Breaker
+from service.compute.redis_client import RedisClient
 from service.errors import RateLimited
 from service.http.connection_tracker import client_of
 from service.observe.telemetry import RedisFailure, Telemetry

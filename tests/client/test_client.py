@@ -304,4 +304,7 @@ def test_hints_on_languages_are_joined_from_the_parts_of_a_long_list(client: Cli
     result = client.similarity([("where is my card ?", texts[-1])]).results[0]
     assert result.language == (None, "de?")
     assert client.rank(texts[-1], texts[:2]).language == "de?"
+    many = [f"a cat {i}" for i in range(client.models().limits.max_candidates + 1)]
+    assert client.rank(texts[-1], many, top_k=1).language == "de?"
+    assert client.rank(texts[-1], many, top_k=1, rerank_top=2, rerank_model="pair-sick").language == "de?"
     assert [model.languages for model in client.models().models] == [["en"]] * len(client.models().models)

@@ -12,10 +12,11 @@ import pytest
 import redis
 
 from contract.manifest import Manifest
-from service.compute import redis_cache, redis_client
+from service.compute import breaker, redis_cache
+from service.compute.breaker import Breaker
 from service.compute.cache import VectorSpace
 from service.compute.redis_cache import RedisCache, name_of
-from service.compute.redis_client import Breaker, RedisClient
+from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
 from tests.harness import fakes
 from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve, free_port, until
@@ -297,7 +298,7 @@ async def test_a_redis_that_dies_and_comes_back_is_used_again(
     serve: Serve, redis_server: RedisServer, plain: bytes, monkeypatch, caplog
 ) -> None:
     caplog.set_level(logging.INFO, "service.compute.redis_client")
-    monkeypatch.setattr(redis_client, "PROBE_SECONDS", 0.05)
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.05)
     async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
         assert await ask(client) == plain
         # Requests under way while it is killed.
@@ -323,7 +324,7 @@ async def test_a_redis_that_dies_and_comes_back_is_used_again(
 async def test_a_full_redis_still_answers_what_it_has(
     serve: Serve, redis_server, plain: bytes, caplog, monkeypatch
 ) -> None:
-    monkeypatch.setattr(redis_client, "PROBE_SECONDS", 60)
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 60)
     async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
         await ask(client)
         with redis_server.client() as redis:

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.faults.load import difference
 from benchmarks.faults.proxy import Faults, standing_before
-from service.compute import redis_client
+from service.compute import breaker
 from tests.harness import fakes
 from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve
 
@@ -70,7 +70,7 @@ async def test_what_comes_late_but_in_time_is_used(serve: Serve, redis_server, p
 async def test_an_answer_cut_short_by_a_reset_is_a_miss(
     serve: Serve, redis_server, plain, monkeypatch, most: int
 ) -> None:
-    monkeypatch.setattr(redis_client, "PROBE_SECONDS", 0.002)
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.002)
     async with (
         behind_a_proxy(redis_server) as (url, whims),
         serve(redis_url=url, redis_timeout_ms=60_000, **ONLY_REDIS) as client,
@@ -106,7 +106,7 @@ async def test_vectors_of_others_are_not_taken(serve: Serve, redis_server, plain
 async def test_faults_one_after_another_under_requests_change_no_answer(
     serve: Serve, redis_server: RedisServer, plain, monkeypatch
 ) -> None:
-    monkeypatch.setattr(redis_client, "PROBE_SECONDS", 0.01)
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.01)
     rng = random.Random(1)
     asked = 0
 

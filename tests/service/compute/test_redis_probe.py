@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from service.compute import redis_client
+from service.compute import breaker
 from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
@@ -18,7 +18,7 @@ CLUSTER = "redis cannot be read (it is in cluster mode, and one server is expect
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis_client, "PROBE_SECONDS", 0.05)
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.05)
 
 
 async def says(client: Client) -> tuple[str, str, list[str]]:
