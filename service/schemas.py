@@ -1,4 +1,4 @@
-"""Bodies of requests and answers; those of requests with the examples in /docs.
+"""Types of request and answer bodies. Request types also hold the examples that /docs shows.
 
 Requests are pydantic models: an unknown or mistyped field is an error. Answers are dicts, with the fields of the types
 in `contract/answers.py`, of which the OpenAPI document is made here. Lengths of lists and texts are checked in
@@ -34,7 +34,7 @@ _PREMISE: JsonValue = {"premise": "Two dogs are running through a field.", "hypo
 _SENTENCES: JsonValue = ["A man is playing a guitar.", "Someone plays an instrument."]
 
 
-# Only in the documentation: an empty text has its own error, and the tokenizer decides what is empty.
+# The least length is documented and not checked here: the tokenizer decides what is empty, which has its own error.
 Text = Annotated[str, Field(json_schema_extra={"minLength": 1})]
 
 

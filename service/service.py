@@ -138,7 +138,7 @@ class Service:
             await backend.close()
 
     def readiness(self) -> Readiness:
-        """The readiness by the last checks; without Redis the service is degraded, but ready."""
+        """The readiness by the last checks; while a configured Redis fails it is degraded, and requests are answered."""
         if self.shutting_down:
             problems = ["shutting down"]
         else:

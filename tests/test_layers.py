@@ -9,7 +9,7 @@ SERVICE = (
     "version",
     "names",
     "errors",  # raised by every folder
-    "schemas",  # types of requests and answers; no code, so that scoring/ and models/ can fill an answer in directly
+    "schemas",  # types of requests and answers, so that scoring/ and models/ can fill an answer in directly
     "parsing",
     "folders",
     "settings",

@@ -221,7 +221,7 @@ class Rank(Task):
         return rows
 
 
-_TASKS: Mapping[Name, type[Task]] = {"entailment": Entailment, "rank": Rank, "embed": Embed}  # others: Score
+_TASKS: Mapping[Name, type[Task]] = {"entailment": Entailment, "rank": Rank, "embed": Embed}  # others: ScoreTask
 
 
 def make_task(options: BatchOptions, models: Models) -> Task:

@@ -168,7 +168,7 @@ class RedisCache:
 
         Args:
             command: sends it.
-            asked: the breaker for error answers; no answer belongs to that of the connection.
+            asked: the breaker that an error answer opens; a timeout or a lost connection opens `_link`.
             anyway: ignore the breakers.
         """
         if not anyway and not (self._link.allows and asked.allows):

@@ -20,7 +20,7 @@ from service.compute.pool import Pool
 from service.observe.metrics import CACHE, QUEUE, TIMINGS
 from service.settings import CachePolicy
 
-_MOST_TIMES = 8  # as many keys as the request has, of a computation that it joins
+_MOST_TIMES = 8  # a request joins no computation of more than so many times its own keys
 
 R = TypeVar("R")
 

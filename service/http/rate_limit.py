@@ -57,7 +57,7 @@ class Rate:
     """Refuses callers who ask too often: by the name of their key, or else by address, which limits guesses."""
 
     def __init__(self, limit: RateLimit, app: ASGIApp, is_open: Callable[[Scope], bool]) -> None:
-        """Prepare; what `is_open` is not counted."""
+        """Prepare; requests for which `is_open` is true are not counted."""
         self._app = app
         self._limit = limit
         self._is_open = is_open

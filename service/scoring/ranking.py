@@ -23,7 +23,7 @@ _PART = 1000  # candidates that are scored in a few milliseconds
 
 
 class Candidates(NamedTuple):
-    """n candidates of one text each, or of two, of which the better one counts."""
+    """n candidates, each of one text, or of two, of which the better score counts."""
 
     field: str  # of the request, that has them
     texts: Sequence[str]  # those of a candidate follow each other
@@ -115,13 +115,14 @@ async def rank(
         wanted.min_confidence is None or (confidence is not None and confidence >= wanted.min_confidence)
     )
     top_k = wanted.top_k if answered else 0
-    results = coarse.results(last=top_k) if fine is None else _both(coarse, fine, wanted.rerank_top, top_k)
+    stages = coarse.results(last=top_k) if fine is None else _both(coarse, fine, wanted.rerank_top, top_k)
+    results = await stages
     answer: RankResponse = {
         "model": first.id,
         "scale": SCALES[first.ranking_task],
         "answered": answered,
         "confidence": confidence,
-        "results": await results,
+        "results": results,
         "truncated": coarse.truncated,
     }
     language = coarse.query_language

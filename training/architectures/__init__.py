@@ -1,4 +1,4 @@
-"""Architectures by name: one file per paper idea, none importing another."""
+"""Architectures by name: one file per paper idea."""
 
 from typing import ClassVar, Protocol
 

@@ -1,4 +1,4 @@
-"""The two kinds of trained model: an encoder with heads over its embeddings, or a network that reads both texts."""
+"""The kinds of trained model: an encoder with heads over its embeddings, or a network that reads both texts."""
 
 import math
 from collections.abc import Mapping

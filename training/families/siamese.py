@@ -84,7 +84,7 @@ class SiameseFamily(WordFamily[SiameseModel]):
     def begin_from(self, start: ModelFamily[Any], model: SiameseModel) -> None:
         """Copy a trained encoder, the "universal" start; of another architecture, its words only.
 
-        With the encoder go the heads that both have. Falls back to seed 1 of that recipe.
+        With the encoder go the heads that both have. Where that run has no weights, those of seed 1 are taken.
         """
         trained = (start if (start.folder / WEIGHTS_NAME).is_file() else replace(start, seed=1)).load()
         if type(trained.encoder) is type(model.encoder):

@@ -23,7 +23,7 @@ from training.words.storage import Storage
 
 @dataclass(frozen=True)
 class OptimiserConfig:
-    """How parameters move. Weights of the composition (all but the words) and of the words apart, as in the papers."""
+    """How parameters move; word vectors have a learning rate of their own, as in the papers."""
 
     name: Literal["adam", "adamw", "adagrad", "adadelta", "rmsprop"] = "adam"
     learning_rate: float = 1e-3

@@ -63,7 +63,7 @@ _ERRORS = {
 
 
 async def answer_rank(service: Service, limits: RequestLimits, request: RankRequest) -> tuple[str, RankResponse]:
-    """Order the candidates or entries of a request: the model that answered first, and the answer.
+    """Order the candidates or entries of a request: the id of the first stage's model, and the answer.
 
     Raises:
         RequestError: a field or a text does not fit, no such model, or `min_confidence` without a fit.
