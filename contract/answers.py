@@ -1,8 +1,8 @@
 """The service's answers, as its client reads them; the service sends dicts with the same fields.
 
 A field with a default may be absent from an answer. One that is marked ALWAYS is absent only from those of an older
-service. `Annotated[X, ...] | None`: the field may be absent, and the client then shows None; `Annotated[X | None, ...]`:
-the service itself sends null.
+service. `Annotated[X, ...] | None`: the field may be absent, and the client then shows None. `Annotated[X | None, ...]`
+is of fields that the service sends as null.
 The OpenAPI document is made of these types: their order, docstrings, descriptions and bounds (service/schemas.py).
 """
 
@@ -28,7 +28,7 @@ def _says(description: str) -> Any:
 
 
 def _one_of(*values: str) -> Any:
-    """A text of a closed set; the values known today are documented, never checked, for a newer service may have more."""
+    """A text of a closed set; today's values are documented, never checked, for a newer service may have more."""
     return Field(json_schema_extra={"enum": [*values]})
 
 

@@ -138,7 +138,7 @@ class Service:
             await backend.close()
 
     def readiness(self) -> Readiness:
-        """The readiness by the last checks; while a configured Redis fails it is degraded, and requests are answered."""
+        """The readiness by the last checks; degraded, but answering, while a configured Redis fails."""
         if self.shutting_down:
             problems = ["shutting down"]
         else:
