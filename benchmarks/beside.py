@@ -109,6 +109,7 @@ class Figure:
     p50: float | None = None
     p99: float | None = None
     rate: float | None = None
+    waited: float | None = None  # the most, as a multiple of the load's seconds by itself
 
 
 def single(runner: Runner, server: Server, share: float) -> list[Figure]:
@@ -128,22 +129,31 @@ def single(runner: Runner, server: Server, share: float) -> list[Figure]:
     return found
 
 
-def mix(runner: Runner, server: Server, seconds: float) -> list[Figure]:
-    """All loads by 32 clients: as many as it answers, then at half and at all of that, at random times."""
-    requests = [runner.request(ask) for ask in mixed(max(CLIENTS, int(20 * seconds)), seed=1)]
+def mix(runner: Runner, server: Server, seconds: float, alone: Mapping[str, float]) -> list[Figure]:
+    """All loads by 32 clients: as many as it answers, then at half and at all of that, at random times.
+
+    Args:
+        runner: what asks.
+        server: what answers.
+        seconds: of each of the three.
+        alone: seconds of a request of each load by itself.
+    """
+    requests = [runner.request(ask) for _, ask in mixed(max(CLIENTS, int(20 * seconds)), seed=1)]
     reached = send(server.port, requests, [0.0] * len(requests), CLIENTS, seconds)
     rate = len(reached.latencies) / reached.seconds
     found = []
     for share in (0.5, 1.0):
         due = np.cumsum(np.random.default_rng(1).exponential(1 / (share * rate), max(1, round(share * rate * seconds))))
-        asked = [runner.request(ask) for ask in mixed(len(due), seed=2)]
+        loads, asks = zip(*mixed(len(due), seed=2), strict=True)
+        asked = [runner.request(ask) for ask in asks]
         server.settled()
         cpu = server.cpu_seconds()
         sent = send(server.port, asked, due.tolist(), CLIENTS)
         spent = (server.cpu_seconds() - cpu) / len(asked)
         p50, p99 = sent.percentile(50), sent.percentile(99)
+        waited = max(took / alone[load] - 1 for load, took in zip(loads, sent.latencies, strict=True))
         name = f"mix at {'half' if share < 1 else 'all'} of what is reached"
-        found.append(Figure(name, runner.name, spent, sent.seconds / len(asked), p50, p99, rate * share))
+        found.append(Figure(name, runner.name, spent, sent.seconds / len(asked), p50, p99, rate * share, waited))
         print(found[-1], file=sys.stderr, flush=True)
     return found
 
@@ -157,9 +167,9 @@ def lines_of(figures: Sequence[Figure]) -> list[str]:
     for (load, server), found in cells.items():
         ms = [f"{1000 * median(each):.1f}" for each in zip(*((f.cpu, f.elapsed) for f in found), strict=True)]
         last = found[-1]
-        tail = f"{last.rate:.2f}/s: {last.p50:.2f} s, {last.p99:.2f} s" if last.rate and last.p50 else ""
+        tail = f"{last.rate:.2f}/s: {last.p50:.2f} s, {last.p99:.2f} s, {last.waited:.0f} x" if last.rate else ""
         rows.append([load, server, *ms, tail, verdict(load, cells) if server == OURS else ""])
-    head = ["load", "server", "CPU ms a request", "elapsed ms", "asked, p50, p99", "beside infinity"]
+    head = ["load", "server", "CPU ms a request", "elapsed ms", "asked, p50, p99, longest wait", "beside infinity"]
     return table(head, rows).splitlines()
 
 
@@ -194,13 +204,15 @@ def main() -> None:
     for round_ in range(options.rounds):
         for runner in runners(options.cpus, options.infinity):
             with runner.start() as server:
-                figures += single(runner, server, options.share)
+                alone = single(runner, server, options.share)
+                figures += alone
                 if round_ == options.rounds - 1:
-                    figures += mix(runner, server, options.mix_seconds)
+                    figures += mix(runner, server, options.mix_seconds, {f.load: f.elapsed for f in alone})
     command = f"python -m benchmarks.beside --rounds {options.rounds} --mix-seconds {options.mix_seconds:g}"
     about = (
         f"`{command} --share {options.share:g} --cpus {options.cpus}`: all-MiniLM-L6-v2 by each server, one request "
-        f"after the other; the mix once. {machine('onnxruntime', 'uvicorn', 'torch', 'sentence-transformers')}. "
+        f"after the other; the mix once, with the longest wait as a multiple of that load's time by itself. "
+        f"{machine('onnxruntime', 'uvicorn', 'torch', 'sentence-transformers')}. "
         f"{(time.monotonic() - began) / 60:.0f} minutes; load of the machine at the end {os.getloadavg()[0]:.1f}."
     )
     rows = {"figures": [asdict(figure) for figure in figures]}

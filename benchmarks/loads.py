@@ -58,14 +58,14 @@ LOADS: dict[str, Callable[[], Ask]] = {
 WEIGHTS = (15, 5, 10, 60, 10)
 
 
-def mixed(number: int, seed: int) -> list[Ask]:
-    """All loads, in random order."""
-    return [make() for make in random.Random(seed).choices(list(LOADS.values()), WEIGHTS, k=number)]
+def mixed(number: int, seed: int) -> list[tuple[str, Ask]]:
+    """All loads in random order, with their names."""
+    return [(name, LOADS[name]()) for name in random.Random(seed).choices(list(LOADS), WEIGHTS, k=number)]
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of requests: seconds of each from when it was due to its whole answer, and of all together."""
+    """What became of requests: seconds of each from when it was due to its whole answer, in order; of all together."""
 
     latencies: list[float]
     seconds: float
@@ -105,7 +105,7 @@ def send(
         RuntimeError: an answer was not a 200.
     """
     positions, lock = iter(range(len(requests))), threading.Lock()
-    latencies: list[float] = []
+    latencies: dict[int, float] = {}
     failures: list[str] = []
     start = time.perf_counter()
 
@@ -125,7 +125,7 @@ def send(
                 break
             if answer.status != 200:
                 failures.append(f"{path} answered {answer.status}: {content[:300]!r}")
-            latencies.append(time.perf_counter() - start - due[at])
+            latencies[at] = time.perf_counter() - start - due[at]
         connection.close()
 
     with ThreadPoolExecutor(clients) as pool:
@@ -133,4 +133,4 @@ def send(
             sender.result()
     if failures:
         raise RuntimeError(failures[0])
-    return Sent(latencies, time.perf_counter() - start)
+    return Sent([latencies[at] for at in sorted(latencies)], time.perf_counter() - start)
