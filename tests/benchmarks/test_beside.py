@@ -85,5 +85,5 @@ def test_verdicts_are_of_the_medians() -> None:
     assert alone[2] == f"| {load} | ours | 500.0 | 1000.0 |  |  |"
     half = "mix at half of what is reached"
     ends = {OURS: 2.0, INFINITY: 3.0}
-    lines = lines_of([Figure(half, server, 0.1, 0.1, 1.0, p99, 4.0) for server, p99 in ends.items()])
-    assert lines[2].endswith("| 4.00/s: 1.00 s, 2.00 s | p99 : p50 2.0, infinity's 3.0: reached |")
+    lines = lines_of([Figure(half, server, 0.1, 0.1, 1.0, p99, 4.0, 7.6) for server, p99 in ends.items()])
+    assert lines[2].endswith("| 4.00/s: 1.00 s, 2.00 s, 8 x | p99 : p50 2.0, infinity's 3.0: reached |")
