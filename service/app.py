@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -36,12 +36,11 @@ def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operat
     service = Service(settings)
     rate_limit = None
     if settings.rate_limit is not None:
-        from service.http.rate_limit import Rate, open_rate_limit  # whose library brings that of Redis along
+        from service.http.rate_limit import RateLimit  # whose library brings that of Redis along
 
-        limit = open_rate_limit(settings, settings.rate_limit, service.telemetry)
-        if limit.shared is not None:
-            service.backends.append(limit.shared)
-        rate_limit = partial(Rate, limit)
+        rate_limit = RateLimit(settings, service.telemetry)
+        if rate_limit.shared is not None:
+            service.backends.append(rate_limit.shared)
     scoring = ScoringMiddleware(service, spans=tracing is not None)
     pages = (page_operation(), docs_operation()) if settings.playground else (docs_operation(),)
     table = table_of(service, scoring.around, *pages, *more)

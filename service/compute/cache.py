@@ -1,4 +1,4 @@
-"""Caches of computed vectors and scores: in memory and, for vectors, optionally in Redis.
+"""Caches of computed vectors and scores: in memory and, for vectors, optionally in a backend such as Redis.
 
 A vector is the embedding of a sentence, or an interaction model's output for a pair. Its key is the model's fingerprint
 (which covers the tokenizer) and the token ids, so a cached vector is the one that the model would compute. Keys match
@@ -18,8 +18,9 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
+from service.compute.breaker import Backend
 from service.observe.telemetry import Telemetry
-from service.settings import CachePolicy
+from service.settings import CachePolicy, Settings
 
 # Larger entries are not kept: hashing their keys costs about what the cache saves, and some hundreds of them would
 # displace all others. A sentence of 512 tokens with an embedding of 768 numbers fits.
@@ -119,19 +120,6 @@ class LruCache(Generic[H, V]):
                 found.append(entry[0])
         return found
 
-    def get(self, key: H) -> V | None:
-        """The value of a key, or None."""
-        entry = self._entries.get(key)
-        if entry is None:
-            return None
-        self._entries.move_to_end(key)
-        return entry[0]
-
-    def discard(self, key: H) -> None:
-        """Drop the entry of a key, if there is one."""
-        if (entry := self._entries.pop(key, None)) is not None:
-            self.held -= entry[1]
-
     def keep(self, values: Iterable[tuple[H, V]]) -> None:
         """Add entries; a known key keeps its value, and very large entries are not kept."""
         if not self._memory.most:
@@ -154,10 +142,10 @@ class LruCache(Generic[H, V]):
             self.held -= size
 
 
-# Redis is not used for more new keys than this at once: 1,000 take 25 ms to look up and 75 ms to write, which is over
-# the time limit of Redis and would count as its failure.
+# The remote tier is not asked for more new keys than this at once: 1,000 take Redis 25 ms to look up and 75 ms to
+# write, which is over its time limit and would count as its failure.
 REMOTE_MOST = 500
-# Models that need less time for a key do not use Redis with `auto`: measurements are in docs/caching.md.
+# Models that need less time for a key do not use it with `auto`: measurements are in docs/caching.md.
 REMOTE_PAYS_SECONDS = 250e-6
 # To find a vector in memory, or to add one, takes some 8 us. With `auto`, a model that computes one in less is not
 # cached: averaging models take 2 to 4 us, the next fastest 30.
@@ -183,23 +171,36 @@ class VectorSpace(NamedTuple):
 class CacheTiers(NamedTuple):
     """The cache tiers that a model uses."""
 
-    memory: bool
-    redis: bool
+    memory: bool = False
+    remote: bool = False
 
     @property
     def names(self) -> list[str]:
-        """The names of those in use."""
-        return [name for name, used in zip(self._fields, self, strict=True) if used]
+        """The names of those in use, as answers and logs have them."""
+        return [name for name, used in zip(("memory", "redis"), self, strict=True) if used]
 
 
-class RemoteCache(Protocol):
+class RemoteCache(Backend, Protocol):
     """A second tier, shared between processes. It never raises: a failure is a miss."""
+
+    @property
+    def up(self) -> bool:
+        """Whether the last attempt to read succeeded."""
 
     async def get_many(self, space: VectorSpace, keys: Sequence[K]) -> dict[K, Vector]:
         """The vectors that it has."""
 
     def put_many(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
         """Write these in the background."""
+
+
+def open_remote(settings: Settings, telemetry: Telemetry) -> RemoteCache | None:
+    """The remote tier that the settings name, if they name one; nothing is sent yet."""
+    if settings.redis_url is None:
+        return None
+    from service.compute.redis_cache import RedisCache  # whose library takes 9 MB
+
+    return RedisCache(settings, telemetry)
 
 
 class VectorCache:
@@ -239,7 +240,7 @@ class VectorCache:
 
     async def fetch(self, space: VectorSpace, wanted: Sequence[K], tiers: CacheTiers) -> dict[K, Vector]:
         """The vectors that the remote tier has; they are added to those in memory."""
-        if self.remote is None or not tiers.redis or len(wanted) > REMOTE_MOST:
+        if self.remote is None or not tiers.remote or len(wanted) > REMOTE_MOST:
             return {}
         found = await self.remote.get_many(space, wanted)
         if tiers.memory:
@@ -250,7 +251,7 @@ class VectorCache:
         """Keep new vectors, which must be finite and own their memory; very many only in memory."""
         if tiers.memory:
             self._keep(space, vectors)
-        if self.remote is not None and tiers.redis and len(vectors) <= REMOTE_MOST:
+        if self.remote is not None and tiers.remote and len(vectors) <= REMOTE_MOST:
             self.remote.put_many(space, vectors)
 
     def _keep(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+from starlette.types import Scope
 from uvicorn._types import HTTPScope
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -24,7 +25,7 @@ from service.observe.logs import ThrottledWarning
 
 log = logging.getLogger(__name__)
 
-CONNECTION = "semblance.connection"  # the `Connection`, in a scope's extensions
+_CONNECTION = "semblance.connection"  # the `Connection`, in a scope's extensions
 CLOSE = (b"connection", b"close")
 MAX_HEAD_BYTES = 65_536  # of a request line and its headers
 MAX_HEADERS = 100  # each costs some 200 bytes, however short it is
@@ -292,7 +293,7 @@ class Connection(HttpToolsProtocol):
         self._in_body = self._progressed = True
         super().on_headers_complete()
         if self.cycle is not None and self.cycle.scope is self.scope:
-            extensions: dict[str, Any] = {CONNECTION: self}
+            extensions: dict[str, Any] = {_CONNECTION: self}
             self.scope["extensions"] = extensions
 
     def _stop_parsing(self, why: str) -> None:
@@ -408,6 +409,12 @@ class Connection(HttpToolsProtocol):
             head = b"%s%scontent-length: %d\r\n\r\n" % (STATUS_LINE[error.status], _HEADERS, len(body))
             self.transport.write(head + body)
             self._close()
+
+
+def connection_of(scope: Scope) -> Connection | None:
+    """The connection that a request came on; None where it came on none, as in tests."""
+    connection: Connection | None = scope.get("extensions", {}).get(_CONNECTION)
+    return connection
 
 
 def _size_of(cycle: RequestResponseCycle) -> int:

@@ -242,7 +242,7 @@ class Scorer(Reader, ABC):
         self.seconds_per_new_pair = seconds / len(pairs)
         self._cost.reading = best_time(lambda: self.tokenise(texts)) / chars
         self._cost.scoring = seconds / sum(len(x) + len(y) for x, y in pairs)
-        return CacheTiers(any(each.memory for each in tiers), any(each.redis for each in tiers))
+        return CacheTiers(any(each.memory for each in tiers), any(each.remote for each in tiers))
 
     def _comparisons(self, pairs: Sequence[Pair]) -> Iterator[Callable[[], object]]:
         """The work of `MEASURED_PAIRS` pairs after their graphs of texts: of one pair, repeated."""

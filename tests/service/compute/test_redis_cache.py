@@ -18,6 +18,7 @@ from service.compute.cache import VectorSpace
 from service.compute.redis_cache import RedisCache, name_of
 from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
+from service.settings import Settings
 from tests.harness import fakes
 from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve, free_port, until
 
@@ -56,7 +57,7 @@ async def test_a_refusing_redis_slows_nothing_and_changes_nothing(serve: Serve, 
             assert await ask(client) == plain
         assert await client.metric("semblance_redis_up") == 0
         assert await failures(client, "error") == 1
-        assert client.app.service.redis._writes == set()
+        assert client.app.service.cache.remote._writes == set()
         ready = await client.get("/health/ready")
     assert ready.status_code == 200
     assert ready.json()["status"] == "degraded"
@@ -143,9 +144,10 @@ MANY = [b"*2147483647\r\n", b"*2\r\n*2147483647\r\n", b"*2\r\n%2147483647\r\n", 
 async def test_an_answer_that_announces_very_many_elements_is_not_made(reply: bytes, cut: int) -> None:
     """A list of 16 GB, which would be freed for many seconds; nobody would be answered meanwhile."""
     async with answering(reply, 0.05, cut) as port:
-        client = RedisClient(f"redis://127.0.0.1:{port}", timeout_seconds=20)
+        settings = Settings(redis_url=f"redis://127.0.0.1:{port}")  # type: ignore[arg-type]
+        client = RedisClient(settings, Telemetry(), "works", "fails")
         with pytest.raises(redis.ConnectionError, match="very many elements"):
-            await client.ask(lambda: client.redis.mget([b"a", b"b"]))
+            await asyncio.wait_for(client.redis.mget([b"a", b"b"]), 20)
         await client.aclose()
         await asyncio.sleep(0.1)
 
@@ -278,7 +280,7 @@ async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, r
     caplog.set_level(logging.INFO, "service.compute.redis_client")
     async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=3000, cache_bytes=0) as client:
         assert await ask(client) == plain
-        await until(lambda: not client.app.service.redis._writes)
+        await until(lambda: not client.app.service.cache.remote._writes)
         redis_server.process.send_signal(signal.SIGSTOP)
         try:
             assert await ask(client) == plain
@@ -308,7 +310,7 @@ async def test_a_redis_that_dies_and_comes_back_is_used_again(
         assert await ask(client) == plain
         assert await client.metric("semblance_redis_up") == 0
         redis_server.start()
-        await until(lambda: client.app.service.redis.up)
+        await until(lambda: client.app.service.cache.remote.up)
         assert await ask(client) == plain
         assert await client.metric("semblance_redis_up") == 1
         with redis_server.client() as redis:
@@ -332,7 +334,7 @@ async def test_a_full_redis_still_answers_what_it_has(
             redis.config_set("maxmemory", 1)
             for word in fakes.WORDS[:5]:
                 assert (await client.post("/embed", json={"sentences": [word]})).status_code == 200
-                await until(lambda: not client.app.service.redis._writes)
+                await until(lambda: not client.app.service.cache.remote._writes)
             redis.config_set("maxmemory", 0)
         assert await failures(client, "error") == 1
         assert await client.metric("semblance_redis_up") == 1
@@ -346,7 +348,8 @@ async def test_a_full_redis_still_answers_what_it_has(
 async def test_writes_beyond_those_under_way_are_dropped(redis_server, monkeypatch) -> None:
     monkeypatch.setattr(redis_cache, "MAX_WRITES", 2)
     telemetry = Telemetry()
-    cache = RedisCache(redis_server.url, "", telemetry, timeout_seconds=NEEDED_SECONDS, ttl_seconds=10)
+    settings = Settings(redis_url=redis_server.url, redis_timeout_ms=int(1000 * NEEDED_SECONDS))
+    cache = RedisCache(settings, telemetry)
     await cache.probe()
     for i in range(5):
         cache.put_many(SPACE, {(i,): np.zeros((1, 4), np.float32)})

@@ -150,7 +150,7 @@ async def test_faults_one_after_another_under_requests_change_no_answer(
                 await some_more()
                 redis_server.start()
                 await some_more()
-                while not client.app.service.redis.up:
+                while not client.app.service.cache.remote.up:
                     await some_more(1)
             done.set()
         hits = await client.metric("semblance_cache_hits_total", tier="redis")
