@@ -240,7 +240,7 @@ class VectorCache:
 
     async def fetch(self, space: VectorSpace, wanted: Sequence[K], tiers: CacheTiers) -> dict[K, Vector]:
         """The vectors that the remote tier has; they are added to those in memory."""
-        if self.remote is None or not tiers.remote or len(wanted) > REMOTE_MOST:
+        if self.remote is None or len(wanted) > REMOTE_MOST:
             return {}
         found = await self.remote.get_many(space, wanted)
         if tiers.memory:

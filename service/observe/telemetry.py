@@ -310,12 +310,9 @@ class ModelTelemetry:
         series = self.series
         series.sentences.inc(sentences)
         series.words.inc(words)
-        if unknown:
-            series.unknown_words.inc(unknown)
-        if truncated:
-            series.truncated.inc(truncated)
-        if foreign:
-            series.foreign.inc(foreign)
+        series.unknown_words.inc(unknown)
+        series.truncated.inc(truncated)
+        series.foreign.inc(foreign)
 
     def scored(self, scores: Sequence[float]) -> None:
         """Count the scores of pairs; in the event loop's thread."""
