@@ -6,7 +6,7 @@ from typing import Literal
 
 from service.compute import breaker
 from service.compute.breaker import Backend
-from service.compute.cache import VectorCache, open_remote
+from service.compute.cache import RemoteCache, VectorCache
 from service.compute.pool import Pool
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
@@ -129,3 +129,12 @@ class Service:
             "models": list(self.registry),
             "redis": redis,
         }
+
+
+def open_remote(settings: Settings, telemetry: Telemetry) -> RemoteCache | None:
+    """The remote tier that the settings name, if they name one; nothing is sent yet."""
+    if settings.redis_url is None:
+        return None
+    from service.compute.redis_cache import RedisCache  # whose library takes 9 MB
+
+    return RedisCache(settings, telemetry)

@@ -132,7 +132,7 @@ class _Piece(NamedTuple, Generic[K]):
 
     @property
     def position(self) -> int:
-        """The first place."""
+        """The first place in the request."""
         return self.places[0]
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from service.compute.breaker import Backend
 from service.observe.telemetry import Telemetry
-from service.settings import CachePolicy, Settings
+from service.settings import CachePolicy
 
 # Larger entries are not kept: hashing their keys costs about what the cache saves, and some hundreds of them would
 # displace all others. A sentence of 512 tokens with an embedding of 768 numbers fits.
@@ -192,15 +192,6 @@ class RemoteCache(Backend, Protocol):
 
     def put_many(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
         """Write these in the background."""
-
-
-def open_remote(settings: Settings, telemetry: Telemetry) -> RemoteCache | None:
-    """The remote tier that the settings name, if they name one; nothing is sent yet."""
-    if settings.redis_url is None:
-        return None
-    from service.compute.redis_cache import RedisCache  # whose library takes 9 MB
-
-    return RedisCache(settings, telemetry)
 
 
 class VectorCache:

@@ -100,7 +100,7 @@ class JobQueue(ABC, Generic[P, R]):
         return bool(self._jobs)
 
     def add(self, job: Job[P, R]) -> None:
-        """Append a job."""
+        """Append a job to the queue."""
         self._jobs.append(job)
 
     def turn(self, most: float) -> float:
@@ -360,7 +360,7 @@ class _WorkQueue(JobQueue[_Work, Any]):
     """Gives a piece of the request with the lowest turn."""
 
     def take(self, most: float) -> Batch | None:
-        """One piece."""
+        """One piece of work."""
         able = [job for job in self._waiting() if job.may_begin and job.pieces[-1].expected_seconds <= most]
         if not able:
             return None

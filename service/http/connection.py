@@ -11,7 +11,7 @@ import logging
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from starlette.types import Scope
@@ -20,11 +20,9 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import HeadTimeout, HeadTooLarge, NotHttp, Overloaded, RequestError
-from service.http.connection_tracker import Alarm, ClientLeft, client_of
+from service.http.connection_tracker import Alarm, ClientLeft, ConnectionTracker, MemoryLimiter, client_of
 from service.observe.logs import ThrottledWarning
-
-if TYPE_CHECKING:
-    from service.http.server import Server
+from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -49,21 +47,24 @@ class Connection(HttpToolsProtocol):
     def __init__(
         self,
         *arguments: Any,
-        server: "Server",
+        settings: Settings,
+        crowd: ConnectionTracker,
+        held: MemoryLimiter,
+        made: Callable[[], None],
         **others: Any,
     ) -> None:
-        """Start the limits of a new connection of a server; the other arguments are uvicorn's."""
+        """Start the limits of a new connection; `made` is called when it is made, the other arguments are uvicorn's."""
         super().__init__(*arguments, **others)
         self.left = False  # whether the client left before its answer was complete
         self.address = ""
         self.told = 0.0  # when its caller was told to ask again, by `perf_counter`
-        self._crowd = server.crowd
-        self._held = server.held
+        self._crowd = crowd
+        self._held = held
         self._holds = False  # whether it has an entry there
         self._taken_bytes = 0  # of the body, that the application has
         self._unread = False  # whether more is written than the client reads
-        self._made = server.made
-        self._seconds = server.settings.request_timeout  # for the head of a request
+        self._made = made
+        self._seconds = settings.request_timeout  # for the head of a request
         self._clock = Alarm(self._give_up)
         self._in_head = False
         self._head_bytes = 0  # that no head has ended yet
@@ -71,7 +72,7 @@ class Connection(HttpToolsProtocol):
         self._gap_bytes = self._body_bytes = self._pieces = 0
         self._lost = asyncio.Event()
         self._in_body = self._progressed = self._ended = False  # the last two: within the data that is being parsed
-        self._send_seconds = server.settings.send_timeout  # after which a client that does not read is disconnected
+        self._send_seconds = settings.send_timeout  # after which a client that does not read is disconnected
         self._send_clock = Alarm(self._look_at_sending)
         self._unsent = 0
         self._running: RequestResponseCycle | None = None  # the request being answered

@@ -11,13 +11,10 @@ import resource
 import sys
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_network
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from service.errors import Overloaded
 from service.observe.logs import ThrottledWarning
-
-if TYPE_CHECKING:
-    from service.http.connection import Connection
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +51,7 @@ class Alarm:
         return True
 
     def stop(self) -> None:
-        """Call nothing."""
+        """Call nothing any more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -64,15 +61,31 @@ class Alarm:
         self._call()
 
 
+class TrackedConnection(Protocol):
+    """A connection, and what it holds for its request."""
+
+    address: str  # of the client
+
+    @property
+    def stalled(self) -> bool:
+        """Whether it waits for its client, not the client for an answer."""
+
+    def leave(self) -> None:
+        """Close it, while it waits for no answer."""
+
+    def give_up(self, error: Overloaded) -> None:
+        """End its request, so that nothing of it is held; the client is told the error where that is possible."""
+
+
 class ConnectionTracker:
     """The connections of one process. One is idle until a whole request has arrived, and after its answer."""
 
     def __init__(self) -> None:
         """Start without a connection."""
         self.most = sys.maxsize  # beyond it idle ones are closed
-        self._all: set[Connection] = set()
+        self._all: set[TrackedConnection] = set()
         self._number: dict[str, int] = {}  # of each address
-        self._idle: dict[str, dict[Connection, None]] = {}  # of each address, the longest idle first
+        self._idle: dict[str, dict[TrackedConnection, None]] = {}  # of each address, the longest idle first
         self._made_room = ThrottledWarning(log, _MADE_ROOM)
         self.waiting = 0  # connections whose request has arrived and is not answered
 
@@ -80,7 +93,7 @@ class ConnectionTracker:
         """The number of connections."""
         return len(self._all)
 
-    def add(self, connection: "Connection") -> None:
+    def add(self, connection: TrackedConnection) -> None:
         """Add a connection, which is idle; if there are too many, another one leaves.
 
         It is the longest idle one of the address that has most connections, of those that have an idle one.
@@ -96,7 +109,7 @@ class ConnectionTracker:
             self.remove(longest)
             longest.leave()
 
-    def remove(self, connection: "Connection") -> None:
+    def remove(self, connection: TrackedConnection) -> None:
         """Forget a connection; no effect the second time."""
         if connection in self._all:
             self.busy(connection)
@@ -107,11 +120,11 @@ class ConnectionTracker:
             if not self._number[address]:
                 del self._number[address]
 
-    def is_busy(self, connection: "Connection") -> bool:
+    def is_busy(self, connection: TrackedConnection) -> bool:
         """Whether its request has arrived and is not answered."""
         return connection in self._all and connection not in self._idle.get(connection.address, {})
 
-    def busy(self, connection: "Connection") -> None:
+    def busy(self, connection: TrackedConnection) -> None:
         """Its request has arrived."""
         if connection in (idle := self._idle.get(connection.address, {})):
             self.waiting += 1
@@ -119,7 +132,7 @@ class ConnectionTracker:
             if not idle:
                 del self._idle[connection.address]
 
-    def idle(self, connection: "Connection") -> None:
+    def idle(self, connection: TrackedConnection) -> None:
         """Its request is answered."""
         if self.is_busy(connection):
             self.waiting -= 1
@@ -162,12 +175,12 @@ class MemoryLimiter:
         """Begin with none; `most` is in bytes."""
         self.most = most
         self.bytes = 0
-        self._of: dict[str, dict[Connection, int]] = {}  # the oldest first
+        self._of: dict[str, dict[TrackedConnection, int]] = {}  # the oldest first
         self._bytes_of: dict[str, int] = {}
         log = logging.getLogger("service.http.memory_limit")  # what log lines have been named by
         self._gave_up = ThrottledWarning(log, "callers are given up: what they make this process hold is too much")
 
-    def hold(self, holder: "Connection", size: int) -> None:
+    def hold(self, holder: TrackedConnection, size: int) -> None:
         """Hold `size` bytes of a holder in all from now on, and give up others, or itself, where all are too many."""
         self._set(holder, size)
         while self.bytes > self.most:
@@ -178,7 +191,7 @@ class MemoryLimiter:
             self._set(chosen, 0)
             chosen.give_up(Overloaded(f"requests and answers of {self.most} bytes are held", limit=self.most))
 
-    def _set(self, holder: "Connection", size: int) -> None:
+    def _set(self, holder: TrackedConnection, size: int) -> None:
         address = holder.address
         holders = self._of.setdefault(address, {})
         more = size - holders.get(holder, 0)

@@ -245,7 +245,7 @@ class AccessControl:
     def __init__(
         self, app: ASGIApp, keys: Mapping[str, str], rate_limit: "RateLimit | None", is_open: Callable[[Scope], bool]
     ) -> None:
-        """Prepare.
+        """Put it before an application.
 
         Args:
             app: what is behind it.

@@ -78,16 +78,16 @@ class Server(uvicorn.Server):
     """The HTTP server of one process."""
 
     def __init__(self, app: "Application", settings: Settings) -> None:
-        self.settings = settings
-        self.crowd = ConnectionTracker()
-        self.held = app.scoring.held
+        self._crowd = ConnectionTracker()
         super().__init__(
             uvicorn.Config(
                 app,
                 host=settings.host,
                 port=settings.port,
                 loop="uvloop",
-                http=partial(Connection, server=self),  # type: ignore[arg-type]  # it is only called
+                http=partial(  # type: ignore[arg-type]  # it is only called
+                    Connection, settings=settings, crowd=self._crowd, held=app.scoring.held, made=self._made
+                ),
                 timeout_keep_alive=settings.keep_alive_seconds,
                 ws="none",
                 lifespan="on",
@@ -97,7 +97,7 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
             )
         )
-        app.scoring.pending = lambda: self.crowd.waiting
+        app.scoring.pending = lambda: self._crowd.waiting
         self._app = app
         self._drain_seconds = settings.drain_seconds
         self._grace_seconds = float(settings.shutdown_grace_seconds)
@@ -117,13 +117,13 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self._lag.start()
         self._listening = [listening.dup() for server in self.servers for listening in server.sockets]
-        self.crowd.most = most_connections(self.held.most)
+        self._crowd.most = most_connections(self._app.scoring.held.most)
         for listening in self._listening:
             listening.setblocking(False)
         if sockets:
             self._most_at_once = _MOST_OF_SHARED
 
-    def made(self) -> None:
+    def _made(self) -> None:
         """A connection was accepted: accept more in the next iteration of the event loop.
 
         uvloop accepts one in each iteration, so with long iterations many clients would wait long.
@@ -147,8 +147,8 @@ class Server(uvicorn.Server):
             self._accept_soon()
 
     def _accept(self, most: int) -> None:
-        taken = len(self.crowd) + len(self._beginning) + sum(map(len, self._accepted.values()))
-        most = min(most, self.crowd.most - taken)  # beyond that, uvloop one by one
+        taken = len(self._crowd) + len(self._beginning) + sum(map(len, self._accepted.values()))
+        most = min(most, self._crowd.most - taken)  # beyond that, uvloop one by one
         for listening in self._listening:
             with suppress(OSError):  # there is none, it is closed, or there are too many: left to uvloop
                 for _ in range(most):
