@@ -20,13 +20,14 @@ from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
 from service.settings import Settings
 from tests.harness import fakes
-from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve, free_port, until
+from tests.harness.service import NEEDED_SECONDS, Client, Serve, free_port, until
 
 pytestmark = pytest.mark.anyio
 BODY = {"pairs": [{"a": "a man plays", "b": "the dog runs"}, {"a": "a man plays", "b": "xylophone"}]}
 DISTINCT = 3
 SPACE = VectorSpace("f" * 64, 4)
 SECRET = "hush hush hush hush"
+ONLY_REDIS = {"cache": "redis", "cache_bytes": 0, "redis_timeout_ms": 60_000}
 
 
 async def ask(client: Client) -> bytes:
@@ -52,7 +53,7 @@ async def plain(serve: Serve) -> bytes:
 async def test_a_refusing_redis_slows_nothing_and_changes_nothing(serve: Serve, plain: bytes, caplog) -> None:
     caplog.set_level(logging.INFO, "service.compute.redis_client")
     url = f"redis://user:hush@127.0.0.1:{free_port()}/0"
-    async with serve(cache="redis", redis_url=url, redis_timeout_ms=60_000, cache_bytes=0) as client:
+    async with serve(redis_url=url, **ONLY_REDIS) as client:
         for _ in range(50):
             assert await ask(client) == plain
         assert await client.metric("semblance_redis_up") == 0
@@ -79,7 +80,7 @@ async def test_what_was_kept_under_other_settings_is_a_miss_and_overwritten(
     serve: Serve, redis_server, plain: bytes, before, after, tail: int
 ) -> None:
     """Among them what anybody could have forged: it has a checksum, where a secret asks for a signature."""
-    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 60_000, "cache_bytes": 0}
+    settings = {"redis_url": redis_server.url, **ONLY_REDIS}
     async with serve(**settings, **before) as client:
         await ask(client)
     async with serve(**settings, **after) as client:
@@ -167,22 +168,10 @@ async def test_the_timeout_is_for_the_whole_exchange(serve: Serve, plain: bytes)
 
 @pytest.mark.redis
 async def test_embeddings_are_shared_between_processes(serve: Serve, models, redis_server, plain: bytes) -> None:
-    settings = {
-        "cache": "redis",
-        "redis_url": redis_server.url,
-        "redis_ttl_seconds": 100,
-        "cache_bytes": 0,
-        "redis_timeout_ms": 60_000,
-    }
+    settings = {"redis_url": redis_server.url, "redis_ttl_seconds": 100, **ONLY_REDIS}
     async with serve(**settings) as client:
         assert await ask(client) == plain
         assert await client.metric("semblance_cache_misses_total", tier="redis") == DISTINCT
-        assert (await client.get("/health/ready")).json() | {"models": []} == {
-            "status": "ready",
-            "reasons": [],
-            "models": [],
-            "redis": "up",
-        }
     with redis_server.client() as redis:
         keys = sorted(redis.keys())
         fingerprint = Manifest.load(models / "avg-paraphrase").fingerprint
@@ -228,8 +217,7 @@ BROKEN: list[Callable[[bytes], bytes]] = [
 async def test_a_value_that_is_not_whole_is_a_miss_and_overwritten(
     serve: Serve, redis_server, plain, secret: str | None
 ) -> None:
-    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 60_000, "cache_bytes": 0}
-    async with serve(**settings, redis_secret=secret) as client:
+    async with serve(redis_url=redis_server.url, redis_secret=secret, **ONLY_REDIS) as client:
         await ask(client)
         with redis_server.client() as redis:
             await until(lambda: redis.dbsize() == DISTINCT)
@@ -240,6 +228,11 @@ async def test_a_value_that_is_not_whole_is_a_miss_and_overwritten(
                 assert await failures(client, "garbage") == number * DISTINCT
                 assert await client.metric("semblance_cache_hits_total", tier="redis") == 0
                 await until(lambda: {key: redis.get(key) for key in kept} == kept)
+            for key in kept:  # of another type
+                redis.delete(key)
+                redis.hset(key, "a", "b")
+            assert await ask(client) == plain
+            await until(lambda: {redis.type(key) for key in kept} == {b"string"})
         assert await ask(client) == plain
         assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
 
@@ -250,8 +243,7 @@ async def test_a_value_under_the_name_of_another_is_a_miss(
     serve: Serve, redis_server, plain: bytes, secret: str | None
 ) -> None:
     """Whoever can write to Redis has values that are sealed: those of other texts."""
-    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 60_000, "cache_bytes": 0}
-    async with serve(**settings, redis_secret=secret) as client:
+    async with serve(redis_url=redis_server.url, redis_secret=secret, **ONLY_REDIS) as client:
         await ask(client)
         with redis_server.client() as redis:
             await until(lambda: redis.dbsize() == DISTINCT)
@@ -259,20 +251,6 @@ async def test_a_value_under_the_name_of_another_is_a_miss(
             redis.mset(dict(zip(names, redis.mget(names[1:] + names[:1]), strict=True)))
         assert await ask(client) == plain
         assert await failures(client, "garbage") == DISTINCT
-
-
-@pytest.mark.redis
-async def test_a_key_of_another_type_is_a_miss_and_overwritten(serve: Serve, redis_server, plain: bytes) -> None:
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
-        await ask(client)
-    with redis_server.client() as redis:
-        keys = redis.keys()
-        for key in keys:
-            redis.delete(key)
-            redis.hset(key, "a", "b")
-        async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
-            assert await ask(client) == plain
-            await until(lambda: {redis.type(key) for key in keys} == {b"string"})
 
 
 @pytest.mark.redis
@@ -296,38 +274,11 @@ async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, r
 
 
 @pytest.mark.redis
-async def test_a_redis_that_dies_and_comes_back_is_used_again(
-    serve: Serve, redis_server: RedisServer, plain: bytes, monkeypatch, caplog
-) -> None:
-    caplog.set_level(logging.INFO, "service.compute.redis_client")
-    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.05)
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
-        assert await ask(client) == plain
-        # Requests under way while it is killed.
-        asking = [asyncio.create_task(ask(client)) for _ in range(20)]
-        redis_server.kill()
-        assert set(await asyncio.gather(*asking)) == {plain}
-        assert await ask(client) == plain
-        assert await client.metric("semblance_redis_up") == 0
-        redis_server.start()
-        await until(lambda: client.app.service.cache.remote.up)
-        assert await ask(client) == plain
-        assert await client.metric("semblance_redis_up") == 1
-        with redis_server.client() as redis:
-            await until(lambda: redis.dbsize() == DISTINCT)
-        assert await ask(client) == plain
-        assert await client.metric("semblance_cache_hits_total", tier="redis") >= DISTINCT
-    messages = [record.message for record in caplog.records]
-    assert messages.count("redis answers") == 2
-    assert messages.count("redis does not answer; vectors are computed instead") == 1
-
-
-@pytest.mark.redis
 async def test_a_full_redis_still_answers_what_it_has(
     serve: Serve, redis_server, plain: bytes, caplog, monkeypatch
 ) -> None:
     monkeypatch.setattr(breaker, "PROBE_SECONDS", 60)
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
+    async with serve(redis_url=redis_server.url, **ONLY_REDIS) as client:
         await ask(client)
         with redis_server.client() as redis:
             await until(lambda: redis.dbsize() == DISTINCT)
