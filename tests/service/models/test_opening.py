@@ -54,12 +54,9 @@ async def test_a_model_is_opened_at_its_first_request(serve: Serve, opened: list
     assert [r.fields["model"] for r in caplog.records if r.message == "model opened"] == opened
 
 
-async def test_none_is_opened_at_the_start_where_the_settings_say_so(models: Path, opened: list[str]) -> None:
+async def test_preload_names_what_else_is_opened_at_the_start(models: Path, opened: list[str]) -> None:
     Service(Settings(models_dir=models, preload="none"))
     assert opened == []
-
-
-async def test_preload_names_what_else_is_opened_at_the_start(models: Path, opened: list[str]) -> None:
     Service(Settings(models_dir=models, preload="pair-sick", default_entailment="avg-sick"))
     assert opened == ["avg-paraphrase", "avg-sick", "pair-sick"]
     with pytest.raises(StartupError, match="SEMBLANCE_PRELOAD is 'nope', which is not among the models"):
