@@ -11,7 +11,7 @@ from service.compute.pool import Pool
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
 from service.models.checks import HealthChecker
-from service.models.defaults import USUAL_CLASSIFIER, Defaults, main_models, required_by, usual_reranker
+from service.models.defaults import USUAL_CLASSIFIER, USUAL_RERANKER, Defaults, main_models, required_by
 from service.models.opener import Opener
 from service.models.registry import ModelRegistry
 from service.models.reload import Reloader
@@ -70,7 +70,7 @@ class Service:
     @property
     def reranker(self) -> str | None:
         """The default model of the second stage of /rank."""
-        return usual_reranker(self.settings, self.registry)
+        return self.settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in self.registry else None)
 
     @property
     def classifier(self) -> str | None:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.compute.breaker import Backend
+from service.observe.metrics import CounterSeries
 from service.observe.telemetry import Telemetry
 from service.settings import CachePolicy
 
@@ -32,6 +33,7 @@ _SEEN, _MOST_SEEN = 1 << 20, 100_000  # flags, of a byte each, and the number of
 
 H = TypeVar("H")
 V = TypeVar("V")
+CacheCounts = tuple[CounterSeries, CounterSeries]  # hits, misses
 
 
 def tuple_bytes(length: int) -> int:
@@ -53,9 +55,9 @@ class MemoryBudget:
         """Bytes that the caches hold."""
         return sum(cache.held for cache in self._living())
 
-    def lru(self, size: Callable[[H, V], int]) -> "LruCache[H, V]":
+    def lru(self, size: Callable[[H, V], int], counts: CacheCounts | None = None) -> "LruCache[H, V]":
         """A cache within this budget; `size` computes the bytes of a key and its value, always the same."""
-        cache = LruCache(self, size)
+        cache = LruCache(self, size, counts or (CounterSeries(), CounterSeries()))
         self._caches = [each for each in self._caches if each() is not None]
         self._caches.append(ref(cache))
         return cache
@@ -96,11 +98,12 @@ class Doorkeeper:
 class LruCache(Generic[H, V]):
     """One cache; made by `MemoryBudget.lru`."""
 
-    def __init__(self, memory: MemoryBudget, size: Callable[[H, V], int]) -> None:
+    def __init__(self, memory: MemoryBudget, size: Callable[[H, V], int], counts: CacheCounts) -> None:
         """Start with an empty cache."""
         self.held = 0  # bytes
         self._memory = memory
         self._size = size
+        self._hits, self._misses = counts
         # With the size of each, as added: `getsizeof` of a text grows once something encodes it.
         self._entries: OrderedDict[H, tuple[V, int]] = OrderedDict()
 
@@ -111,13 +114,17 @@ class LruCache(Generic[H, V]):
         """The value of each key, or None."""
         entries = self._entries
         found: list[V | None] = []
+        misses = 0
         for key in keys:
             entry = entries.get(key)
             if entry is None:
+                misses += 1
                 found.append(None)
             else:
                 entries.move_to_end(key)
                 found.append(entry[0])
+        self._hits.inc(len(found) - misses)
+        self._misses.inc(misses)
         return found
 
     def keep(self, values: Iterable[tuple[H, V]]) -> None:
@@ -201,9 +208,8 @@ class VectorCache:
         """Start empty; `most_bytes` is for all caches of this process together, 0 keeps nothing."""
         self.memory = MemoryBudget(most_bytes)
         self.remote = remote
-        self._lru = self.memory.lru(_vector_bytes)
+        self._lru = self.memory.lru(_vector_bytes, telemetry.cache_counters("memory"))
         self._telemetry = telemetry
-        self._hits, self._misses = telemetry.cache_counters("memory")
 
     def __len__(self) -> int:
         return len(self._lru)
@@ -216,18 +222,13 @@ class VectorCache:
         return CacheTiers(memory, self.remote is not None and pays)
 
     def of_scores(self) -> "ScoreCache":
-        """A cache for one model's scores, within the same budget."""
-        return ScoreCache(self.memory, self._telemetry)
+        """A cache for the scores of one model's pairs, within the same budget."""
+        return self.memory.lru(_score_bytes, self._telemetry.cache_counters("scores"))
 
     def find(self, space: VectorSpace, wanted: Collection[K]) -> dict[K, Vector]:
         """The vectors that are in memory; `wanted` has each key once."""
         kept = self._lru.get_many([(space, key) for key in wanted])
-        found = {key: vector for key, vector in zip(wanted, kept, strict=True) if vector is not None}
-        if found:
-            self._hits.inc(len(found))
-        if len(found) < len(wanted):
-            self._misses.inc(len(wanted) - len(found))
-        return found
+        return {key: vector for key, vector in zip(wanted, kept, strict=True) if vector is not None}
 
     async def fetch(self, space: VectorSpace, wanted: Sequence[K], tiers: CacheTiers) -> dict[K, Vector]:
         """The vectors that the remote tier has; they are added to those in memory."""
@@ -257,27 +258,7 @@ class ScoreEntry(NamedTuple):
     score: float
 
 
-class ScoreCache:
-    """Scores of one model's pairs."""
-
-    def __init__(self, memory: MemoryBudget, telemetry: Telemetry) -> None:
-        """Start empty, within a budget."""
-        self._lru = memory.lru(_score_bytes)
-        self._hits, self._misses = telemetry.cache_counters("scores")
-
-    def find(self, pairs: Sequence[Pair]) -> list[ScoreEntry | None]:
-        """The score of each pair, or None."""
-        found = self._lru.get_many(pairs)
-        misses = found.count(None)
-        self._hits.inc(len(found) - misses)
-        self._misses.inc(misses)
-        return found
-
-    def keep(self, scores: Iterable[tuple[Pair, ScoreEntry]]) -> None:
-        """Store the scores of these pairs."""
-        self._lru.keep(scores)
-
-
+ScoreCache = LruCache[Pair, ScoreEntry]
 _EACH_PAIR_BYTES = tuple_bytes(2) + 2 * tuple_bytes(0)
 
 

@@ -97,35 +97,6 @@ class TimeLimit:
             raise self._ended_by from error
 
 
-class Hasty:
-    """Callers who ask again sooner than a refusal told them: the next refusal takes until then, a second at most.
-
-    A refusal costs little, but thousands a second cost the CPU that others' work needs.
-    """
-
-    def __init__(self, most: int) -> None:
-        """Begin with none; more than `most` are not made to wait."""
-        self.waiting = 0
-        self._most = most
-
-    async def refuse(self, connection: Connection | None, refusal: Overloaded) -> NoReturn:
-        """Refuse the request of a connection.
-
-        Raises:
-            Overloaded: this one.
-        """
-        if connection is not None:
-            early = min(connection.told - perf_counter(), _LONGEST_REFUSAL)
-            if early > 0 and self.waiting < self._most:
-                self.waiting += 1
-                try:
-                    await asyncio.sleep(early)
-                finally:
-                    self.waiting -= 1
-            connection.told = perf_counter() + refusal.seconds
-        raise refusal
-
-
 class AdmissionMiddleware:
     """Refuses a request beyond the limit, or with too much work; begins its timings.
 
@@ -146,7 +117,7 @@ class AdmissionMiddleware:
             Overloaded: too many requests are being answered, or too much work is waiting.
         """
         scoring, exchange = self._scoring, exchange_of(scope)
-        if scoring.pending() - scoring.hasty.waiting > scoring.most:
+        if scoring.pending() - scoring.delayed > scoring.most:
             raise Overloaded(f"{scoring.most} requests are being answered", limit=scoring.most)
         exchange.timings = timings = Timings(scoring.spans)
         TIMINGS.set(timings)
@@ -158,7 +129,7 @@ class AdmissionMiddleware:
                     raise refusal
             await self._app(scope, receive, send)
         except Overloaded as refusal:
-            await scoring.hasty.refuse(connection_of(scope), refusal)
+            await scoring.refuse(connection_of(scope), refusal)
         finally:
             if size > FEW_BYTES and (timings.expected or exchange.status == 200):
                 self._costs.append(timings.expected / size)
@@ -279,9 +250,28 @@ class ScoringMiddleware:
         self.pending: Callable[[], int] = lambda: 0  # requests received and not yet answered
         self.most = settings.max_in_flight  # of these
         self.held = MemoryLimiter(max(settings.max_buffered_bytes, held_of(settings.max_body_bytes)))  # at least one
-        self.hasty = Hasty(self.most)
+        self.delayed = 0  # refusals that wait
         self.pool = service.pool
         self.spans = spans
+
+    async def refuse(self, connection: Connection | None, refusal: Overloaded) -> NoReturn:
+        """Refuse a request, later if its caller asks sooner than the last refusal told: then, or in a second.
+
+        A refusal costs little, but thousands a second cost the CPU that others' work needs.
+
+        Raises:
+            Overloaded: this one.
+        """
+        if connection is not None:
+            early = min(connection.told - perf_counter(), _LONGEST_REFUSAL)
+            if early > 0 and self.delayed < self.most:
+                self.delayed += 1
+                try:
+                    await asyncio.sleep(early)
+                finally:
+                    self.delayed -= 1
+            connection.told = perf_counter() + refusal.seconds
+        raise refusal
 
     def around(self, app: ASGIApp, operation: Operation) -> ASGIApp:
         """The application of a route, with its middleware."""

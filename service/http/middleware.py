@@ -30,7 +30,7 @@ from service.http.connection_tracker import ClientLeft, client_of
 from service.observe.logs import REQUEST_ID, fields
 from service.observe.metrics import Timings
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
-from service.observe.tracing import Tracing
+from service.observe.tracing import METHOD, ROUTE, STATUS, Tracing
 
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit
@@ -168,17 +168,9 @@ class AccessLogMiddleware:
         method = scope["method"] if scope["method"] in _METHODS else "other"  # clients may send any
         trace_id = None
         if self._tracing is not None and not self._table.is_open(method, scope["path"]):
-            trace_id = self._tracing.record(
-                exchange.received,
-                exchange.timings,
-                method=method,
-                route=route,
-                status=exchange.status,
-                model=exchange.model,
-                request_id=exchange.id,
-                began=exchange.began,
-                ended=ended,
-            )
+            said = {METHOD: method, ROUTE: route, STATUS: exchange.status}
+            said |= {"semblance.model": exchange.model, "semblance.request_id": exchange.id}
+            trace_id = self._tracing.record(exchange.received, exchange.timings, said, exchange.began, ended)
         seconds = ended - exchange.began
         self._telemetry.answered(route, exchange.model, exchange.status, seconds, exchange.timings, trace_id)
         if self._access_log:

@@ -101,7 +101,7 @@ class Scorer(Reader, ABC):
     async def _remembered(self, name: ScoreTask, pairs: Sequence[Pair]) -> ScoredPairs:
         """Scores from the cache; the missing ones are computed and added."""
         cache = self._scores[name]
-        scores = cache.find(pairs)
+        scores = cache.get_many(pairs)
         if places := [i for i, score in enumerate(scores) if score is None]:
             # By position: a pair that a request repeats is compared twice, which costs less than finding it.
             new = [pairs[i] for i in places]

@@ -8,7 +8,7 @@ import pytest
 
 from contract import text as text_of_contract
 from contract.tokenizer import Tokenizer
-from service.compute.cache import CacheTiers, LruCache, MemoryBudget, ScoreCache, ScoreEntry, VectorCache, VectorSpace
+from service.compute.cache import CacheTiers, LruCache, MemoryBudget, ScoreEntry, VectorCache, VectorSpace
 from service.observe.telemetry import Telemetry
 from service.scoring.reading import _encoded_bytes
 from tests.harness.service import Serve
@@ -23,7 +23,7 @@ def test_what_is_counted_is_what_is_taken(words: int) -> None:
     tokenizer = Tokenizer(["a"], buckets=1024)
     rng = random.Random(words)
     vectors = VectorCache(10**9, Telemetry())
-    texts, scores = vectors.memory.lru(_encoded_bytes), ScoreCache(vectors.memory, Telemetry())
+    texts, scores = vectors.memory.lru(_encoded_bytes), vectors.of_scores()
     space = VectorSpace("f" * 64, 256)
     tracemalloc.start()
     for _ in range(400):
