@@ -349,15 +349,3 @@ KINDS: Mapping[GraphKind, type[Graph]] = {
     "pair": PairGraph,
     "explanation": PairGraph,
 }
-
-
-def graphs_of(
-    manifest: Manifest, runs: Mapping[str, Run], telemetry: ModelTelemetry, *, reproducible: bool = False
-) -> dict[str, Graph]:
-    """All graphs of a model by file name; `runs` are their sessions, `reproducible` as of `Graph`."""
-    return {
-        name: KINDS[kind](
-            name, runs[name], manifest, telemetry, reproducible=reproducible and kind in ("encoder", "pair")
-        )
-        for name, kind in manifest.graph_kinds.items()
-    }

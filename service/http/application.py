@@ -46,7 +46,7 @@ _EXPOSED = (
 
 
 class TimeLimit:
-    """Cancels the current task inside the block `with TimeLimit(seconds):`.
+    """Cancels the current task inside the block `with TimeLimit(seconds, free):`.
 
     The block then raises `TimeoutError` when the time is over, or the error of `end`. After a call of `stop` it goes on
     to its end. `free` says how many seconds so far do not count.
@@ -54,7 +54,7 @@ class TimeLimit:
 
     __slots__ = ("_ended_by", "_entered", "_free", "_given", "_task", "_timer")
 
-    def __init__(self, seconds: float, free: Callable[[], float] = float) -> None:
+    def __init__(self, seconds: float, free: Callable[[], float]) -> None:
         loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
         assert task is not None, "requests are answered in tasks"
@@ -150,21 +150,20 @@ class Deadline:
             TookTooLong: there is no answer in time.
             ClientLeft: nobody wants one.
         """
-        exchange, connection = exchange_of(scope), connection_of(scope)
+        connection, timings = connection_of(scope), TIMINGS.get()
+        timings.until = perf_counter() + self._seconds
 
         async def in_time(message: Message) -> None:
             limit.stop()
             await send(message)
 
-        if exchange.timings is not None:
-            exchange.timings.until = perf_counter() + self._seconds
         try:
-            with TimeLimit(self._seconds, exchange.timings.free if exchange.timings else float) as limit:
+            with TimeLimit(self._seconds, timings.free) as limit:
                 if connection is not None:
                     connection.ended_by(limit.end)
                 await self._app(scope, receive, in_time)
         except TimeoutError:
-            if exchange.arrived:
+            if exchange_of(scope).arrived:
                 raise TookTooLong(f"no answer within {self._seconds:g} seconds") from None
             raise BodyTimeout(f"no whole body within {self._seconds:g} seconds") from None
 

@@ -15,8 +15,9 @@ import pytest
 from contract.tokenizer import Encoded
 from service.compute.pool import INLINE_SECONDS
 from service.errors import Overloaded
-from service.http.application import Application
+from service.http.application import Application, TimeLimit
 from service.http.connection import MAX_PIPELINED
+from service.http.connection_tracker import ClientLeft
 from tests.harness.process import BODY, address_of, question, raw, running
 from tests.harness.process import until as wait_until
 from tests.harness.server import MB, Gate, counted, pairs_of, post, serving
@@ -248,3 +249,13 @@ async def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
         out.close()
         assert sum(chars for _, chars in read) > 2 * sum(map(len, labels))
         assert max((chars for in_loop, chars in read if in_loop), default=0) < 1000
+
+
+async def test_a_time_limit_ends_nothing_after_its_block() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    with TimeLimit(60.0, float) as limit:
+        pass
+    limit.end(ClientLeft)
+    await asyncio.sleep(0)
+    assert not task.cancelling()

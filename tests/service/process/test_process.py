@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -14,8 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.harness.process import BODY, address_of, command, failed, listens, question, raw, running, until
-from tests.harness.service import NEEDED_SECONDS, free_port
+from tests.harness.process import BODY, ROOT, address_of, command, failed, listens, question, raw, running, until
+from tests.harness.service import NEEDED_SECONDS, RedisServer, free_port
 
 
 def test_a_served_request_and_a_clean_end(models: Path) -> None:
@@ -233,3 +234,19 @@ def test_a_check_under_way_ends_before_the_process(models: Path) -> None:
         said, _ = process.communicate(timeout=NEEDED_SECONDS)
         assert process.returncode == 0
         assert said.count("ended") == said.count("begun") + 1
+
+
+ASKED = r"curl 127\.0\.0\.1:8000(/\S+) -H 'content-type: application/json' -d '(.+?)'"
+
+
+def test_the_questions_of_the_readme_leave_vectors_in_redis(redis_server: RedisServer) -> None:
+    """Where a Redis is named, and nothing else is set."""
+    questions = re.findall(ASKED, Path(ROOT, "README.md").read_text("utf-8"), re.DOTALL)
+    assert {path for path, _ in questions} == {"/rank", "/claims"}
+    with running(ROOT / "models", redis_url=redis_server.url) as (_, url), redis_server.client() as kept:
+        for path, body in questions:
+            before = kept.dbsize()
+            asked = httpx.post(f"{url}{path}", content=body, headers={"content-type": "application/json"}, timeout=None)
+            assert asked.status_code == 200, asked.text
+            # Vectors are written after the answer.
+            until(lambda before=before: kept.dbsize() > before, f"there are those of {path}")  # type: ignore[misc]
