@@ -1,4 +1,4 @@
-"""The middleware that every request passes before the router: what is written of it, its headers, and its API key.
+"""The middleware that every request passes before the router: what is written of it, its headers, and who may ask.
 
 Keys are random and long (`settings.hash_key` refuses short ones), so SHA-256 is enough. A slow hash, made for
 passwords, would cost more than the answer.
@@ -264,9 +264,8 @@ class AccessControl:
             for name in self._single:
                 if (found := names.count(name)) > 1:
                     raise NotHttp(f"a request has one {name.decode().title()} header; found {found}")
-        given = _given(exchange.received)
         if self._keys:
-            exchange.caller = self._owner(given)
+            exchange.caller = self._owner(_given(exchange.received))
         if not self._is_open(scope):
             if self._rate_limit is not None:
                 address = (scope.get("client") or ("",))[0]
@@ -274,7 +273,7 @@ class AccessControl:
                 await self._rate_limit.take(f"key:{exchange.caller}" if known else f"address:{client_of(address)}")
             if self._keys and exchange.caller is None:
                 how = "give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
-                raise Unauthorized("this API key is not known here" if given else how)
+                raise Unauthorized("this API key is not known here" if _given(exchange.received) else how)
         await self._app(scope, receive, send)
 
     def _owner(self, given: bytes) -> str | None:
