@@ -15,8 +15,8 @@ import hashlib
 import hmac
 import struct
 import zlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from redis.exceptions import ResponseError
@@ -34,7 +34,6 @@ _CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
 # Keys of a probe, in two hash slots: a server in cluster mode does not read them together, as the keys of a request.
 _PROBES = (b"semblance:probe:0", b"semblance:probe:1")
 _PROBE_TTL_SECONDS = 60  # should it not be deleted
-T = TypeVar("T")
 
 
 class RedisCache:
@@ -61,6 +60,8 @@ class RedisCache:
             self._marker += _KEYED
             self._seal_bytes = _DIGEST_BYTES
         self._writes: set[asyncio.Task[None]] = set()
+        telemetry.redis_up.set_function(lambda: self.up)
+        telemetry.redis_writable.set_function(lambda: self._link.allows and self._taker.up is True)
 
     @property
     def up(self) -> bool:
@@ -79,7 +80,7 @@ class RedisCache:
     async def probe(self) -> None:
         """Write, read and delete a small key, and set both breakers by the outcome."""
         began = self._taker.changes
-        refusal = await self._attempt(self._write_and_read, anyway=True)
+        refusal = await self._client.attempt(self._write_and_read, anyway=True)
         if refusal is None:  # no answer: nothing is known of writing
             return
         if isinstance(refusal, Exception):
@@ -87,7 +88,6 @@ class RedisCache:
             self._taker.failed(reason_of(refusal), began)
         else:
             self._taker.succeeded(began)
-        self._set_gauges()
 
     async def _write_and_read(self) -> Exception | Literal[True]:
         """The error of the write, or True; raises that of the read."""
@@ -105,7 +105,7 @@ class RedisCache:
     async def get_many(self, space: VectorSpace, keys: Sequence[K]) -> dict[K, Vector]:
         """The vectors that Redis has; none if it does not answer."""
         names = [name_of(space, key) for key in keys]
-        values = await self._attempt(lambda: self._client.redis.mget(names))
+        values = await self._client.attempt(lambda: self._client.redis.mget(names))
         if values is None:
             return {}
         if not isinstance(values, list) or len(values) != len(keys):  # not a Redis
@@ -146,19 +146,7 @@ class RedisCache:
         for key, vector in vectors.items():
             name = name_of(space, key)
             pipeline.set(name, self._encode(name, vector), ex=self._ttl)
-        await self._attempt(pipeline.execute, self._taker)
-
-    async def _attempt(
-        self, command: Callable[[], Awaitable[T]], asked: Breaker | None = None, *, anyway: bool = False
-    ) -> T | None:
-        """As `RedisClient.attempt`; then the gauges tell of the breakers."""
-        answer = await self._client.attempt(command, asked, anyway=anyway)
-        self._set_gauges()
-        return answer
-
-    def _set_gauges(self) -> None:
-        self._telemetry.redis_up.set(self.up)
-        self._telemetry.redis_writable.set(self._link.allows and self._taker.up is True)
+        await self._client.attempt(pipeline.execute, self._taker)
 
     def _encode(self, name: bytes, vector: Vector) -> bytes:
         content = bytes((self._marker,)) + vector.astype(_DTYPE).tobytes()
