@@ -1,9 +1,9 @@
 """The ASGI application: settings in, routes wired, resources opened and closed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -13,7 +13,7 @@ from service.api.dialects import table_of
 from service.api.operation import Operation
 from service.api.route import Table
 from service.http.application import Application, ScoringMiddleware
-from service.http.pages import SWAGGER, add_files, add_guide, docs_operation, is_guide, is_playground, page_operation
+from service.http.pages import add_files, page_operations
 from service.observe.tracing import Tracing
 from service.service import Service
 from service.settings import Settings
@@ -36,15 +36,13 @@ def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operat
     service = Service(settings)
     rate_limit = None
     if settings.rate_limit is not None:
-        from service.http.rate_limit import Rate, open_rate_limit  # whose library brings that of Redis along
+        from service.http.rate_limit import RateLimit  # whose library brings that of Redis along
 
-        limit = open_rate_limit(settings, settings.rate_limit, service.telemetry)
-        if limit.shared is not None:
-            service.backends.append(limit.shared)
-        rate_limit = partial(Rate, limit)
+        rate_limit = RateLimit(settings, service.telemetry)
+        if rate_limit.shared is not None:
+            service.backends.append(rate_limit.shared)
     scoring = ScoringMiddleware(service, spans=tracing is not None)
-    pages = (page_operation(), docs_operation()) if settings.playground else (docs_operation(),)
-    table = table_of(service, scoring.around, *pages, *more)
+    table = table_of(service, scoring.around, *page_operations(settings), *more)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -68,19 +66,12 @@ def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operat
         telemetry={"auto_configure": False},  # `service/observe` has its own
     )
     app.openapi = cache(lambda: _described(app, table, bool(settings.api_keys)))  # type: ignore[method-assign]
-    shown: list[Callable[[str], bool]] = [lambda path: path.startswith(SWAGGER)]
-    if settings.playground:
-        add_files(app)
-        shown.append(is_playground)
-    if settings.guide is not None:
-        add_guide(app, settings.guide)
-        shown.append(is_guide)
     return Application(
         app,
         service,
         table=table,
         scoring=scoring,
-        is_page=lambda path: any(holds(path) for holds in shown),
+        is_page=add_files(app, settings),
         pages=("/openapi.json",),
         rate_limit=rate_limit,
         tracing=tracing,

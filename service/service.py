@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal
 
 from service.compute import breaker
-from service.compute.cache import VectorCache
+from service.compute.breaker import Backend
+from service.compute.cache import RemoteCache, VectorCache
 from service.compute.pool import Pool
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
 from service.models.checks import HealthChecker
-from service.models.defaults import USUAL_CLASSIFIER, Defaults, main_models, required_by, usual_reranker
+from service.models.defaults import USUAL_CLASSIFIER, USUAL_RERANKER, Defaults, main_models, required_by
 from service.models.opener import Opener
 from service.models.registry import ModelRegistry
 from service.models.reload import Reloader
@@ -19,29 +20,12 @@ from service.observe.telemetry import Telemetry
 from service.schemas import Readiness
 from service.settings import Settings
 
-if TYPE_CHECKING:
-    from service.compute.redis_cache import RedisCache
-
-
-class Backend(Protocol):
-    """An optional service, such as Redis."""
-
-    @property
-    def problems(self) -> list[str]:
-        """What is wrong, for `/health/ready`."""
-
-    async def probe(self) -> None:
-        """Check whether it works."""
-
-    async def close(self) -> None:
-        """Close the connections to it."""
-
 
 class Service:
     """Models, caches, thread pool and metrics; passed to the routes."""
 
     def __init__(self, settings: Settings) -> None:
-        """Read all models and open the defaults; Redis is used from `start` on.
+        """Read all models and open the defaults; backends are used from `start` on.
 
         Raises:
             StartupError: a model, a default or a provider is not as the settings say.
@@ -52,21 +36,9 @@ class Service:
         self._probing: asyncio.Task[None] | None = None
         self.telemetry = telemetry = Telemetry()
         self.exposition = Exposition(lambda: telemetry.scrape())  # a worker replaces `scrape`
-        self.redis: RedisCache | None = None
-        self.backends: list[Backend] = []
-        if settings.redis_url is not None:
-            from service.compute import redis_cache  # whose library takes 9 MB
-
-            self.redis = redis_cache.RedisCache(
-                settings.redis_url.get_secret_value(),
-                settings.redis_address or "",
-                telemetry,
-                timeout_seconds=settings.redis_timeout_ms / 1000,
-                ttl_seconds=settings.redis_ttl_seconds,
-                secret=None if settings.redis_secret is None else settings.redis_secret.get_secret_value(),
-            )
-            self.backends.append(self.redis)
-        self.cache = VectorCache(settings.cache_bytes, telemetry, self.redis)
+        remote = open_remote(settings, telemetry)
+        self.backends: list[Backend] = [] if remote is None else [remote]
+        self.cache = VectorCache(settings.cache_bytes, telemetry, remote)
         self.pool = Pool(
             self.counts.worker_threads,
             settings.max_queued_requests,
@@ -81,7 +53,7 @@ class Service:
         telemetry.in_flight_limit.set(settings.max_in_flight)
         telemetry.queue_limit.set(settings.max_queue_seconds)
         telemetry.memory_limit.set(usable_memory())
-        telemetry.redis_wanted.set(self.redis is not None)
+        telemetry.redis_wanted.set(remote is not None)
         opener = Opener(settings, self.cache, self.pool)
         self.registry = ModelRegistry(telemetry, opener, main_models(settings), where_more_are(settings.models_dir))
         self.reloader = Reloader(settings, self.registry, opener, telemetry, required_by(settings))
@@ -98,7 +70,7 @@ class Service:
     @property
     def reranker(self) -> str | None:
         """The default model of the second stage of /rank."""
-        return usual_reranker(self.settings, self.registry)
+        return self.settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in self.registry else None)
 
     @property
     def classifier(self) -> str | None:
@@ -110,10 +82,10 @@ class Service:
         return next((name for name in able if name == USUAL_CLASSIFIER), able[0] if able else None)
 
     async def start(self) -> None:
-        """Start polling, checks and probes; the first probe of Redis is logged before requests are answered."""
+        """Start polling, checks and probes; the first probe of a backend is logged before requests are answered."""
         self.reloader.start()
         self.checks.start()
-        if self.redis is not None:
+        if self.backends:
             await self.probe()
             self._probing = asyncio.get_running_loop().create_task(self._keep_probing())
 
@@ -146,7 +118,8 @@ class Service:
             problems = [f"model {name}: {found.problem}" for name, found in opened if found and found.problem]
             if stale := self.checks.problem:
                 problems.append(stale)
-        redis: Literal["off", "up", "down"] = "off" if self.redis is None else "up" if self.redis.up else "down"
+        remote = self.cache.remote
+        redis: Literal["off", "up", "down"] = "off" if remote is None else "up" if remote.up else "down"
         reasons = [*problems, *self.reloader.problems]
         for backend in self.backends:
             reasons += backend.problems
@@ -156,3 +129,12 @@ class Service:
             "models": list(self.registry),
             "redis": redis,
         }
+
+
+def open_remote(settings: Settings, telemetry: Telemetry) -> RemoteCache | None:
+    """The remote tier that the settings name, if they name one; nothing is sent yet."""
+    if settings.redis_url is None:
+        return None
+    from service.compute.redis_cache import RedisCache  # whose library takes 9 MB
+
+    return RedisCache(settings, telemetry)

@@ -11,14 +11,14 @@ as long as one sentence or pair takes.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf, prod
+from math import prod
 from time import perf_counter, thread_time
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from service.compute.graph import Padding, Rows, Shape, TextGraph
-from service.compute.pool import INLINE_SECONDS, Batch, Job, Pool, first_turn, waiting
+from service.compute.pool import INLINE_SECONDS, Batch, Job, JobQueue, Pool
 from service.observe.metrics import INFERENCE, TIMINGS
 
 BATCH_SECONDS = 0.05  # of a batch of several, beside what a run takes whatever it holds
@@ -128,23 +128,24 @@ class _Piece(NamedTuple, Generic[K]):
     places: Sequence[int]  # in the request
     keys: Sequence[K]
     padding: Padding
+    expected_seconds: float
+
+    @property
+    def position(self) -> int:
+        """The first place in the request."""
+        return self.places[0]
 
 
-class Batcher(Generic[K]):
-    """The queue of one graph; a `service.compute.pool.Source`."""
+class Batcher(JobQueue[_Piece[K], Rows], Generic[K]):
+    """The queue of one graph."""
 
     def __init__(self, pool: Pool, graph: TextGraph[K]) -> None:
         """Start with an empty queue; `pool` runs the batches."""
+        super().__init__()
         self.cost = UNKNOWN
         self._pool = pool
         self._graph = graph
-        self._jobs: list[Job[_Piece[K], int, Rows]] = []
         self._running = 0
-
-    @property
-    def waits(self) -> bool:
-        """Whether a request waits."""
-        return bool(self._jobs)
 
     def measure(self, keys: Sequence[K], max_tokens: int) -> None:
         """Measure the cost of a run, with tokens of these keys, at most `max_tokens` each; warms the graph up."""
@@ -157,7 +158,7 @@ class Batcher(Generic[K]):
 
     def expected_seconds(self, keys: Sequence[K]) -> float:
         """Expected seconds for these keys, in batches of their own."""
-        return sum(self.cost.of(piece.padding) for piece in self._pieces(keys))
+        return _seconds_of(self._pieces(keys))
 
     def seconds_of_one_more(self, keys: Sequence[K]) -> float:
         """Expected seconds that the median one of these keys adds to a batch."""
@@ -200,28 +201,19 @@ class Batcher(Generic[K]):
         pieces = self._pieces(keys)
         if self._is_direct(pieces):
             return self._at_once(pieces, len(keys))
-        needs = [self.cost.of(piece.padding) for piece in pieces]
-        with self._pool.admitted(sum(needs), longest=max(needs)) as admission:
-            job: Job[_Piece[K], int, Rows] = Job(pieces, admission)
-            self._jobs.append(job)
-            self._pool.offer(self)
-            done = await self._pool.done(job)
-        return _joined([(piece.places, done[piece.places[0]]) for piece in pieces], len(keys))
+        longest = max(piece.expected_seconds for piece in pieces)
+        with self._pool.admitted(_seconds_of(pieces), longest=longest) as admission:
+            done = await self._pool.done(Job(pieces, admission), self)
+        return _joined([(piece.places, done[piece.position]) for piece in pieces], len(keys))
 
-    def turn(self, most: float) -> float:
-        """The lowest turn of its requests that have a piece of at most so many expected seconds, or infinity."""
-        self._jobs = waiting(self._jobs)
-        return first_turn(job for job in self._jobs if self.cost.of(job.pieces[-1].padding) <= most)
-
-    def take(self, most: float = inf) -> Batch | None:
+    def take(self, most: float) -> Batch | None:
         """Fill a batch: first a piece of the request whose turn it is, and one of each other at most.
 
         `most` is in expected seconds.
         """
-        self._jobs = waiting(self._jobs)
-        parts: list[tuple[Job[_Piece[K], int, Rows], _Piece[K]]] = []
+        parts: list[tuple[Job[_Piece[K], Rows], _Piece[K]]] = []
         padding = Padding((), 0)
-        for job in sorted(self._jobs, key=lambda each: each.admission.turn)[:LOOKAHEAD]:
+        for job in sorted(self._waiting(), key=lambda each: each.admission.turn)[:LOOKAHEAD]:
             piece = job.pieces[-1]
             joined = padding.with_(piece.padding) if parts else piece.padding
             if self.cost.of(joined) > most or (parts and not self._pays(joined, padding, piece.padding)):
@@ -239,8 +231,7 @@ class Batcher(Generic[K]):
         def give_back(began: float, ended: float) -> None:
             self._running -= 1
             for (job, piece), outcome in zip(parts, outcomes, strict=True):
-                done = outcome if isinstance(outcome, Exception) else {piece.places[0]: outcome}
-                job.receive(self.cost.of(piece.padding), began, ended, done)
+                job.receive(piece, began, ended, outcome)
 
         work = partial(self._outcomes, [piece.keys for _, piece in parts], outcomes)
         return Batch(self.cost.of(padding), work, give_back)
@@ -250,9 +241,12 @@ class Batcher(Generic[K]):
         together = padded(shapes)
         alike = self._graph.reproducible
         if len(keys) <= self._most(together.longest) and not (alike and len(set(shapes)) > 1):  # the common case
-            return [_Piece(range(len(keys)), keys, together)]
-        batches = batched(shapes, self.cost.each, self._most, alike=alike)
-        return [_Piece(batch, [keys[i] for i in batch], padded([shapes[i] for i in batch])) for batch in batches]
+            return [_Piece(range(len(keys)), keys, together, self.cost.of(together))]
+        pieces = []
+        for batch in batched(shapes, self.cost.each, self._most, alike=alike):
+            padding = padded([shapes[i] for i in batch])
+            pieces.append(_Piece(batch, [keys[i] for i in batch], padding, self.cost.of(padding)))
+        return pieces
 
     def _most(self, longest: Shape) -> int:
         """How many items of this shape are in one batch at most."""
@@ -261,7 +255,7 @@ class Batcher(Generic[K]):
         return max(1, min(most, int(BATCH_SECONDS / each))) if each else most
 
     def _is_direct(self, pieces: Sequence[_Piece[K]]) -> bool:
-        expected = sum(self.cost.of(piece.padding) for piece in pieces)
+        expected = _seconds_of(pieces)
         if expected <= DIRECT_SECONDS:
             return True
         # Behind large work of other graphs it would wait much longer than it takes.
@@ -295,6 +289,10 @@ class Batcher(Generic[K]):
             outcomes.clear()
             for keys in parts:
                 self._outcomes([keys], outcomes)
+
+
+def _seconds_of(pieces: "Sequence[_Piece[K]]") -> float:
+    return sum(piece.expected_seconds for piece in pieces)
 
 
 def _joined(parts: Sequence[tuple[Sequence[int], Rows]], count: int) -> Rows:

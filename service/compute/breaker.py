@@ -1,12 +1,27 @@
-"""A circuit breaker: after a failure requests skip a backend until a background probe succeeds."""
+"""Backends, and their circuit breaker: after a failure requests skip one until a background probe succeeds."""
 
 import logging
+from typing import Protocol
 
 from service.observe.logs import fields
 
 log = logging.getLogger("service.compute.redis_client")  # what log lines have been named by
 
 PROBE_SECONDS = 2.0  # between one probe and the next
+
+
+class Backend(Protocol):
+    """An optional service, such as Redis."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, for `/health/ready`."""
+
+    async def probe(self) -> None:
+        """Check whether it works."""
+
+    async def close(self) -> None:
+        """Close the connections to it."""
 
 
 class Breaker:

@@ -1,4 +1,4 @@
-"""Caches of computed vectors and scores: in memory and, for vectors, optionally in Redis.
+"""Caches of computed vectors and scores: in memory and, for vectors, optionally in a backend such as Redis.
 
 A vector is the embedding of a sentence, or an interaction model's output for a pair. Its key is the model's fingerprint
 (which covers the tokenizer) and the token ids, so a cached vector is the one that the model would compute. Keys match
@@ -18,6 +18,8 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
+from service.compute.breaker import Backend
+from service.observe.metrics import CounterSeries
 from service.observe.telemetry import Telemetry
 from service.settings import CachePolicy
 
@@ -31,6 +33,7 @@ _SEEN, _MOST_SEEN = 1 << 20, 100_000  # flags, of a byte each, and the number of
 
 H = TypeVar("H")
 V = TypeVar("V")
+CacheCounts = tuple[CounterSeries, CounterSeries]  # hits, misses
 
 
 def tuple_bytes(length: int) -> int:
@@ -52,9 +55,9 @@ class MemoryBudget:
         """Bytes that the caches hold."""
         return sum(cache.held for cache in self._living())
 
-    def lru(self, size: Callable[[H, V], int]) -> "LruCache[H, V]":
+    def lru(self, size: Callable[[H, V], int], counts: CacheCounts | None = None) -> "LruCache[H, V]":
         """A cache within this budget; `size` computes the bytes of a key and its value, always the same."""
-        cache = LruCache(self, size)
+        cache = LruCache(self, size, counts or (CounterSeries(), CounterSeries()))
         self._caches = [each for each in self._caches if each() is not None]
         self._caches.append(ref(cache))
         return cache
@@ -95,11 +98,12 @@ class Doorkeeper:
 class LruCache(Generic[H, V]):
     """One cache; made by `MemoryBudget.lru`."""
 
-    def __init__(self, memory: MemoryBudget, size: Callable[[H, V], int]) -> None:
+    def __init__(self, memory: MemoryBudget, size: Callable[[H, V], int], counts: CacheCounts) -> None:
         """Start with an empty cache."""
         self.held = 0  # bytes
         self._memory = memory
         self._size = size
+        self._hits, self._misses = counts
         # With the size of each, as added: `getsizeof` of a text grows once something encodes it.
         self._entries: OrderedDict[H, tuple[V, int]] = OrderedDict()
 
@@ -110,27 +114,18 @@ class LruCache(Generic[H, V]):
         """The value of each key, or None."""
         entries = self._entries
         found: list[V | None] = []
+        misses = 0
         for key in keys:
             entry = entries.get(key)
             if entry is None:
+                misses += 1
                 found.append(None)
             else:
                 entries.move_to_end(key)
                 found.append(entry[0])
+        self._hits.inc(len(found) - misses)
+        self._misses.inc(misses)
         return found
-
-    def get(self, key: H) -> V | None:
-        """The value of a key, or None."""
-        entry = self._entries.get(key)
-        if entry is None:
-            return None
-        self._entries.move_to_end(key)
-        return entry[0]
-
-    def discard(self, key: H) -> None:
-        """Drop the entry of a key, if there is one."""
-        if (entry := self._entries.pop(key, None)) is not None:
-            self.held -= entry[1]
 
     def keep(self, values: Iterable[tuple[H, V]]) -> None:
         """Add entries; a known key keeps its value, and very large entries are not kept."""
@@ -154,10 +149,10 @@ class LruCache(Generic[H, V]):
             self.held -= size
 
 
-# Redis is not used for more new keys than this at once: 1,000 take 25 ms to look up and 75 ms to write, which is over
-# the time limit of Redis and would count as its failure.
+# The remote tier is not asked for more new keys than this at once: 1,000 take Redis 25 ms to look up and 75 ms to
+# write, which is over its time limit and would count as its failure.
 REMOTE_MOST = 500
-# Models that need less time for a key do not use Redis with `auto`: measurements are in docs/caching.md.
+# Models that need less time for a key do not use it with `auto`: measurements are in docs/caching.md.
 REMOTE_PAYS_SECONDS = 250e-6
 # To find a vector in memory, or to add one, takes some 8 us. With `auto`, a model that computes one in less is not
 # cached: averaging models take 2 to 4 us, the next fastest 30.
@@ -183,17 +178,21 @@ class VectorSpace(NamedTuple):
 class CacheTiers(NamedTuple):
     """The cache tiers that a model uses."""
 
-    memory: bool
-    redis: bool
+    memory: bool = False
+    remote: bool = False
 
     @property
     def names(self) -> list[str]:
-        """The names of those in use."""
-        return [name for name, used in zip(self._fields, self, strict=True) if used]
+        """The names of those in use, as answers and logs have them."""
+        return [name for name, used in zip(("memory", "redis"), self, strict=True) if used]
 
 
-class RemoteCache(Protocol):
+class RemoteCache(Backend, Protocol):
     """A second tier, shared between processes. It never raises: a failure is a miss."""
+
+    @property
+    def up(self) -> bool:
+        """Whether the last attempt to read succeeded."""
 
     async def get_many(self, space: VectorSpace, keys: Sequence[K]) -> dict[K, Vector]:
         """The vectors that it has."""
@@ -209,9 +208,8 @@ class VectorCache:
         """Start empty; `most_bytes` is for all caches of this process together, 0 keeps nothing."""
         self.memory = MemoryBudget(most_bytes)
         self.remote = remote
-        self._lru = self.memory.lru(_vector_bytes)
+        self._lru = self.memory.lru(_vector_bytes, telemetry.cache_counters("memory"))
         self._telemetry = telemetry
-        self._hits, self._misses = telemetry.cache_counters("memory")
 
     def __len__(self) -> int:
         return len(self._lru)
@@ -224,22 +222,17 @@ class VectorCache:
         return CacheTiers(memory, self.remote is not None and pays)
 
     def of_scores(self) -> "ScoreCache":
-        """A cache for one model's scores, within the same budget."""
-        return ScoreCache(self.memory, self._telemetry)
+        """A cache for the scores of one model's pairs, within the same budget."""
+        return self.memory.lru(_score_bytes, self._telemetry.cache_counters("scores"))
 
     def find(self, space: VectorSpace, wanted: Collection[K]) -> dict[K, Vector]:
         """The vectors that are in memory; `wanted` has each key once."""
         kept = self._lru.get_many([(space, key) for key in wanted])
-        found = {key: vector for key, vector in zip(wanted, kept, strict=True) if vector is not None}
-        if found:
-            self._hits.inc(len(found))
-        if len(found) < len(wanted):
-            self._misses.inc(len(wanted) - len(found))
-        return found
+        return {key: vector for key, vector in zip(wanted, kept, strict=True) if vector is not None}
 
     async def fetch(self, space: VectorSpace, wanted: Sequence[K], tiers: CacheTiers) -> dict[K, Vector]:
         """The vectors that the remote tier has; they are added to those in memory."""
-        if self.remote is None or not tiers.redis or len(wanted) > REMOTE_MOST:
+        if self.remote is None or len(wanted) > REMOTE_MOST:
             return {}
         found = await self.remote.get_many(space, wanted)
         if tiers.memory:
@@ -250,7 +243,7 @@ class VectorCache:
         """Keep new vectors, which must be finite and own their memory; very many only in memory."""
         if tiers.memory:
             self._keep(space, vectors)
-        if self.remote is not None and tiers.redis and len(vectors) <= REMOTE_MOST:
+        if self.remote is not None and tiers.remote and len(vectors) <= REMOTE_MOST:
             self.remote.put_many(space, vectors)
 
     def _keep(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
@@ -265,27 +258,7 @@ class ScoreEntry(NamedTuple):
     score: float
 
 
-class ScoreCache:
-    """Scores of one model's pairs."""
-
-    def __init__(self, memory: MemoryBudget, telemetry: Telemetry) -> None:
-        """Start empty, within a budget."""
-        self._lru = memory.lru(_score_bytes)
-        self._hits, self._misses = telemetry.cache_counters("scores")
-
-    def find(self, pairs: Sequence[Pair]) -> list[ScoreEntry | None]:
-        """The score of each pair, or None."""
-        found = self._lru.get_many(pairs)
-        misses = found.count(None)
-        self._hits.inc(len(found) - misses)
-        self._misses.inc(misses)
-        return found
-
-    def keep(self, scores: Iterable[tuple[Pair, ScoreEntry]]) -> None:
-        """Store the scores of these pairs."""
-        self._lru.keep(scores)
-
-
+ScoreCache = LruCache[Pair, ScoreEntry]
 _EACH_PAIR_BYTES = tuple_bytes(2) + 2 * tuple_bytes(0)
 
 

@@ -4,7 +4,7 @@ A session is a graph that ONNX Runtime has opened; its signature is checked then
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -42,13 +42,20 @@ Shape = tuple[int, ...]  # number of tokens of a sentence, or of both sentences 
 
 
 class Session:
-    """A graph that can be run; a `contract.scoring.Run`."""
+    """A graph that can be run; a `contract.scoring.Run`.
+
+    The arena of all sessions keeps what it ever took, and rare texts need more than all before them, so it would grow
+    for hours. A run gives that back to the system once a minute, in some milliseconds.
+    """
+
+    _gives_back_at = 0.0  # next, of all sessions
+    _giving_back = ort.RunOptions()
+    _giving_back.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
 
     def __init__(
         self, session: ort.InferenceSession, sizes: Mapping[str, int], weights: Sequence[ort.OrtValue] = ()
     ) -> None:
         self._run = session.run
-        self._gives_back = CUDA not in session.get_providers()
         self._weights = weights  # the session uses their memory
         self._outputs = [tensor.name for tensor in session.get_outputs()]
         self.sizes = sizes  # of the axes the model fixes: dim, outputs
@@ -56,36 +63,15 @@ class Session:
 
     def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
         """Run the graph: feeds by tensor name -> its one output."""
-        if self._gives_back and _MEMORY.is_due():
-            return _MEMORY.give_back(lambda options: self._run(self._outputs, feeds, options)[0])
-        output: npt.NDArray[np.float32] = self._run(self._outputs, feeds)[0]
-        return output
-
-
-class _Memory:
-    """What graphs needed for their largest batches, given back to the system once a minute, in some milliseconds.
-
-    The arena keeps all it ever took. Rare texts need more than all before them, so it would grow for hours.
-    """
-
-    def __init__(self) -> None:
-        self._next = 0.0
-        self._options = ort.RunOptions()
-        self._options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-
-    def is_due(self) -> bool:
-        """Whether this thread's run is to do it; not in the event loop. Health checks run often enough elsewhere."""
-        return monotonic() >= self._next and current_thread() is not main_thread()
-
-    def give_back(self, run: Callable[[ort.RunOptions], npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
-        """Do it at the end of this run."""
-        self._next = monotonic() + GIVE_BACK_SECONDS
-        output = run(self._options)
+        output: npt.NDArray[np.float32]
+        # Not in the event loop: health checks run often enough elsewhere.
+        if self.has_cuda or monotonic() < Session._gives_back_at or current_thread() is main_thread():
+            (output,) = self._run(self._outputs, feeds)
+            return output
+        Session._gives_back_at = monotonic() + GIVE_BACK_SECONDS
+        (output,) = self._run(self._outputs, feeds, self._giving_back)
         trim_allocator()
         return output
-
-
-_MEMORY = _Memory()
 
 
 def cuda_options(memory_bytes: int) -> dict[str, str]:
@@ -205,7 +191,8 @@ def open_session(
     try:
         session = ort.InferenceSession(str(path), sess_options=options, providers=ordered)
     except Exception as error:  # onnxruntime's own exceptions share no public base class
-        raise ArtifactError(f"{path}: onnxruntime cannot open it: {_first_line(error)}") from error
+        first_line, _, _ = str(error).strip().partition("\n")
+        raise ArtifactError(f"{path}: onnxruntime cannot open it: {first_line}") from error
     sizes = check_signature(spec, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
     opened = Session(session, sizes, list(weights.values()))
     if must_use_cuda and not opened.has_cuda:
@@ -215,10 +202,6 @@ def open_session(
 
 def _signature(tensors: Sequence[ort.NodeArg]) -> Signature:
     return {tensor.name: (_DTYPES.get(tensor.type, tensor.type), tuple(tensor.shape)) for tensor in tensors}
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
 
 
 class Padding(NamedTuple):
@@ -366,15 +349,3 @@ KINDS: Mapping[GraphKind, type[Graph]] = {
     "pair": PairGraph,
     "explanation": PairGraph,
 }
-
-
-def graphs_of(
-    manifest: Manifest, runs: Mapping[str, Run], telemetry: ModelTelemetry, *, reproducible: bool = False
-) -> dict[str, Graph]:
-    """All graphs of a model by file name; `runs` are their sessions, `reproducible` as of `Graph`."""
-    return {
-        name: KINDS[kind](
-            name, runs[name], manifest, telemetry, reproducible=reproducible and kind in ("encoder", "pair")
-        )
-        for name, kind in manifest.graph_kinds.items()
-    }

@@ -4,13 +4,14 @@ Handing work to a thread costs about 0.1 ms, more than most requests take; but w
 loop delays every other request. Work expected to take more than `INLINE_SECONDS` goes to a thread. Each scorer measures
 its expected times when it is opened.
 
-The work of a request is a `Job` of several pieces. It waits in queues, each a `BatchQueue`. When a thread is free, it
+The work of a request is a `Job` of several pieces. It waits in queues, each a `JobQueue`. When a thread is free, it
 gets a batch of the queue whose turn it is (`service/compute/concurrency.py`). One thread more takes work of less than
 `SHORT_SECONDS` while all others are busy: a pair of long texts may take each of them long.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -26,25 +27,35 @@ INLINE_SECONDS = 0.001
 THREADS = "scorer"  # how the names of the threads begin
 
 T = TypeVar("T")
-P = TypeVar("P")  # a piece of work
-K = TypeVar("K")  # key of a result
+P = TypeVar("P", bound="Piece")
 R = TypeVar("R")  # a result
-J = TypeVar("J", bound="Job[Any, Any, Any]")
 
 
-class Job(Generic[P, K, R]):
-    """The pieces of work of one request; `future` gets their results, by key, when the last piece is done."""
+class Piece(Protocol):
+    """A piece of a request's work."""
+
+    @property
+    def position(self) -> int:
+        """By which its result is known among those of the request."""
+
+    @property
+    def expected_seconds(self) -> float:
+        """How long it takes."""
+
+
+class Job(Generic[P, R]):
+    """The pieces of work of one request; `future` gets their results, by position, when the last piece is done."""
 
     __slots__ = ("_left", "_phase", "_results", "_seen", "admission", "future", "pieces")
 
     def __init__(self, pieces: Sequence[P], admission: AdmittedWork, phase: int = INFERENCE) -> None:
         """Queue at least one piece of an admitted request, whose timings get their time in the phase `phase`."""
-        self.future: asyncio.Future[dict[K, R]] = asyncio.get_running_loop().create_future()
+        self.future: asyncio.Future[dict[int, R]] = asyncio.get_running_loop().create_future()
         self.pieces = list(pieces)[::-1]  # not begun; the next one last
         self.admission = admission
         self._seen = perf_counter()  # end of the time that is already in its timings
         self._left = len(pieces)
-        self._results: dict[K, R] = {}
+        self._results: dict[int, R] = {}
         self._phase = phase
 
     @property
@@ -53,37 +64,19 @@ class Job(Generic[P, K, R]):
         timings = self.admission.timings
         return timings.ended or timings.left() > 0
 
-    def receive(self, seconds: float, began: float, ended: float, outcome: Mapping[K, R] | Exception) -> None:
-        """Add the results of a piece of so many expected seconds; an exception fails the whole request."""
-        self.admission.did(seconds)
+    def receive(self, piece: P, began: float, ended: float, outcome: R | Exception) -> None:
+        """Add the result of a piece; an exception fails the whole request."""
+        self.admission.did(piece.expected_seconds)
         if self.future.done():  # cancelled, or another piece has failed
             return
         self._seen = self.admission.timings.waited(self._phase, self._seen, began, ended)
         if isinstance(outcome, Exception):
             self.future.set_exception(outcome)
             return
-        self._results.update(outcome)
+        self._results[piece.position] = outcome
         self._left -= 1
         if not self._left:
             self.future.set_result(self._results)
-
-
-def waiting(jobs: Iterable[J]) -> list[J]:
-    """Those that nobody has cancelled, and of which no piece has failed; what cannot end in time any more fails."""
-    left = []
-    for job in jobs:
-        if job.future.done():
-            continue
-        if job.admission.hopeless is not None:
-            job.future.set_exception(job.admission.hopeless)
-        else:
-            left.append(job)
-    return left
-
-
-def first_turn(jobs: Iterable[Job[Any, Any, Any]]) -> float:
-    """The lowest turn of those that may begin; infinity where there is none."""
-    return min((job.admission.turn for job in jobs if job.may_begin), default=inf)
 
 
 class Batch(NamedTuple):
@@ -94,18 +87,43 @@ class Batch(NamedTuple):
     done: Callable[[float, float], None]  # called in the event loop with the times of begin and end
 
 
-class BatchQueue(Protocol):
-    """A queue of work."""
+class JobQueue(ABC, Generic[P, R]):
+    """Jobs that wait for a thread."""
 
-    def turn(self, most: float) -> float:
-        """The lowest turn of its requests that have a piece of at most so many expected seconds, or infinity."""
-
-    def take(self, most: float) -> Batch | None:
-        """The next batch of at most so many expected seconds; None if there is none."""
+    def __init__(self) -> None:
+        """Start with an empty queue."""
+        self._jobs: list[Job[P, R]] = []
 
     @property
     def waits(self) -> bool:
         """Whether requests wait in this queue."""
+        return bool(self._jobs)
+
+    def add(self, job: Job[P, R]) -> None:
+        """Append a job to the queue."""
+        self._jobs.append(job)
+
+    def turn(self, most: float) -> float:
+        """The lowest turn of its requests that have a piece of at most so many expected seconds, or infinity."""
+        able = (job for job in self._waiting() if job.pieces[-1].expected_seconds <= most and job.may_begin)
+        return min((job.admission.turn for job in able), default=inf)
+
+    @abstractmethod
+    def take(self, most: float) -> Batch | None:
+        """The next batch of at most so many expected seconds; None if there is none."""
+
+    def _waiting(self) -> list[Job[P, R]]:
+        """Those that nobody has cancelled, and of which no piece has failed; what cannot end in time any more fails."""
+        left = []
+        for job in self._jobs:
+            if job.future.done():
+                continue
+            if job.admission.hopeless is not None:
+                job.future.set_exception(job.admission.hopeless)
+            else:
+                left.append(job)
+        self._jobs = left
+        return left
 
 
 class Pool:
@@ -137,7 +155,7 @@ class Pool:
         self._max_queued = max_queued_requests
         self._dropped = dropped
         self._clock = clock
-        self._sources: list[BatchQueue] = []
+        self._sources: list[JobQueue[Any, Any]] = []
         self._running = 0
         self._beside = False  # whether the thread for short work is busy
         self._called = False
@@ -223,23 +241,21 @@ class Pool:
             return Overloaded(f"{self._max_queued} large requests are waiting already", limit=self._max_queued)
         return self._line.refusal(admission, self._admitted.values(), now)
 
-    async def done(self, job: Job[Any, Any, T]) -> Mapping[Any, T]:
-        """The results of a job that was queued, by key."""
+    async def done(self, job: Job[P, R], queue: JobQueue[P, R]) -> Mapping[int, R]:
+        """The results of a job, by position, which waits in this queue.
+
+        The queue is asked for a batch in the event loop's next iteration: all of this one have added work by then.
+        """
+        queue.add(job)
+        if queue not in self._sources:
+            self._sources.append(queue)
+        self._call()
         try:
             return await job.future
         except (asyncio.CancelledError, Overloaded, TooSlow):
             if job.pieces:
                 self._dropped()
             raise
-
-    def offer(self, source: BatchQueue) -> None:
-        """Register a source that has more work.
-
-        It is asked for a batch in the next iteration of the event loop, after all requests of this one have added work.
-        """
-        if source not in self._sources:
-            self._sources.append(source)
-        self._call()
 
     async def run(self, expected_seconds: float, work: Callable[[], T]) -> T:
         """Do one piece of work; see `run_all`."""
@@ -267,11 +283,8 @@ class Pool:
             return results
         longest = max(seconds for seconds, _ in works)
         with self.admitted(expected_seconds, in_all, longest=longest) as admission:
-            pieces = [_WorkItem(i, seconds, work) for i, (seconds, work) in enumerate(works)]
-            job: Job[_WorkItem, int, T] = Job(pieces, admission, phase)
-            self._pieces.add(job)
-            self.offer(self._pieces)
-            by_position = await self.done(job)
+            pieces = [_Work(i, seconds, work) for i, (seconds, work) in enumerate(works)]
+            by_position = await self.done(Job(pieces, admission, phase), self._pieces)
             return [by_position[i] for i in range(len(works))]
 
     def close(self) -> None:
@@ -335,51 +348,35 @@ class Pool:
         self._call()
 
 
-class _WorkItem(NamedTuple):
+class _Work(NamedTuple):
+    """A piece of work that is not batched."""
+
     position: int
     expected_seconds: float
     work: Callable[[], Any]
 
 
-class _WorkQueue:
-    """The source of work that is not batched: gives a piece of the request with the lowest turn."""
-
-    def __init__(self) -> None:
-        self._jobs: list[Job[_WorkItem, int, Any]] = []
-
-    @property
-    def waits(self) -> bool:
-        return bool(self._jobs)
-
-    def add(self, job: Job[_WorkItem, int, Any]) -> None:
-        """Append a job to the queue."""
-        self._jobs.append(job)
-
-    def turn(self, most: float) -> float:
-        self._jobs = waiting(self._jobs)
-        return first_turn(job for job in self._jobs if job.pieces[-1].expected_seconds <= most)
+class _WorkQueue(JobQueue[_Work, Any]):
+    """Gives a piece of the request with the lowest turn."""
 
     def take(self, most: float) -> Batch | None:
-        self._jobs = waiting(self._jobs)
-        able = [job for job in self._jobs if job.may_begin and job.pieces[-1].expected_seconds <= most]
+        """One piece of work."""
+        able = [job for job in self._waiting() if job.may_begin and job.pieces[-1].expected_seconds <= most]
         if not able:
             return None
         job = min(able, key=lambda each: each.admission.turn)
         piece = job.pieces.pop()
         if not job.pieces:
             self._jobs.remove(job)
-        outcome: list[Mapping[int, Any] | Exception] = []
+        outcome: list[Any | Exception] = []
 
         def work() -> None:
             try:
-                outcome.append({piece.position: piece.work()})
+                outcome.append(piece.work())
             except Exception as error:  # raised where the request waits
                 outcome.append(error)
 
-        def receive(began: float, ended: float) -> None:
-            job.receive(piece.expected_seconds, began, ended, outcome[0])
-
-        return Batch(piece.expected_seconds, work, receive)
+        return Batch(piece.expected_seconds, work, lambda began, ended: job.receive(piece, began, ended, outcome[0]))
 
 
 def _timed(work: Callable[[], None]) -> tuple[float, float]:

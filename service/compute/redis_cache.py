@@ -15,16 +15,17 @@ import hashlib
 import hmac
 import struct
 import zlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from redis.exceptions import ResponseError
 
 from service.compute.breaker import Breaker
 from service.compute.cache import K, Key, Vector, VectorSpace
-from service.compute.redis_client import RedisClient
+from service.compute.redis_client import RedisClient, reason_of
 from service.observe.telemetry import Telemetry
+from service.settings import Settings
 
 MAX_WRITES = 64  # pipelines under way; beyond, new vectors are not written
 _FORMAT, _DTYPE = 0x11, np.dtype("<f4")
@@ -33,49 +34,34 @@ _CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
 # Keys of a probe, in two hash slots: a server in cluster mode does not read them together, as the keys of a request.
 _PROBES = (b"semblance:probe:0", b"semblance:probe:1")
 _PROBE_TTL_SECONDS = 60  # should it not be deleted
-T = TypeVar("T")
 
 
 class RedisCache:
     """Vectors in Redis; a `service.compute.cache.RemoteCache`."""
 
-    def __init__(
-        self,
-        url: str,
-        address: str,
-        telemetry: Telemetry,
-        *,
-        timeout_seconds: float,
-        ttl_seconds: int,
-        secret: str | None = None,
-    ) -> None:
-        """Prepare the client; nothing is sent yet.
-
-        Args:
-            url: with credentials; forms are in `service/parsing.py`.
-            address: without them, for the log.
-            telemetry: counts hits, misses and failures.
-            timeout_seconds: of a request.
-            ttl_seconds: of a vector.
-            secret: signs vectors, the same in all processes; None: whoever reaches Redis can forge them.
-        """
-        self._client = RedisClient(url, timeout_seconds=timeout_seconds)
+    def __init__(self, settings: Settings, telemetry: Telemetry) -> None:
+        """Prepare the client; nothing is sent yet. Without a secret, whoever reaches Redis can forge vectors."""
+        works, fails = "redis answers", "redis does not answer; vectors are computed instead"
+        self._client = RedisClient(settings, telemetry, works, fails)
+        self._link = self._client.link
+        # A full Redis, or a read-only replica, can be read and refuses writes.
+        self._taker = Breaker("redis takes vectors", "redis refuses to keep vectors", settings.redis_address or "")
         self._telemetry = telemetry
         self._hits, self._misses = telemetry.cache_counters("redis")
-        self._timeout = timeout_seconds
-        self._ttl = ttl_seconds
+        self._timeout = settings.redis_timeout_ms / 1000
+        self._ttl = settings.redis_ttl_seconds
         self._marker = _FORMAT
         self._mac = None
         self._seal_bytes = _CHECKSUM_BYTES
-        if secret is not None:
-            key = hashlib.blake2b(secret.encode()).digest()  # of any length -> 64 bytes
+        if settings.redis_secret is not None:
+            secret = settings.redis_secret.get_secret_value().encode()
+            key = hashlib.blake2b(secret).digest()  # of any length -> 64 bytes
             self._mac = hashlib.blake2b(digest_size=_DIGEST_BYTES, key=key)
             self._marker += _KEYED
             self._seal_bytes = _DIGEST_BYTES
-        self._link = Breaker("redis answers", "redis does not answer; vectors are computed instead", address)
-        # A full Redis, or a read-only replica, can be read and refuses writes.
-        self._taker = Breaker("redis takes vectors", "redis refuses to keep vectors", address)
         self._writes: set[asyncio.Task[None]] = set()
+        telemetry.redis_up.set_function(lambda: self.up)
+        telemetry.redis_writable.set_function(lambda: self._link.allows and self._taker.up is True)
 
     @property
     def up(self) -> bool:
@@ -94,15 +80,14 @@ class RedisCache:
     async def probe(self) -> None:
         """Write, read and delete a small key, and set both breakers by the outcome."""
         began = self._taker.changes
-        refusal = await self._attempt(self._write_and_read, self._link, anyway=True)
+        refusal = await self._client.attempt(self._write_and_read, anyway=True)
         if refusal is None:  # no answer: nothing is known of writing
             return
         if isinstance(refusal, Exception):
             self._telemetry.redis_failed("error")
-            self._taker.failed(self._client.reason(refusal), began)
+            self._taker.failed(reason_of(refusal), began)
         else:
             self._taker.succeeded(began)
-        self._set_gauges()
 
     async def _write_and_read(self) -> Exception | Literal[True]:
         """The error of the write, or True; raises that of the read."""
@@ -120,7 +105,7 @@ class RedisCache:
     async def get_many(self, space: VectorSpace, keys: Sequence[K]) -> dict[K, Vector]:
         """The vectors that Redis has; none if it does not answer."""
         names = [name_of(space, key) for key in keys]
-        values = await self._attempt(lambda: self._client.redis.mget(names), self._link)
+        values = await self._client.attempt(lambda: self._client.redis.mget(names))
         if values is None:
             return {}
         if not isinstance(values, list) or len(values) != len(keys):  # not a Redis
@@ -161,43 +146,7 @@ class RedisCache:
         for key, vector in vectors.items():
             name = name_of(space, key)
             pipeline.set(name, self._encode(name, vector), ex=self._ttl)
-        await self._attempt(pipeline.execute, self._taker)
-
-    async def _attempt(self, command: Callable[[], Awaitable[T]], asked: Breaker, *, anyway: bool = False) -> T | None:
-        """The command's answer, or None if Redis fails or a breaker is open.
-
-        Args:
-            command: sends it.
-            asked: the breaker that an error answer opens; a timeout or a lost connection opens `_link`.
-            anyway: ignore the breakers.
-        """
-        if not anyway and not (self._link.allows and asked.allows):
-            return None
-        link_began, asked_began = self._link.changes, asked.changes
-        answer = None
-        try:
-            answer = await self._client.ask(command)
-        except TimeoutError:
-            self._telemetry.redis_failed("timeout")
-            self._link.failed(f"no answer within {self._timeout * 1000:.0f} ms", link_began)
-            await self._client.disconnect()
-        except ResponseError as error:
-            self._telemetry.redis_failed("error")
-            asked.failed(self._client.reason(error), asked_began)
-        except Exception as error:  # of the client, the event loop or the network
-            self._telemetry.redis_failed("error")
-            self._link.failed(self._client.reason(error), link_began)
-            await self._client.disconnect()
-        else:
-            self._link.succeeded(link_began)
-            if asked is not self._link:
-                asked.succeeded(asked_began)
-        self._set_gauges()
-        return answer
-
-    def _set_gauges(self) -> None:
-        self._telemetry.redis_up.set(self.up)
-        self._telemetry.redis_writable.set(self._link.allows and self._taker.up is True)
+        await self._client.attempt(pipeline.execute, self._taker)
 
     def _encode(self, name: bytes, vector: Vector) -> bytes:
         content = bytes((self._marker,)) + vector.astype(_DTYPE).tobytes()

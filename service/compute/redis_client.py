@@ -1,13 +1,13 @@
-"""A client of redis-py.
+"""A client of redis-py, for a Redis that may fail at any time.
 
-It does not retry: breakers decide when Redis is asked again (`service/compute/breaker.py`), and the caller has one
-timer for the wait for a connection, connecting and reading together.
+It does not retry: breakers decide when Redis is asked again (`service/compute/breaker.py`). One timer is for the wait
+for a connection, connecting and reading together.
 """
 
 import asyncio
 import re
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -23,7 +23,12 @@ from redis.exceptions import (
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
+    ResponseError,
 )
+
+from service.compute.breaker import Breaker
+from service.observe.telemetry import Telemetry
+from service.settings import Settings
 
 _CONNECTIONS = 32
 # The head of an answer of 100,000 elements or more; the largest that is asked for has a thousand. hiredis would make a
@@ -66,19 +71,24 @@ class _Parser(DefaultParser):  # type: ignore[misc,valid-type]  # one of several
 
 
 class RedisClient:
-    """Sends commands to one server."""
+    """Sends commands to the server that the settings name, unless a breaker is open."""
 
-    def __init__(self, url: str, *, timeout_seconds: float) -> None:
+    def __init__(self, settings: Settings, telemetry: Telemetry, works: str, fails: str) -> None:
         """Prepare; nothing is sent yet.
 
         Args:
-            url: with credentials; forms are in `service/parsing.py`.
-            timeout_seconds: of a request.
+            settings: which name a Redis.
+            telemetry: counts failures.
+            works: what the log says when `link` closes.
+            fails: what it says when `link` opens.
         """
-        self._timeout = timeout_seconds
+        assert settings.redis_url is not None, "who has a client has settings that name a server"
+        self.link = Breaker(works, fails, settings.redis_address or "")  # whether the server answers
+        self._telemetry = telemetry
+        self._timeout = settings.redis_timeout_ms / 1000
         self._free = asyncio.Semaphore(_CONNECTIONS)
         pool = ConnectionPool.from_url(
-            url,
+            settings.redis_url.get_secret_value(),
             max_connections=_CONNECTIONS,
             retry=Retry(NoBackoff(), 0),
             socket_timeout=None,
@@ -87,17 +97,43 @@ class RedisClient:
         )
         self.redis = Redis.from_pool(pool)
 
-    async def ask(self, command: Callable[[], Awaitable[T]]) -> T:
-        """The answer to a command of `redis`; a wait for a free connection counts.
+    async def attempt(
+        self, command: Callable[[], Awaitable[T]], asked: Breaker | None = None, *, anyway: bool = False
+    ) -> T | None:
+        """The answer to a command of `redis`, or None if Redis fails or a breaker is open.
 
-        Raises:
-            TimeoutError: no answer in time.
-            Exception: of redis-py, the event loop or the network.
+        Args:
+            command: sends it.
+            asked: the breaker that an error answer opens, if it is another one than `link`, which a timeout or a lost
+                connection opens.
+            anyway: ignore the breakers.
         """
-        async with asyncio.timeout(self._timeout), self._free:
-            return await command()
+        asked = asked or self.link
+        if not anyway and not (self.link.allows and asked.allows):
+            return None
+        link_began, asked_began = self.link.changes, asked.changes
+        try:
+            async with asyncio.timeout(self._timeout), self._free:
+                answer = await command()
+        except TimeoutError:
+            self._telemetry.redis_failed("timeout")
+            self.link.failed(f"no answer within {self._timeout * 1000:.0f} ms", link_began)
+        except ResponseError as error:
+            self._telemetry.redis_failed("error")
+            asked.failed(reason_of(error), asked_began)
+            return None
+        except Exception as error:  # of the client, the event loop or the network
+            self._telemetry.redis_failed("error")
+            self.link.failed(reason_of(error), link_began)
+        else:
+            self.link.succeeded(link_began)
+            if asked is not self.link:
+                asked.succeeded(asked_began)
+            return answer
+        await self._disconnect()
+        return None
 
-    async def disconnect(self) -> None:
+    async def _disconnect(self) -> None:
         """Close idle connections: after a restart of Redis each of them would fail once."""
         with suppress(Exception):
             async with asyncio.timeout(self._timeout):
@@ -107,17 +143,13 @@ class RedisClient:
         """Close all connections to Redis."""
         await self.redis.aclose()
 
-    def reason(self, error: Exception) -> str:
-        """The reason for an error, without Redis' own message, which may contain anything."""
-        for cause in _causes(error):
-            for kind, words in _REASONS:
-                if isinstance(cause, kind):
-                    return words
-        return type(error).__name__
 
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and those that led to it."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+def reason_of(error: Exception) -> str:
+    """The reason for an error, without Redis' own message, which may contain anything."""
+    cause: BaseException | None = error
+    while cause is not None:
+        for kind, words in _REASONS:
+            if isinstance(cause, kind):
+                return words
+        cause = cause.__cause__ or cause.__context__
+    return type(error).__name__

@@ -1,4 +1,4 @@
-"""The vectors of one graph: from memory, another request's computation, Redis, or the graph, in this order.
+"""The vectors of one graph: from memory, another request's computation, the remote cache, or the graph, in this order.
 
 Where computing a vector costs less than finding it, the graph computes all of them. Keys that several requests need at
 the same time are computed once. A request does not join a computation of many more keys than it needs: waiting for it
@@ -110,7 +110,7 @@ class Vectors(Generic[K]):
 
     def __init__(self, graph: TextGraph[K], pool: Pool, cache: VectorCache, space: VectorSpace) -> None:
         self.batcher = Batcher(pool, graph)
-        self.tiers = CacheTiers(memory=False, redis=False)
+        self.tiers = CacheTiers()
         self.by_position = False  # whether computing a vector costs less than looking for it
         self._cache = cache
         self._space = space
@@ -146,7 +146,7 @@ class Vectors(Generic[K]):
             TIMINGS.get().spent(CACHE, began, perf_counter())
         if missing := [key for key in wanted if key not in found]:
             # No await between look-up and result: no other request can compute the same keys meanwhile.
-            if not self.tiers.redis and (new := self.batcher.if_quick(missing)) is not None:
+            if not self.tiers.remote and (new := self.batcher.if_quick(missing)) is not None:
                 found |= self._keep(missing, new)
             else:
                 found |= await self._flights.get(missing, self._search)
@@ -162,9 +162,9 @@ class Vectors(Generic[K]):
         return _spread(self.batcher.in_this_thread(list(wanted)), wanted, keys)
 
     async def _search(self, keys: Sequence[K]) -> Mapping[K, Vector]:
-        """Vectors from Redis or else from the graph."""
+        """Vectors from the remote cache or else from the graph."""
         found: Mapping[K, Vector] = {}
-        if self.tiers.redis:
+        if self.tiers.remote:
             began = perf_counter()
             found = await self._cache.fetch(self._space, keys, self.tiers)
             TIMINGS.get().spent(CACHE, began, perf_counter())

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
@@ -18,15 +18,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.api.operation import Operation, exchange_of
 from service.api.route import Table
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
-from service.http.connection import CONNECTION, FEW_BYTES, Connection
+from service.http.connection import FEW_BYTES, Connection, connection_of
 from service.http.connection_tracker import ClientLeft, MemoryLimiter
 from service.http.middleware import (
+    AccessControl,
     AccessLogMiddleware,
-    Callers,
     EarlyResponseCloser,
     Errors,
-    Keys,
-    OneOfEach,
     RequestId,
     SecurityHeaders,
 )
@@ -34,10 +32,12 @@ from service.observe.metrics import TIMINGS, Timings
 from service.observe.tracing import Tracing
 from service.service import Service
 
+if TYPE_CHECKING:  # its library brings that of Redis along
+    from service.http.rate_limit import RateLimit
+
 _AGAIN = 0.05  # seconds, at least, between two looks whether there is more time
 _LONGEST_REFUSAL = 1.0  # seconds
 _COSTS = 16  # requests of a route by which the work of the next is told before it is read
-Refusal = Callable[[Timings, float], Overloaded | None]
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 # Headers that scripts of other origins may read.
 _EXPOSED = (
@@ -46,7 +46,7 @@ _EXPOSED = (
 
 
 class TimeLimit:
-    """Cancels the current task inside the block `with TimeLimit(seconds):`.
+    """Cancels the current task inside the block `with TimeLimit(seconds, free):`.
 
     The block then raises `TimeoutError` when the time is over, or the error of `end`. After a call of `stop` it goes on
     to its end. `free` says how many seconds so far do not count.
@@ -54,7 +54,7 @@ class TimeLimit:
 
     __slots__ = ("_ended_by", "_entered", "_free", "_given", "_task", "_timer")
 
-    def __init__(self, seconds: float, free: Callable[[], float] = float) -> None:
+    def __init__(self, seconds: float, free: Callable[[], float]) -> None:
         loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
         assert task is not None, "requests are answered in tasks"
@@ -97,35 +97,6 @@ class TimeLimit:
             raise self._ended_by from error
 
 
-class Hasty:
-    """Callers who ask again sooner than a refusal told them: the next refusal takes until then, a second at most.
-
-    A refusal costs little, but thousands a second cost the CPU that others' work needs.
-    """
-
-    def __init__(self, most: int) -> None:
-        """Begin with none; more than `most` are not made to wait."""
-        self.waiting = 0
-        self._most = most
-
-    async def refuse(self, connection: Connection | None, refusal: Overloaded) -> NoReturn:
-        """Refuse the request of a connection.
-
-        Raises:
-            Overloaded: this one.
-        """
-        if connection is not None:
-            early = min(connection.told - perf_counter(), _LONGEST_REFUSAL)
-            if early > 0 and self.waiting < self._most:
-                self.waiting += 1
-                try:
-                    await asyncio.sleep(early)
-                finally:
-                    self.waiting -= 1
-            connection.told = perf_counter() + refusal.seconds
-        raise refusal
-
-
 class AdmissionMiddleware:
     """Refuses a request beyond the limit, or with too much work; begins its timings.
 
@@ -133,25 +104,10 @@ class AdmissionMiddleware:
     where even the cheapest of the route's last requests would, by its length, be refused, reading it would be in vain.
     """
 
-    def __init__(
-        self, app: ASGIApp, busy: Callable[[], int], limit: int, refusal: Refusal, hasty: Hasty, *, spans: bool
-    ) -> None:
-        """Wrap the application of a route.
-
-        Args:
-            app: of a route.
-            busy: the number of requests received and not yet answered.
-            limit: of that.
-            refusal: why a request with these timings and so many expected seconds of work is not let in, or None.
-            hasty: those of all routes.
-            spans: whether timings keep when each phase began.
-        """
+    def __init__(self, app: ASGIApp, scoring: "ScoringMiddleware") -> None:
+        """Wrap the application of a route; `scoring` is what all routes have in common."""
         self._app = app
-        self._busy = busy
-        self._limit = limit
-        self._refusal = refusal
-        self._hasty = hasty
-        self._spans = spans
+        self._scoring = scoring
         self._costs: deque[float] = deque(maxlen=_COSTS)  # expected seconds a byte, of the last requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -160,20 +116,20 @@ class AdmissionMiddleware:
         Raises:
             Overloaded: too many requests are being answered, or too much work is waiting.
         """
-        if self._busy() - self._hasty.waiting > self._limit:
-            raise Overloaded(f"{self._limit} requests are being answered", limit=self._limit)
-        exchange = exchange_of(scope)
-        exchange.timings = timings = Timings(self._spans)
+        scoring, exchange = self._scoring, exchange_of(scope)
+        if scoring.pending() - scoring.delayed > scoring.most:
+            raise Overloaded(f"{scoring.most} requests are being answered", limit=scoring.most)
+        exchange.timings = timings = Timings(scoring.spans)
         TIMINGS.set(timings)
         size = length_of(exchange.received)
         try:
             if size > FEW_BYTES and len(self._costs) == _COSTS:
-                refusal = self._refusal(timings, size * min(self._costs))
+                refusal = scoring.pool.refusal(timings, size * min(self._costs))
                 if refusal is not None:
                     raise refusal
             await self._app(scope, receive, send)
         except Overloaded as refusal:
-            await self._hasty.refuse(scope.get("extensions", {}).get(CONNECTION), refusal)
+            await scoring.refuse(connection_of(scope), refusal)
         finally:
             if size > FEW_BYTES and (timings.expected or exchange.status == 200):
                 self._costs.append(timings.expected / size)
@@ -194,22 +150,20 @@ class Deadline:
             TookTooLong: there is no answer in time.
             ClientLeft: nobody wants one.
         """
-        exchange = exchange_of(scope)
-        connection: Connection | None = scope.get("extensions", {}).get(CONNECTION)
+        connection, timings = connection_of(scope), TIMINGS.get()
+        timings.until = perf_counter() + self._seconds
 
         async def in_time(message: Message) -> None:
             limit.stop()
             await send(message)
 
-        if exchange.timings is not None:
-            exchange.timings.until = perf_counter() + self._seconds
         try:
-            with TimeLimit(self._seconds, exchange.timings.free if exchange.timings else float) as limit:
+            with TimeLimit(self._seconds, timings.free) as limit:
                 if connection is not None:
                     connection.ended_by(limit.end)
                 await self._app(scope, receive, in_time)
         except TimeoutError:
-            if exchange.arrived:
+            if exchange_of(scope).arrived:
                 raise TookTooLong(f"no answer within {self._seconds:g} seconds") from None
             raise BodyTimeout(f"no whole body within {self._seconds:g} seconds") from None
 
@@ -231,9 +185,8 @@ class BodyReader:
             TooLarge: it has more bytes than it may; no more than that were read.
             ClientLeft: it ended half way.
         """
-        exchange = exchange_of(scope)
+        exchange, connection = exchange_of(scope), connection_of(scope)
         self._check(exchange.received)
-        connection: Connection | None = scope.get("extensions", {}).get(CONNECTION)
         body = await self._read(receive, connection)
         exchange.arrived = True
         if connection is not None and len(body) > FEW_BYTES:
@@ -292,14 +245,32 @@ class ScoringMiddleware:
 
     def __init__(self, service: Service, *, spans: bool) -> None:
         """Prepare; with `spans` timings keep when each phase began."""
-        self.pending: Callable[[], int] = lambda: 0
-        self.held = MemoryLimiter(
-            max(service.settings.max_buffered_bytes, held_of(service.settings.max_body_bytes))
-        )  # at least one
-        self._settings = service.settings
-        self._refusal = service.pool.refusal
-        self._hasty = Hasty(service.settings.max_in_flight)
-        self._spans = spans
+        self._settings = settings = service.settings
+        self.pending: Callable[[], int] = lambda: 0  # requests received and not yet answered
+        self.most = settings.max_in_flight  # of these
+        self.held = MemoryLimiter(max(settings.max_buffered_bytes, held_of(settings.max_body_bytes)))  # at least one
+        self.delayed = 0  # refusals that wait
+        self.pool = service.pool
+        self.spans = spans
+
+    async def refuse(self, connection: Connection | None, refusal: Overloaded) -> NoReturn:
+        """Refuse a request, later if its caller asks sooner than the last refusal told: then, or in a second.
+
+        A refusal costs little, but thousands a second cost the CPU that others' work needs.
+
+        Raises:
+            Overloaded: this one.
+        """
+        if connection is not None:
+            early = min(connection.told - perf_counter(), _LONGEST_REFUSAL)
+            if early > 0 and self.delayed < self.most:
+                self.delayed += 1
+                try:
+                    await asyncio.sleep(early)
+                finally:
+                    self.delayed -= 1
+            connection.told = perf_counter() + refusal.seconds
+        raise refusal
 
     def around(self, app: ASGIApp, operation: Operation) -> ASGIApp:
         """The application of a route, with its middleware."""
@@ -308,8 +279,7 @@ class ScoringMiddleware:
         settings = self._settings
         app = BodyReader(app, settings.max_body_bytes, operation.media)
         app = Deadline(app, settings.request_timeout)
-        busy, most = lambda: self.pending(), settings.max_in_flight
-        return AdmissionMiddleware(app, busy, most, self._refusal, self._hasty, spans=self._spans)
+        return AdmissionMiddleware(app, self)
 
 
 class Application:
@@ -324,7 +294,7 @@ class Application:
         scoring: ScoringMiddleware,
         is_page: Callable[[str], bool],
         pages: Sequence[str],
-        rate_limit: Callable[[ASGIApp, Callable[[Scope], bool]], ASGIApp] | None,
+        rate_limit: "RateLimit | None",
         tracing: Tracing | None,
     ) -> None:
         """Put the middleware around the router of `app`.
@@ -336,7 +306,7 @@ class Application:
             scoring: what those of them that score pass besides.
             is_page: whether requests for a path, of which the table has none, need no key and count for no limit.
             pages: paths of other routes, for metrics.
-            rate_limit: the middleware `Rate`, of an application and of whether a request counts for no limit.
+            rate_limit: see `RateLimit`; None: callers may ask as often as they like.
             tracing: see `Tracing`.
         """
         self.app = app
@@ -349,15 +319,8 @@ class Application:
             return table.is_open(method, path) or (is_page(path) and not table.find(path))
 
         # From the inside out. A request passes them in the other order.
-        stack: ASGIApp = app.router
-        if settings.api_keys:
-            stack = Keys(stack, is_open)
-        if rate_limit is not None:
-            stack = rate_limit(stack, is_open)
-        if settings.api_keys:
-            stack = Callers(stack, settings.api_keys)
+        stack: ASGIApp = AccessControl(app.router, settings.api_keys, rate_limit, is_open)
         stack = SecurityHeaders(stack)
-        stack = OneOfEach(stack)
         stack = Errors(stack, table)
         if settings.cors_origins:  # outside the keys: a preflight request has none
             stack = CORSMiddleware(

@@ -14,17 +14,19 @@ from contextlib import suppress
 from typing import Any, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+from starlette.types import Scope
 from uvicorn._types import HTTPScope
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import HeadTimeout, HeadTooLarge, NotHttp, Overloaded, RequestError
-from service.http.connection_tracker import ClientLeft, ConnectionTracker, MemoryLimiter, client_of
+from service.http.connection_tracker import Alarm, ClientLeft, ConnectionTracker, MemoryLimiter, client_of
 from service.observe.logs import ThrottledWarning
+from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
-CONNECTION = "semblance.connection"  # the `Connection`, in a scope's extensions
+_CONNECTION = "semblance.connection"  # the `Connection`, in a scope's extensions
 CLOSE = (b"connection", b"close")
 MAX_HEAD_BYTES = 65_536  # of a request line and its headers
 MAX_HEADERS = 100  # each costs some 200 bytes, however short it is
@@ -45,24 +47,13 @@ class Connection(HttpToolsProtocol):
     def __init__(
         self,
         *arguments: Any,
-        seconds: float,
-        send_seconds: float,
-        crowd: ConnectionTracker["Connection"],
+        settings: Settings,
+        crowd: ConnectionTracker,
         held: MemoryLimiter,
         made: Callable[[], None],
         **others: Any,
     ) -> None:
-        """Start the limits of a new connection.
-
-        Args:
-            arguments: of uvicorn.
-            seconds: limit for the head of a request.
-            send_seconds: after which a client that does not read is disconnected.
-            crowd: all connections, among which this one is.
-            held: what all of them hold.
-            made: called when the connection is made.
-            others: of uvicorn.
-        """
+        """Start the limits of a new connection; `made` is called when it is made, the other arguments are uvicorn's."""
         super().__init__(*arguments, **others)
         self.left = False  # whether the client left before its answer was complete
         self.address = ""
@@ -73,16 +64,16 @@ class Connection(HttpToolsProtocol):
         self._taken_bytes = 0  # of the body, that the application has
         self._unread = False  # whether more is written than the client reads
         self._made = made
-        self._seconds = seconds
-        self._deadline: asyncio.TimerHandle | None = None
+        self._seconds = settings.request_timeout  # for the head of a request
+        self._clock = Alarm(self._give_up)
         self._in_head = False
         self._head_bytes = 0  # that no head has ended yet
         self._header_bytes = 0  # of the head that is being parsed
         self._gap_bytes = self._body_bytes = self._pieces = 0
         self._lost = asyncio.Event()
         self._in_body = self._progressed = self._ended = False  # the last two: within the data that is being parsed
-        self._send_seconds = send_seconds
-        self._send_deadline: asyncio.TimerHandle | None = None
+        self._send_seconds = settings.send_timeout  # after which a client that does not read is disconnected
+        self._send_clock = Alarm(self._look_at_sending)
         self._unsent = 0
         self._running: RequestResponseCycle | None = None  # the request being answered
         self._end: Callable[[Exception | type[Exception]], None] | None = None  # ends its work
@@ -93,14 +84,14 @@ class Connection(HttpToolsProtocol):
         """Start the clock for the first request."""
         super().connection_made(transport)
         self.address = client_of(self.client[0] if self.client else "")
-        self._crowd.add(self, self.address)
-        self._start_clock(self.timeout_keep_alive)  # as long as between two requests
+        self._crowd.add(self)
+        self._clock.start(self.timeout_keep_alive)  # as long as between two requests
         self._made()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the work for the client."""
-        self._stop_clock()
-        self._stop_send_clock()
+        self._clock.stop()
+        self._send_clock.stop()
         self._crowd.remove(self)
         self._held.hold(self, 0)
         self._lost.set()
@@ -170,22 +161,21 @@ class Connection(HttpToolsProtocol):
         self._progressed = self._ended = False
         self._parse(data)
         if self._deaf:
-            self._stop_clock()
+            self._clock.stop()
             return
         self._in_head = self.cycle is None or self.cycle.scope is not self.scope
         if self._in_head:
             if not was_in_head:
-                self._stop_clock()
+                self._clock.stop()
             # Where a request ended in the same data, its share is not known.
             self._head_bytes = self._head_bytes + len(data) if was_in_head else len(data) * (not self._ended)
-            self._start_clock(self._seconds)
+            self._clock.start(self._seconds)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(HeadTooLarge(MAX_HEAD_BYTES))
         elif self.cycle.response_complete:  # empty lines
-            self._start_clock(self._seconds)
+            self._clock.start(self._seconds)
         else:
-            if self._deadline is not None:
-                self._stop_clock()
+            self._clock.stop()
             self._gap_bytes = 0 if self._progressed or not self.cycle.more_body else self._gap_bytes + len(data)
             if self._gap_bytes > MAX_GAP_BYTES:
                 self._refuse(NotHttp(f"{MAX_GAP_BYTES} bytes of a request in chunks without one of its body"))
@@ -292,7 +282,7 @@ class Connection(HttpToolsProtocol):
         self._in_body = self._progressed = True
         super().on_headers_complete()
         if self.cycle is not None and self.cycle.scope is self.scope:
-            extensions: dict[str, Any] = {CONNECTION: self}
+            extensions: dict[str, Any] = {_CONNECTION: self}
             self.scope["extensions"] = extensions
 
     def _stop_parsing(self, why: str) -> None:
@@ -346,7 +336,7 @@ class Connection(HttpToolsProtocol):
         self._unread = False
         self._account()
         if not self.transport.is_closing():
-            self._stop_send_clock()
+            self._send_clock.stop()
 
     def timeout_keep_alive_handler(self) -> None:
         """Close an idle connection."""
@@ -363,35 +353,18 @@ class Connection(HttpToolsProtocol):
         self._start_send_clock()
 
     def _start_send_clock(self) -> None:
-        if self._send_deadline is None:
+        if self._send_clock.start(self._send_seconds):
             self._unsent = self.transport.get_write_buffer_size()
-            self._send_deadline = self.loop.call_later(self._send_seconds, self._look_at_sending)
-
-    def _stop_send_clock(self) -> None:
-        if self._send_deadline is not None:
-            self._send_deadline.cancel()
-            self._send_deadline = None
 
     def _look_at_sending(self) -> None:
         """Disconnect a client that reads too little."""
-        self._send_deadline = None
         before, now = self._unsent, self.transport.get_write_buffer_size()
         if before - now < LEAST_PACE * self._send_seconds:
             self.transport.abort()
         else:
             self._start_send_clock()
 
-    def _start_clock(self, seconds: float) -> None:
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(seconds, self._give_up)
-
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
     def _give_up(self) -> None:
-        self._deadline = None
         if self._in_head:
             self._refuse(HeadTimeout(self._seconds))
         else:
@@ -408,6 +381,12 @@ class Connection(HttpToolsProtocol):
             head = b"%s%scontent-length: %d\r\n\r\n" % (STATUS_LINE[error.status], _HEADERS, len(body))
             self.transport.write(head + body)
             self._close()
+
+
+def connection_of(scope: Scope) -> Connection | None:
+    """The connection that a request came on; None where it came on none, as in tests."""
+    connection: Connection | None = scope.get("extensions", {}).get(_CONNECTION)
+    return connection
 
 
 def _size_of(cycle: RequestResponseCycle) -> int:

@@ -4,12 +4,14 @@ Where there are too many connections, idle ones make room; bytes held are of hea
 read.
 """
 
+import asyncio
 import logging
 import os
 import resource
 import sys
+from collections.abc import Callable
 from ipaddress import IPv6Address, ip_network
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from service.errors import Overloaded
 from service.observe.logs import ThrottledWarning
@@ -32,77 +34,109 @@ class ClientLeft(Exception):
     """The client has closed its connection before the answer."""
 
 
+class Alarm:
+    """Calls a function some seconds after its start."""
+
+    __slots__ = ("_call", "_timer")
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, seconds: float) -> bool:
+        """Start it, unless it is running; whether it was not."""
+        if self._timer is not None:
+            return False
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._ring)
+        return True
+
+    def stop(self) -> None:
+        """Call nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _ring(self) -> None:
+        self._timer = None
+        self._call()
+
+
 class TrackedConnection(Protocol):
-    """A connection that the tracker may close while it is idle."""
+    """A connection, and what it holds for its request."""
+
+    address: str  # of the client
+
+    @property
+    def stalled(self) -> bool:
+        """Whether it waits for its client, not the client for an answer."""
 
     def leave(self) -> None:
         """Close it, while it waits for no answer."""
 
+    def give_up(self, error: Overloaded) -> None:
+        """End its request, so that nothing of it is held; the client is told the error where that is possible."""
 
-C = TypeVar("C", bound=TrackedConnection)
 
-
-class ConnectionTracker(Generic[C]):
+class ConnectionTracker:
     """The connections of one process. One is idle until a whole request has arrived, and after its answer."""
 
     def __init__(self) -> None:
         """Start without a connection."""
         self.most = sys.maxsize  # beyond it idle ones are closed
-        self._address: dict[C, str] = {}
+        self._all: set[TrackedConnection] = set()
         self._number: dict[str, int] = {}  # of each address
-        self._idle: dict[str, dict[C, None]] = {}  # of each address, the longest idle first
+        self._idle: dict[str, dict[TrackedConnection, None]] = {}  # of each address, the longest idle first
         self._made_room = ThrottledWarning(log, _MADE_ROOM)
         self.waiting = 0  # connections whose request has arrived and is not answered
 
     def __len__(self) -> int:
         """The number of connections."""
-        return len(self._address)
+        return len(self._all)
 
-    def add(self, connection: C, address: str) -> None:
+    def add(self, connection: TrackedConnection) -> None:
         """Add a connection, which is idle; if there are too many, another one leaves.
 
         It is the longest idle one of the address that has most connections, of those that have an idle one.
         """
-        self._address[connection] = address
+        address = connection.address
+        self._all.add(connection)
         self._number[address] = self._number.get(address, 0) + 1
         self._idle.setdefault(address, {})[connection] = None
-        if len(self._address) > self.most:
+        if len(self._all) > self.most:
             crowded = max(self._idle, key=self._number.__getitem__)
             longest = next(iter(self._idle[crowded]))
-            self._made_room.note(connections=len(self._address), address=crowded, of_it=self._number[crowded])
+            self._made_room.note(connections=len(self._all), address=crowded, of_it=self._number[crowded])
             self.remove(longest)
             longest.leave()
 
-    def remove(self, connection: C) -> None:
+    def remove(self, connection: TrackedConnection) -> None:
         """Forget a connection; no effect the second time."""
-        if connection in self._address:
+        if connection in self._all:
             self.busy(connection)
             self.waiting -= 1
-            address = self._address.pop(connection)
+            self._all.remove(connection)
+            address = connection.address
             self._number[address] -= 1
             if not self._number[address]:
                 del self._number[address]
 
-    def is_busy(self, connection: C) -> bool:
+    def is_busy(self, connection: TrackedConnection) -> bool:
         """Whether its request has arrived and is not answered."""
-        address = self._address.get(connection)
-        return address is not None and connection not in self._idle.get(address, {})
+        return connection in self._all and connection not in self._idle.get(connection.address, {})
 
-    def busy(self, connection: C) -> None:
+    def busy(self, connection: TrackedConnection) -> None:
         """Its request has arrived."""
-        address = self._address.get(connection)
-        if address is not None and connection in (idle := self._idle.get(address, {})):
+        if connection in (idle := self._idle.get(connection.address, {})):
             self.waiting += 1
             del idle[connection]
             if not idle:
-                del self._idle[address]
+                del self._idle[connection.address]
 
-    def idle(self, connection: C) -> None:
+    def idle(self, connection: TrackedConnection) -> None:
         """Its request is answered."""
-        address = self._address.get(connection)
-        if address is not None and connection not in (idle := self._idle.setdefault(address, {})):
+        if self.is_busy(connection):
             self.waiting -= 1
-            idle[connection] = None
+            self._idle.setdefault(connection.address, {})[connection] = None
 
 
 def most_connections(held_bytes: int) -> int:
@@ -130,19 +164,6 @@ def client_of(address: str) -> str:
         return address
 
 
-class Holder(Protocol):
-    """A connection that holds memory for its request."""
-
-    address: str  # of the client
-
-    @property
-    def stalled(self) -> bool:
-        """Whether it waits for its client, not the client for an answer."""
-
-    def give_up(self, error: Overloaded) -> None:
-        """End its request, so that nothing of it is held; the client is told the error where that is possible."""
-
-
 class MemoryLimiter:
     """All bytes that are held.
 
@@ -154,12 +175,12 @@ class MemoryLimiter:
         """Begin with none; `most` is in bytes."""
         self.most = most
         self.bytes = 0
-        self._of: dict[str, dict[Holder, int]] = {}  # the oldest first
+        self._of: dict[str, dict[TrackedConnection, int]] = {}  # the oldest first
         self._bytes_of: dict[str, int] = {}
         log = logging.getLogger("service.http.memory_limit")  # what log lines have been named by
         self._gave_up = ThrottledWarning(log, "callers are given up: what they make this process hold is too much")
 
-    def hold(self, holder: Holder, size: int) -> None:
+    def hold(self, holder: TrackedConnection, size: int) -> None:
         """Hold `size` bytes of a holder in all from now on, and give up others, or itself, where all are too many."""
         self._set(holder, size)
         while self.bytes > self.most:
@@ -170,7 +191,7 @@ class MemoryLimiter:
             self._set(chosen, 0)
             chosen.give_up(Overloaded(f"requests and answers of {self.most} bytes are held", limit=self.most))
 
-    def _set(self, holder: Holder, size: int) -> None:
+    def _set(self, holder: TrackedConnection, size: int) -> None:
         address = holder.address
         holders = self._of.setdefault(address, {})
         more = size - holders.get(holder, 0)

@@ -1,4 +1,4 @@
-"""The middleware that every request passes before the router: what is written of it, its headers, and its API key.
+"""The middleware that every request passes before the router: what is written of it, its headers, and who may ask.
 
 Keys are random and long (`settings.hash_key` refuses short ones), so SHA-256 is enough. A slow hash, made for
 passwords, would cost more than the answer.
@@ -16,6 +16,7 @@ from contextlib import AsyncExitStack
 from http import HTTPStatus
 from itertools import count
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,12 +25,15 @@ from service.api.operation import EXCHANGE, RequestState, exchange_of
 from service.api.route import Table
 from service.api.tensors import JSON_LENGTH
 from service.errors import HttpError, InternalError, NotHttp, RequestError, ShuttingDown, Unauthorized, quote
-from service.http.connection import CLOSE, CONNECTION, Connection
-from service.http.connection_tracker import ClientLeft
+from service.http.connection import CLOSE, connection_of
+from service.http.connection_tracker import ClientLeft, client_of
 from service.observe.logs import REQUEST_ID, fields
 from service.observe.metrics import Timings
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
-from service.observe.tracing import Tracing
+from service.observe.tracing import METHOD, ROUTE, STATUS, Tracing
+
+if TYPE_CHECKING:  # its library brings that of Redis along
+    from service.http.rate_limit import RateLimit
 
 log = logging.getLogger("service.http.record")  # what log lines have been named by
 CLIENT_LEFT = 499
@@ -54,7 +58,7 @@ class EarlyResponseCloser:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        connection: Connection | None = scope.get("extensions", {}).get(CONNECTION)
+        connection = connection_of(scope)
         if connection is None or not connection.expects_much():
             await self._app(scope, receive, send)
             return
@@ -149,7 +153,7 @@ class AccessLogMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
         exchange = exchange_of(scope)
-        connection: Connection | None = scope.get("extensions", {}).get(CONNECTION)
+        connection = connection_of(scope)
         self._in_flight += 1
         try:
             await self._app(scope, receive, send)
@@ -164,17 +168,9 @@ class AccessLogMiddleware:
         method = scope["method"] if scope["method"] in _METHODS else "other"  # clients may send any
         trace_id = None
         if self._tracing is not None and not self._table.is_open(method, scope["path"]):
-            trace_id = self._tracing.record(
-                exchange.received,
-                exchange.timings,
-                method=method,
-                route=route,
-                status=exchange.status,
-                model=exchange.model,
-                request_id=exchange.id,
-                began=exchange.began,
-                ended=ended,
-            )
+            said = {METHOD: method, ROUTE: route, STATUS: exchange.status}
+            said |= {"semblance.model": exchange.model, "semblance.request_id": exchange.id}
+            trace_id = self._tracing.record(exchange.received, exchange.timings, said, exchange.began, ended)
         seconds = ended - exchange.began
         self._telemetry.answered(route, exchange.model, exchange.status, seconds, exchange.timings, trace_id)
         if self._access_log:
@@ -233,43 +229,54 @@ def _as_request_error(error: Exception | CancelledError) -> RequestError:
     return InternalError()
 
 
-class OneOfEach:
-    """Refuses a request with two headers of a name where only one counts: a proxy may have checked the other."""
+class AccessControl:
+    """Refuses requests of which one may not know whose they are, that come too often, or that have shown no key."""
 
-    _names = (b"authorization", b"x-api-key", b"content-type", b"content-encoding", JSON_LENGTH)
+    _single = (b"authorization", b"x-api-key", b"content-type", b"content-encoding", JSON_LENGTH)
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(
+        self, app: ASGIApp, keys: Mapping[str, str], rate_limit: "RateLimit | None", is_open: Callable[[Scope], bool]
+    ) -> None:
+        """Put it before an application.
+
+        Args:
+            app: what is behind it.
+            keys: name -> SHA-256 in hexadecimal; where there are none, nobody needs one.
+            rate_limit: of callers, by the name of their key, or else by address, which limits guesses.
+            is_open: whether a request needs no key and is not counted.
+        """
         self._app = app
+        self._keys = [(name, bytes.fromhex(digest)) for name, digest in keys.items()]
+        self._rate_limit = rate_limit
+        self._is_open = is_open
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on.
 
         Raises:
-            NotHttp: it has two.
+            NotHttp: it has two headers of a name where only one counts: a proxy may have checked the other.
+            RateLimited: too many requests with this key, or from this address without a key.
+            Unauthorized: no key, or a wrong one.
         """
-        if len(scope["headers"]) > len(exchange_of(scope).received):  # a name is there twice, such as Cookie
+        exchange = exchange_of(scope)
+        if len(scope["headers"]) > len(exchange.received):  # a name is there twice, such as Cookie
             names = [name for name, _ in scope["headers"]]
-            for name in self._names:
+            for name in self._single:
                 if (found := names.count(name)) > 1:
                     raise NotHttp(f"a request has one {name.decode().title()} header; found {found}")
+        if self._keys:
+            exchange.caller = self._owner(_given(exchange.received))
+        if not self._is_open(scope):
+            if self._rate_limit is not None:
+                address = (scope.get("client") or ("",))[0]
+                known = exchange.caller is not None
+                await self._rate_limit.take(f"key:{exchange.caller}" if known else f"address:{client_of(address)}")
+            if self._keys and exchange.caller is None:
+                how = "give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
+                raise Unauthorized("this API key is not known here" if _given(exchange.received) else how)
         await self._app(scope, receive, send)
 
-
-class Callers:
-    """Names the caller of each request: the owner of its key, if that is known."""
-
-    def __init__(self, app: ASGIApp, keys: Mapping[str, str]) -> None:
-        """Prepare; `keys` is name -> SHA-256 in hexadecimal."""
-        self._app = app
-        self._keys = [(name, bytes.fromhex(digest)) for name, digest in keys.items()]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-        exchange = exchange_of(scope)
-        exchange.caller = self.owner(_given(exchange.received))
-        await self._app(scope, receive, send)
-
-    def owner(self, given: bytes) -> str | None:
+    def _owner(self, given: bytes) -> str | None:
         """The name of a key; compares all keys in constant time."""
         digest = hashlib.sha256(given).digest()
         owner = None
@@ -277,28 +284,6 @@ class Callers:
             if hmac.compare_digest(digest, known):
                 owner = name
         return owner
-
-
-class Keys:
-    """Refuses callers who have not shown a key."""
-
-    def __init__(self, app: ASGIApp, is_open: Callable[[Scope], bool]) -> None:
-        """Prepare; what `is_open` anybody may ask."""
-        self._app = app
-        self._is_open = is_open
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on.
-
-        Raises:
-            Unauthorized: no key, or a wrong one.
-        """
-        exchange = exchange_of(scope)
-        if exchange.caller is None and not self._is_open(scope):
-            if _given(exchange.received):
-                raise Unauthorized("this API key is not known here")
-            raise Unauthorized("give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'")
-        await self._app(scope, receive, send)
 
 
 def _given(headers: Mapping[bytes, bytes]) -> bytes:

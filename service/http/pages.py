@@ -5,6 +5,7 @@ nothing secret and need no API key: where one is needed they ask the person for 
 documentation is the folder that `make docs` builds.
 """
 
+from collections.abc import Callable
 from os import PathLike, stat_result
 from pathlib import Path
 
@@ -17,35 +18,31 @@ from starlette.types import Scope
 from service.api.dialects.own import OPERATIONS
 from service.api.operation import OperationResponse, ReadOperation, Responses
 from service.http.middleware import policy
+from service.settings import Settings
 
 PAGE, DOCS = "/", "/docs"
 SWAGGER = "/static-offline-docs/"  # where fastapi-offline serves Swagger's files
 _FILES = "/playground"
 _FOLDER = Path(__file__).parents[1] / "playground"
-# A browser asks each time whether a file has changed, so that no page runs with files of another version.
-_ASK = {"cache-control": "no-cache"}
 _GUIDE = "/guide"
 
 
 class _Files(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
-        response.headers.update(_ASK)
+        # A browser asks each time whether a file has changed, so that no page runs with files of another version.
+        response.headers["cache-control"] = "no-cache"
         return response
 
 
-def page_operation() -> ReadOperation:
-    """The page at `/`; raises like `docs_operation`."""
-    return _page(PAGE, "page.html", "A page for people", inline_styles=False)
-
-
-def docs_operation() -> ReadOperation:
-    """The page at `/docs`: the routes, by Swagger.
+def page_operations(settings: Settings) -> list[ReadOperation]:
+    """The pages at `/`, if the settings want one, and at `/docs`: the routes, by Swagger.
 
     Raises:
-        FileNotFoundError: the installed package lacks it.
+        FileNotFoundError: the installed package lacks one.
     """
-    return _page(DOCS, "docs.html", "The routes, for people", inline_styles=True)
+    docs = _page(DOCS, "docs.html", "The routes, for people", inline_styles=True)
+    return [_page(PAGE, "page.html", "A page for people", inline_styles=False), docs] if settings.playground else [docs]
 
 
 def _page(path: str, name: str, summary: str, *, inline_styles: bool) -> ReadOperation:
@@ -58,16 +55,6 @@ def _page(path: str, name: str, summary: str, *, inline_styles: bool) -> ReadOpe
 
     described: Responses = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
     return ReadOperation(path, page, OPERATIONS, summary, open=True, responses=described)
-
-
-def add_files(app: FastAPI) -> None:
-    """Serve the page's files below `/playground/`."""
-    app.mount(_FILES, _Files(directory=_FOLDER / "files"), name="playground")
-
-
-def is_playground(path: str) -> bool:
-    """Whether a path is of one of the page's files; they hold nothing secret and need no API key."""
-    return path.startswith(f"{_FILES}/")
 
 
 class _Pages(StaticFiles):
@@ -84,17 +71,23 @@ class _Pages(StaticFiles):
         return Response(Path(full_path).read_bytes(), status_code, kept, "text/html")
 
 
-def is_guide(path: str) -> bool:
-    """Whether a GET of this path is for the documentation, which holds nothing secret and needs no API key."""
-    return path == _GUIDE or path.startswith(f"{_GUIDE}/")
+def add_files(app: FastAPI, settings: Settings) -> Callable[[str], bool]:
+    """Serve the files of the page below `/playground/`, and the built documentation at /guide/, as the settings say.
 
+    Returns whether a path is of one of these, or of Swagger's: they hold nothing secret and need no API key.
+    """
+    shown: tuple[str, ...] = (SWAGGER,)
+    if settings.playground:
+        app.mount(_FILES, _Files(directory=_FOLDER / "files"), name="playground")
+        shown += (f"{_FILES}/",)
+    if settings.guide is not None:
 
-def add_guide(app: FastAPI, folder: Path) -> None:
-    """Serve the built documentation at /guide/."""
+        @app.get(_GUIDE, include_in_schema=False)
+        async def guide(request: Request) -> RedirectResponse:
+            # Relative, so that it also holds behind a proxy that serves this under a prefix.
+            return RedirectResponse(_GUIDE.removeprefix("/") + "/")
 
-    @app.get(_GUIDE, include_in_schema=False)
-    async def guide(request: Request) -> RedirectResponse:
-        # Relative, so that it also holds behind a proxy that serves this under a prefix.
-        return RedirectResponse(_GUIDE.removeprefix("/") + "/")
-
-    app.mount(_GUIDE, _Pages(directory=folder, html=True))
+        app.mount(_GUIDE, _Pages(directory=settings.guide, html=True))
+        shown += (f"{_GUIDE}/",)
+    without_slash = _GUIDE if settings.guide is not None else None
+    return lambda path: path.startswith(shown) or path == without_slash

@@ -7,20 +7,15 @@ until it is back, so more requests pass; the log says so.
 """
 
 import hashlib
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from starlette.types import ASGIApp, Receive, Scope, Send
 from throttled.asyncio import MemoryStore, RateLimitResult, RedisStore, Throttled, per_duration
 from throttled.store import ConnectionFactory
 
-from service.api.operation import exchange_of
-from service.compute.breaker import Breaker
 from service.compute.redis_client import RedisClient
 from service.errors import RateLimited
-from service.http.connection_tracker import client_of
-from service.observe.telemetry import RedisFailure, Telemetry
+from service.observe.telemetry import Telemetry
 from service.settings import RATE, Settings
 
 CALLERS = 100_000  # in memory, some 300 bytes each; the least recently seen is dropped first
@@ -32,12 +27,12 @@ _PERIODS = {"second": timedelta(seconds=1), "minute": timedelta(minutes=1), "hou
 class RateLimit:
     """A limit of requests in a period, for each caller."""
 
-    def __init__(self, rate: str, telemetry: Telemetry, shared: "SharedCounts | None" = None) -> None:
-        """Start with the whole allowance; `rate` is a number, a slash, and `second`, `minute` or `hour`."""
-        self._rate = rate
+    def __init__(self, settings: Settings, telemetry: Telemetry) -> None:
+        """Start with the whole allowance of the settings, counted in their Redis if they name one."""
+        self._rate = settings.rate_limit or ""
         self._refused = telemetry.rate_limited
-        self._own = _counting(rate, MemoryStore(options={"MAX_SIZE": CALLERS}))
-        self.shared = shared
+        self._own = _counting(settings, MemoryStore(options={"MAX_SIZE": CALLERS}))
+        self.shared = SharedCounts(settings, telemetry) if settings.redis_url is not None else None
 
     async def take(self, caller: str) -> None:
         """Count one request of a caller.
@@ -53,28 +48,6 @@ class RateLimit:
             raise RateLimited(self._rate, result.state.limit, result.state.retry_after)
 
 
-class Rate:
-    """Refuses callers who ask too often: by the name of their key, or else by address, which limits guesses."""
-
-    def __init__(self, limit: RateLimit, app: ASGIApp, is_open: Callable[[Scope], bool]) -> None:
-        """Prepare; requests for which `is_open` is true are not counted."""
-        self._app = app
-        self._limit = limit
-        self._is_open = is_open
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on.
-
-        Raises:
-            RateLimited: too many requests with this key, or from this address without a key.
-        """
-        if not self._is_open(scope):
-            name = exchange_of(scope).caller
-            address = (scope.get("client") or ("",))[0]
-            await self._limit.take(f"key:{name}" if name is not None else f"address:{client_of(address)}")
-        await self._app(scope, receive, send)
-
-
 class StoreWithClient(ConnectionFactory):
     """Gives a store of the library the client in its options, where it would make its own."""
 
@@ -86,82 +59,37 @@ class StoreWithClient(ConnectionFactory):
 class SharedCounts:
     """Counts of all processes, in a Redis that may fail at any time."""
 
-    def __init__(
-        self,
-        rate: str,
-        telemetry: Telemetry,
-        *,
-        url: str,
-        address: str,
-        timeout_seconds: float,
-    ) -> None:
-        """Prepare the client; arguments as for `RateLimit` and `RedisCache`."""
-        self._client = RedisClient(url, timeout_seconds=timeout_seconds)
+    def __init__(self, settings: Settings, telemetry: Telemetry) -> None:
+        """Prepare the client of the Redis that the settings name."""
+        works, fails = "redis counts requests", "redis does not count requests; each process counts its own"
+        self._client = RedisClient(settings, telemetry, works, fails)
         factory = f"{__name__}.{StoreWithClient.__name__}"
         store = RedisStore(options={"CONNECTION_FACTORY_CLASS": factory, "GIVEN": lambda: self._client.redis})
-        self._callers = _counting(rate, store, _PREFIX)
-        self._telemetry = telemetry
-        self._timeout = timeout_seconds
-        self._link = Breaker(
-            "redis counts requests", "redis does not count requests; each process counts its own", address
-        )
+        self._callers = _counting(settings, store, _PREFIX)
 
-    async def limit(self, caller: str) -> RateLimitResult | None:
-        """Count one request; None while Redis fails."""
-        return await self._count(caller) if self._link.allows else None
+    async def limit(self, caller: str, *, anyway: bool = False) -> RateLimitResult | None:
+        """Count one request; None while Redis fails, of which `anyway` makes sure."""
+        # Hashed, so that Redis holds no addresses or names of keys.
+        name = hashlib.blake2b(caller.encode(), digest_size=16).hexdigest()
+        return await self._client.attempt(lambda: self._callers.limit(name), anyway=anyway)
 
     async def probe(self) -> None:
         """Check whether Redis counts."""
-        await self._count(_NOBODY)
+        await self.limit(_NOBODY, anyway=True)
 
     @property
     def problems(self) -> list[str]:
         """What is wrong, for `/health/ready`."""
-        if self._link.allows:
-            return []
-        return [f"redis does not count requests ({self._link.reason}): each process counts its own"]
-
-    async def _count(self, caller: str) -> RateLimitResult | None:
-        began = self._link.changes
-        # Hashed, so that Redis holds no addresses or names of keys.
-        name = hashlib.blake2b(caller.encode(), digest_size=16).hexdigest()
-        try:
-            result = await self._client.ask(lambda: self._callers.limit(name))
-        except TimeoutError:
-            await self._failed("timeout", f"no answer within {self._timeout * 1000:.0f} ms", began)
-        except Exception as error:  # of the client, the event loop or the network
-            await self._failed("error", self._client.reason(error), began)
-        else:
-            self._link.succeeded(began)
-            return result
-        return None
+        link = self._client.link
+        return [] if link.allows else [f"redis does not count requests ({link.reason}): each process counts its own"]
 
     async def close(self) -> None:
         """Close the connections to Redis."""
         await self._client.aclose()
 
-    async def _failed(self, kind: RedisFailure, reason: str, began: int) -> None:
-        self._telemetry.redis_failed(kind)
-        self._link.failed(reason, began)
-        await self._client.disconnect()
 
-
-def open_rate_limit(settings: Settings, rate: str, telemetry: Telemetry) -> RateLimit:
-    """The rate limit of the settings, counted in their Redis if they name one."""
-    shared = None
-    if settings.redis_url is not None:
-        shared = SharedCounts(
-            rate,
-            telemetry,
-            url=settings.redis_url.get_secret_value(),
-            address=settings.redis_address or "",
-            timeout_seconds=settings.redis_timeout_ms / 1000,
-        )
-    return RateLimit(rate, telemetry, shared)
-
-
-def _counting(rate: str, store: MemoryStore | RedisStore, prefix: str | None = None) -> Throttled:
-    parts = RATE.fullmatch(rate)
+def _counting(settings: Settings, store: MemoryStore | RedisStore, prefix: str | None = None) -> Throttled:
+    parts = RATE.fullmatch(settings.rate_limit or "")
     assert parts is not None, "the settings let no other rate pass"
     quota = per_duration(_PERIODS[parts[2]], int(parts[1]))
     return Throttled(using="gcra", quota=quota, store=store, key_prefix=prefix)

@@ -78,7 +78,7 @@ class Server(uvicorn.Server):
     """The HTTP server of one process."""
 
     def __init__(self, app: "Application", settings: Settings) -> None:
-        self._crowd = ConnectionTracker[Connection]()
+        self._crowd = ConnectionTracker()
         super().__init__(
             uvicorn.Config(
                 app,
@@ -86,12 +86,7 @@ class Server(uvicorn.Server):
                 port=settings.port,
                 loop="uvloop",
                 http=partial(  # type: ignore[arg-type]  # it is only called
-                    Connection,
-                    seconds=settings.request_timeout,
-                    send_seconds=settings.send_timeout,
-                    crowd=self._crowd,
-                    held=app.scoring.held,
-                    made=self._made,
+                    Connection, settings=settings, crowd=self._crowd, held=app.scoring.held, made=self._made
                 ),
                 timeout_keep_alive=settings.keep_alive_seconds,
                 ws="none",

@@ -1,7 +1,7 @@
 """Which model answers a route when a request names none."""
 
 import logging
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from service.errors import InvalidRequest, some
 from service.models.registry import ModelRegistry, RequiredModel
@@ -97,11 +97,6 @@ def main_models(settings: Settings) -> list[str]:
     """Names of the models that are listed first, if they are there: those of settings, and those of `MAIN`."""
     named = (each.name for each in required_by(settings) if each.capability or each.setting in _LISTED_FIRST)
     return [*named, *MAIN]
-
-
-def usual_reranker(settings: Settings, names: Container[str]) -> str | None:
-    """The default model of the second stage of /rank, among the models of these names."""
-    return settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in names else None)
 
 
 def chosen(capability: Capability, able: Sequence[str]) -> str | None:

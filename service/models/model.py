@@ -77,7 +77,7 @@ class Opened:
         self.scorer = scorer
         self.telemetry = telemetry
         self.provider = provider
-        self.tiers = CacheTiers(memory=False, redis=False)  # set by `prove`
+        self.tiers = CacheTiers()  # set by `prove`
         self.problem: str | None = None  # what was wrong at the last check
         self._name = name
         self._golden = golden.pairs

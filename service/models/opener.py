@@ -22,7 +22,7 @@ from contract.scoring import Array
 from contract.subwords import AnyTokenizer, load_tokenizer
 from contract.tensors import load_tensors, tensors_of
 from service.compute.cache import VectorCache
-from service.compute.graph import CPU, CUDA, Session, cuda_options, graphs_of, open_session, provider_order
+from service.compute.graph import CPU, CUDA, KINDS, Graph, Session, cuda_options, open_session, provider_order
 from service.compute.pool import Pool
 from service.errors import ModelError, ServiceError
 from service.machine import counts, trim_allocator
@@ -123,7 +123,10 @@ class Opener:
             self._providers = [CPU]  # one attempt, and its many lines of ONNX Runtime, are enough
         provider = "cuda" if has_cuda else "cpu"
         telemetry = ModelTelemetry(manifest.graphs)
-        graphs = graphs_of(manifest, sessions, telemetry, reproducible=self._settings.reproducible)
+        graphs: dict[str, Graph] = {}
+        for name, kind in manifest.graph_kinds.items():
+            alike = self._settings.reproducible and kind in ("encoder", "pair")
+            graphs[name] = KINDS[kind](name, sessions[name], manifest, telemetry, reproducible=alike)
         hints = LanguageHints.of(manifest.languages) if self._settings.language_hints else None
         parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._pool, self._cache, hints)
         scorer = FAMILIES[manifest.family](parts)

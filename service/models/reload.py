@@ -197,7 +197,9 @@ class Reloader:
                 outcomes[name], refusals[name] = "failed", Refusal(self._opener.told(error))
             self._note(refusals, patient)
             return self._report(outcomes, started)
-        problems = self._by_id(contents)
+        # Of folders, by the id of the model that was opened from each, or else by the folder's name.
+        owners = {model.release.folder.name: name for name, model in self._registry.items()}
+        problems = {owners.get(folder, folder): problem for folder, problem in contents.problems.items()}
         for name in sorted({*ids, *contents.releases, *problems}):
             old, release = self._registry.get(name), contents.releases.get(name)
             new, refusal = old, self._forbidden(name, old, release)
@@ -230,11 +232,6 @@ class Reloader:
             time.sleep(GONE_SECONDS)
             contents = look(self._settings.models_dir, self._settings.models)
         return contents
-
-    def _by_id(self, contents: RepositoryContents) -> dict[str, FolderProblem]:
-        """Problems of folders, by the id of the model that was opened from each, or else by the folder's name."""
-        owners = {model.release.folder.name: name for name, model in self._registry.items()}
-        return {owners.get(folder, folder): problem for folder, problem in contents.problems.items()}
 
     def _forbidden(self, name: str, old: ServedModel | None, release: ModelFolder | None) -> Refusal | None:
         """What a setting forbids: a new model by the name of an alias, and that a model goes which it names."""

@@ -27,28 +27,42 @@ _STDERR = 2
 Style = Literal["auto", "json", "text"]
 
 
-class _Formatter(logging.Formatter):
-    """The base of both formats; `constant` are fields of every event."""
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, request id, and the event's own fields."""
 
     def __init__(self, **constant: object) -> None:
+        """Prepare; `constant` are fields of every event."""
         super().__init__()
-        self.constant = constant
-
-
-class JsonFormatter(_Formatter):
-    """One JSON object a line: time, level, logger, message, request id, and the event's own fields."""
+        self._constant = constant
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as a line of JSON."""
-        return json.dumps(_event(self, record), default=str)
+        return json.dumps(self.event(record), default=str)
+
+    def event(self, record: logging.LogRecord) -> dict[str, Any]:
+        """All fields of the record."""
+        event: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **self._constant,
+        }
+        if request_id := REQUEST_ID.get():
+            event["request_id"] = request_id
+        event |= getattr(record, "fields", {})
+        if record.exc_info and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            event["exception"] = _without_messages(error) if request_id else self.formatException(record.exc_info)
+        return event
 
 
-class TextFormatter(_Formatter):
+class TextFormatter(JsonFormatter):
     """The same as readable text."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as a line of text."""
-        event = _event(self, record)
+        event = self.event(record)
         trace = event.pop("exception", None)
         head = f"{event.pop('time')} {event.pop('level'):7} {event.pop('message')}"
         event.pop("logger")
@@ -71,24 +85,6 @@ _SENTENCES = {
     "serving": "Semblance answers at {address} (a page to try it; every route: {docs}). Ctrl-C ends it.",
     "draining": "ending: requests in flight are still answered, for {seconds:g} s at most",
 }
-
-
-def _event(formatter: _Formatter, record: logging.LogRecord) -> dict[str, Any]:
-    event: dict[str, Any] = {
-        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-        "level": record.levelname.lower(),
-        "logger": record.name,
-        "message": record.getMessage(),
-        **formatter.constant,
-    }
-    if request_id := REQUEST_ID.get():
-        event["request_id"] = request_id
-    event |= getattr(record, "fields", {})
-    if record.exc_info and record.exc_info[1] is not None:
-        event["exception"] = (
-            _without_messages(record.exc_info[1]) if request_id else formatter.formatException(record.exc_info)
-        )
-    return event
 
 
 def _without_messages(error: BaseException | None) -> str:
@@ -160,7 +156,7 @@ def configure(level: str, style: Style, **constant: object) -> None:
     The style `auto` is sentences at a terminal, with several processes text, and JSON elsewhere.
     """
     global _queued
-    chosen: type[_Formatter] = TextFormatter if style == "text" else JsonFormatter
+    chosen: type[JsonFormatter] = TextFormatter if style == "text" else JsonFormatter
     if style == "auto" and os.isatty(_STDERR):
         chosen = TextFormatter if constant else TerminalFormatter
     if chosen is TerminalFormatter:
@@ -168,23 +164,17 @@ def configure(level: str, style: Style, **constant: object) -> None:
     formatter = chosen(**constant)
     _queued = _Queued(formatter, Queue(MOST_WAITING))
     QueueListener(_queued.queue, _Lines(_STDERR, _queued)).start()
-    atexit.register(flush, _queued.queue)
+    atexit.register(write_out)
     root = logging.getLogger()
     root.handlers[:] = [_queued]
     root.setLevel(level.upper())
 
 
-def flush(lines: "Queue[logging.LogRecord]", seconds: float = FLUSH_SECONDS) -> None:
-    """Wait until the lines are written, at most `seconds`."""
-    deadline = monotonic() + seconds
-    while lines.unfinished_tasks and monotonic() < deadline:
-        sleep(0.005)
-
-
 def write_out() -> None:
-    """Wait until this process' lines are written, before it ends without its exit functions."""
-    if _queued is not None:
-        flush(_queued.queue)
+    """Wait until this process' lines are written, at its end."""
+    deadline = monotonic() + FLUSH_SECONDS
+    while _queued is not None and _queued.queue.unfinished_tasks and monotonic() < deadline:
+        sleep(0.005)
 
 
 def dropped() -> int:

@@ -36,6 +36,17 @@ _WATCHED_STATUSES = ("200", "408", "429", "500", "503")  # each route has them f
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
 _LAG_SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 _SCORES = tuple(i / 10 for i in range(1, 11))
+# What is counted of what a model reads: the metric, and what it says.
+_READ = {
+    "sentences": ("semblance_sentences", "Sentences read"),
+    "truncated": ("semblance_sentences_truncated", "Sentences cut at the model's token limit"),
+    "words": ("semblance_words", "Words read"),
+    "unknown": ("semblance_words_unknown", "Words read that are outside the model's vocabulary"),
+    "foreign": (
+        "semblance_sentences_foreign",
+        "Sentences read that seem to be in another language than the model's",
+    ),
+}
 _NO_BUCKETS = ()  # of which the sum and the number are asked
 
 
@@ -142,19 +153,7 @@ class Telemetry:
         self._scores = histogram(
             "semblance_score", "Calibrated scores of pairs, also in rankings; shows drift", ["model"], _SCORES
         )
-        self._sentences = counter("semblance_sentences", "Sentences read", ["model"])
-        self._truncated = counter(
-            "semblance_sentences_truncated", "Sentences cut at the model's token limit", ["model"]
-        )
-        self._words = counter("semblance_words", "Words read", ["model"])
-        self._unknown_words = counter(
-            "semblance_words_unknown", "Words read that are outside the model's vocabulary", ["model"]
-        )
-        self._foreign = counter(
-            "semblance_sentences_foreign",
-            "Sentences read that seem to be in another language than the model's",
-            ["model"],
-        )
+        self._read = {what: counter(name, said, ["model"]) for what, (name, said) in _READ.items()}
         self._cache_hits = counter(
             "semblance_cache_hits",
             "Vectors found in memory or in redis, and pairs' whole scores found in scores; each pair counts",
@@ -208,9 +207,9 @@ class Telemetry:
             self.cache_counters(tier)
         for kind in get_args(RedisFailure):
             self._redis_failures.labels(kind)
-        self._of_models = (
+        self._of_models: tuple[CounterFamily | HistogramFamily, ...] = (
             *(self._request_seconds, self._phase_seconds, self._inference_seconds, self._batch_rows, self._scores),
-            *(self._sentences, self._truncated, self._words, self._unknown_words, self._foreign),
+            *self._read.values(),
         )
         self._listed: set[str] = set()  # labels of all models
         self._served: set[str] = set()  # labels of the open ones
@@ -268,11 +267,7 @@ class Telemetry:
         self.models_open.set(len(models))
         for label, model in models.items():
             model.series = ModelSeries(
-                sentences=self._sentences.labels(label),
-                truncated=self._truncated.labels(label),
-                words=self._words.labels(label),
-                unknown_words=self._unknown_words.labels(label),
-                foreign=self._foreign.labels(label),
+                read={what: family.labels(label) for what, family in self._read.items()},
                 scores=self._scores.labels(label),
                 failures=self._inference_failures.labels(label),
                 runs={
@@ -285,11 +280,7 @@ class Telemetry:
 class ModelSeries(NamedTuple):
     """The series that one model counts into; `runs` has rows and seconds of each graph's runs."""
 
-    sentences: CounterSeries
-    truncated: CounterSeries
-    words: CounterSeries
-    unknown_words: CounterSeries
-    foreign: CounterSeries
+    read: Mapping[str, CounterSeries]  # by the names of `_READ`
     scores: Histogram
     failures: Counter
     runs: dict[str, tuple[Histogram, Histogram]]
@@ -302,20 +293,13 @@ class ModelTelemetry:
         """Create series that are in no registry yet."""
         self.graphs = tuple(graphs)
         failures = Counter("semblance_inference_failures", "Of a model not yet served", registry=None)
-        sentences, truncated, words, unknown, foreign = (CounterSeries() for _ in range(5))
-        self.series = ModelSeries(sentences, truncated, words, unknown, foreign, Histogram(_SCORES), failures, {})
+        read = {what: CounterSeries() for what in _READ}
+        self.series = ModelSeries(read, Histogram(_SCORES), failures, {})
 
-    def read(self, sentences: int, words: int, unknown: int, truncated: int, foreign: int) -> None:
-        """Count sentences read; in the event loop's thread."""
-        series = self.series
-        series.sentences.inc(sentences)
-        series.words.inc(words)
-        if unknown:
-            series.unknown_words.inc(unknown)
-        if truncated:
-            series.truncated.inc(truncated)
-        if foreign:
-            series.foreign.inc(foreign)
+    def read(self, **numbers: int) -> None:
+        """Count what was read, by the names of `_READ`; in the event loop's thread."""
+        for what, number in numbers.items():
+            self.series.read[what].inc(number)
 
     def scored(self, scores: Sequence[float]) -> None:
         """Count the scores of pairs; in the event loop's thread."""

@@ -20,6 +20,7 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _PROTOCOL = "http/protobuf"
 _FAILED = 500
+METHOD, ROUTE, STATUS = "http.request.method", "http.route", "http.response.status_code"  # names of attributes
 
 
 class Tracing:
@@ -45,12 +46,7 @@ class Tracing:
         self,
         headers: Mapping[bytes, bytes],
         timings: Timings | None,
-        *,
-        method: str,
-        route: str,
-        status: int,
-        model: str,
-        request_id: str,
+        attributes: Mapping[str, str | int],
         began: float,
         ended: float,
     ) -> str | None:
@@ -58,25 +54,19 @@ class Tracing:
 
         Returns the trace's id in hexadecimal digits, None where its sampler does not send it.
 
-        `route` is from a closed set, `began` and `ended` are times of `perf_counter`.
+        `attributes` have the request's method, its route, of a closed set, and the status of its answer; `began` and
+        `ended` are times of `perf_counter`.
         """
         at_zero = time.time_ns() - int(time.perf_counter() * 1e9)  # when `perf_counter` was 0
         carrier = {name: headers.get(name.encode(), b"").decode("latin-1") for name in ("traceparent", "tracestate")}
-        attributes: dict[str, str | int] = {
-            "http.request.method": method,
-            "http.route": route,
-            "http.response.status_code": status,
-            "semblance.model": model,
-            "semblance.request_id": request_id,
-        }
         span = self._tracer.start_span(
-            f"{method} {route}",
+            f"{attributes[METHOD]} {attributes[ROUTE]}",
             context=self._propagator.extract(carrier),
             kind=self._trace.SpanKind.SERVER,
             attributes=attributes,
             start_time=at_zero + int(began * 1e9),
         )
-        if status >= _FAILED:
+        if int(attributes[STATUS]) >= _FAILED:
             span.set_status(self._trace.StatusCode.ERROR)
         if timings is not None and span.is_recording():
             within = self._trace.set_span_in_context(span)

@@ -73,12 +73,6 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def memory_folder() -> str | None:
-    """A folder in memory, for files that are rewritten every second; None if TMPDIR is set or there is none."""
-    usable = "TMPDIR" not in os.environ and os.access(_SHARED_MEMORY, os.W_OK)
-    return _SHARED_MEMORY if usable else None
-
-
 @dataclass(eq=False)
 class _Worker:
     """A worker process, as the supervisor knows it."""
@@ -122,11 +116,14 @@ class Supervisor:
         try:
             self._listening = bind(self._settings.host, self._settings.port)
         except OSError as error:
-            where = f"{self._settings.host}:{self._settings.port}"
-            log.critical("cannot start: %s: %s", where, (error.strerror or str(error)).lower())
+            address = f"{self._settings.host}:{self._settings.port}"
+            log.critical("cannot start: %s: %s", address, (error.strerror or str(error)).lower())
             return EXIT_MODELS
+        # In memory, unless TMPDIR is set: files are rewritten every second.
+        in_memory = "TMPDIR" not in os.environ and os.access(_SHARED_MEMORY, os.W_OK)
+        where = _SHARED_MEMORY if in_memory else None
         try:
-            shared = tempfile.TemporaryDirectory(prefix="semblance-", dir=memory_folder(), ignore_cleanup_errors=True)
+            shared = tempfile.TemporaryDirectory(prefix="semblance-", dir=where, ignore_cleanup_errors=True)
         except OSError as error:
             log.critical("cannot start: no folder for the workers' metrics: %s", error)
             return EXIT_MODELS
@@ -163,13 +160,25 @@ class Supervisor:
         return self._leaving or self._drained_at is not None
 
     def _start_worker(self, predecessor: _Worker | None = None) -> bool:
-        """Start a worker; whether that succeeded."""
+        """Start a worker; whether that succeeded. If the system cannot start it, the others go on."""
         number = next(self._numbers)
         try:
-            ours, theirs = socket.socketpair()
+            self._workers.append(self._started(number, predecessor))
         except OSError as error:
-            self._start_failed(number, predecessor, error)
+            reason = error.strerror or str(error)
+            log.error("the system cannot start a worker", extra=fields(worker=number, reason=reason))
+            if not self._workers:
+                self._exit_code = EXIT_KILLED
+                self._leave(hurried=True)
+                return False
+            if predecessor is not None:
+                self._keep_the_old()
+            self._pause(early=True)
             return False
+        return True
+
+    def _started(self, number: int, predecessor: _Worker | None) -> _Worker:
+        ours, theirs = socket.socketpair()
         ours.setblocking(False)
         assignment = Assignment(self._settings, number, self._listening, theirs, self._folder)
         process = _spawn.Process(target=_work, args=(assignment,), name=f"worker {number}", daemon=True)
@@ -179,27 +188,14 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINAL_SIGNALS)
         try:
             process.start()
-        except OSError as error:
+        except OSError:
             ours.close()
-            self._start_failed(number, predecessor, error)
-            return False
+            raise
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _TERMINAL_SIGNALS)
             theirs.close()
         now = monotonic()
-        self._workers.append(_Worker(number, process, ours, now, now, predecessor))
-        return True
-
-    def _start_failed(self, number: int, predecessor: _Worker | None, error: OSError) -> None:
-        """The system could not start a worker; the others go on."""
-        log.error("the system cannot start a worker", extra=fields(worker=number, reason=error.strerror or str(error)))
-        if not self._workers:
-            self._exit_code = EXIT_KILLED
-            self._leave(hurried=True)
-            return
-        if predecessor is not None:
-            self._keep_the_old()
-        self._pause(early=True)
+        return _Worker(number, process, ours, now, now, predecessor)
 
     def _read_messages(self, worker: _Worker) -> None:
         """Read the worker's messages."""
@@ -248,15 +244,11 @@ class Supervisor:
         self._workers.remove(worker)
         worker.process.join()
         worker.line.close()
-        reason: Ending = (
-            "hung"
-            if worker.hung
-            else "asked"
-            if worker.leaves or code in (0, -signal.SIGTERM)
-            else "killed"
-            if code < 0
-            else "failed"
-        )
+        reason: Ending = "killed" if code < 0 else "failed"
+        if worker.hung:
+            reason = "hung"
+        elif worker.leaves or code in (0, -signal.SIGTERM):
+            reason = "asked"
         replaced = not self._stopping and (worker.serves or worker.predecessor is None)
         try:
             self._ended.add(worker.number, reason if replaced else None)

@@ -294,7 +294,9 @@ class Reader:
             if language is not None:
                 foreign += 1
                 TIMINGS.get().languages[language] = None
-        self._telemetry.read(len(sentences), words, unknown, truncated, foreign)
+        self._telemetry.read(
+            sentences=len(sentences), truncated=truncated, words=words, unknown=unknown, foreign=foreign
+        )
         return sentences
 
     async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], prompt: int) -> list[Encoded]:

@@ -101,7 +101,7 @@ class Scorer(Reader, ABC):
     async def _remembered(self, name: ScoreTask, pairs: Sequence[Pair]) -> ScoredPairs:
         """Scores from the cache; the missing ones are computed and added."""
         cache = self._scores[name]
-        scores = cache.find(pairs)
+        scores = cache.get_many(pairs)
         if places := [i for i, score in enumerate(scores) if score is None]:
             # By position: a pair that a request repeats is compared twice, which costs less than finding it.
             new = [pairs[i] for i in places]
@@ -242,7 +242,7 @@ class Scorer(Reader, ABC):
         self.seconds_per_new_pair = seconds / len(pairs)
         self._cost.reading = best_time(lambda: self.tokenise(texts)) / chars
         self._cost.scoring = seconds / sum(len(x) + len(y) for x, y in pairs)
-        return CacheTiers(any(each.memory for each in tiers), any(each.redis for each in tiers))
+        return CacheTiers(any(each.memory for each in tiers), any(each.remote for each in tiers))
 
     def _comparisons(self, pairs: Sequence[Pair]) -> Iterator[Callable[[], object]]:
         """The work of `MEASURED_PAIRS` pairs after their graphs of texts: of one pair, repeated."""

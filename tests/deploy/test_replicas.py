@@ -17,6 +17,7 @@ from service.settings import Settings
 from tests.harness.service import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
+needs_haproxy = pytest.mark.skipif(shutil.which("haproxy") is None, reason="apt-get install haproxy")
 CONFIGURATION = (ROOT / "deploy/haproxy.cfg").read_text()
 
 
@@ -25,9 +26,8 @@ def seconds(name: str) -> int:
     return int(found)
 
 
+@needs_haproxy
 def test_haproxy_reads_it() -> None:
-    if shutil.which("haproxy") is None:
-        pytest.skip("no haproxy here (apt-get install haproxy)")
     run = subprocess.run(
         ["haproxy", "-c", "-f", "deploy/haproxy.cfg"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -88,10 +88,9 @@ def proxy(tmp_path: Path, *replicas: type[Replica]) -> Iterator[int]:
                 server.server_close()
 
 
+@needs_haproxy
 def test_a_request_whose_replica_is_killed_goes_to_the_other_though_its_body_came_late(tmp_path: Path) -> None:
     """Most clients send head and body apart; HAProxy sends nothing a second time that it passed on in parts."""
-    if shutil.which("haproxy") is None:
-        pytest.skip("no haproxy here (apt-get install haproxy)")
     answers = []
     with proxy(tmp_path, Killed, Replica) as port:
         for _ in range(4):  # two are for the one that is killed

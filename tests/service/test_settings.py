@@ -29,21 +29,18 @@ def test_the_defaults_serve_the_published_models_on_loopback() -> None:
 
 
 def test_the_environment_is_read(monkeypatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_PORT", "9000")
-    monkeypatch.setenv("SEMBLANCE_CACHE_BYTES", "0")
-    monkeypatch.setenv("SEMBLANCE_ACCESS_LOG", "true")
-    monkeypatch.setenv("SEMBLANCE_PLAYGROUND", "false")
-    monkeypatch.setenv("SEMBLANCE_API_KEYS", f"alice:{DIGEST}, bob:{DIGEST[::-1]}")
-    monkeypatch.setenv("SEMBLANCE_RATE_LIMIT", "600/minute")
-    monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", "https://a.example, http://localhost:3000")
-    monkeypatch.setenv("SEMBLANCE_REDIS_URL", "")  # as docker compose passes on what is not set
-    settings = Settings.from_environment()
-    assert (settings.port, settings.cache_bytes, settings.access_log) == (9000, 0, True)
-    assert settings.playground is False
-    assert settings.api_keys == {"alice": DIGEST, "bob": DIGEST[::-1]}
-    assert settings.rate_limit == "600/minute"
-    assert settings.cors_origins == ("https://a.example", "http://localhost:3000")
-    assert settings.redis_url is None
+    for name, value, read in (
+        ("port", "9000", 9000),
+        ("cache_bytes", "0", 0),
+        ("access_log", "true", True),
+        ("playground", "false", False),
+        ("api_keys", f"alice:{DIGEST}, bob:{DIGEST[::-1]}", {"alice": DIGEST, "bob": DIGEST[::-1]}),
+        ("rate_limit", "600/minute", "600/minute"),
+        ("cors_origins", "https://a.example, http://localhost:3000", ("https://a.example", "http://localhost:3000")),
+        ("redis_url", "", None),  # as docker compose passes on what is not set
+    ):
+        monkeypatch.setenv(f"SEMBLANCE_{name.upper()}", value)
+        assert getattr(Settings.from_environment(), name) == read
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ async def test_a_large_request_lets_others_come_in_between(batcher, graph, monke
 
 
 async def test_a_request_that_is_too_large_for_the_time_leads_no_batch(batcher, graph, pool, monkeypatch) -> None:
-    monkeypatch.setattr(pool, "offer", lambda source: None)  # batches are taken here
+    monkeypatch.setattr(pool, "_call", lambda: None)  # batches are taken here
     batcher.cost = Cost(fixed=0.0, per_token=1.0)  # each request is alone in its batch
     asking = [asyncio.create_task(batcher.get([key])) for key in (900, 20, 10)]
     await turn()

@@ -5,12 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks.faults.load import difference
-from service.compute.cache import (
-    FINDING_SECONDS,
-    REMOTE_PAYS_SECONDS,
-    CacheTiers,
-    VectorCache,
-)
+from service.compute.cache import FINDING_SECONDS, REMOTE_PAYS_SECONDS, CacheTiers, VectorCache
 from service.compute.vectors import SingleFlight
 from service.observe.telemetry import Telemetry
 from tests.harness.service import Serve
@@ -30,19 +25,14 @@ def finding(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("finding")
 @pytest.mark.parametrize(
     ("policy", "cheap", "dear"),
-    [
-        ("auto", MEMORY, BOTH),
-        ("memory", MEMORY, MEMORY),
-        ("redis", BOTH, BOTH),
-        ("off", CacheTiers(False, False), CacheTiers(False, False)),
-    ],
+    [("auto", MEMORY, BOTH), ("memory", MEMORY, MEMORY), ("redis", BOTH, BOTH), ("off", CacheTiers(), CacheTiers())],
 )
 def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: CacheTiers, dear: CacheTiers) -> None:
     cache = VectorCache(MUCH, Telemetry(), REMOTE)
     assert cache.tiers(policy, REMOTE_PAYS_SECONDS * 0.9, FINDING_SECONDS) == cheap
     assert cache.tiers(policy, REMOTE_PAYS_SECONDS, FINDING_SECONDS) == dear
     assert VectorCache(0, Telemetry(), REMOTE).tiers(policy, 1.0, 1.0) == dear._replace(memory=False)
-    assert VectorCache(MUCH, Telemetry()).tiers(policy, 1.0, 1.0) == dear._replace(redis=False)
+    assert VectorCache(MUCH, Telemetry()).tiers(policy, 1.0, 1.0) == dear._replace(remote=False)
 
 
 async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serve) -> None:

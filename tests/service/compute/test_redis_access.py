@@ -12,8 +12,9 @@ import redis
 from service.compute.cache import VectorSpace
 from service.compute.redis_cache import RedisCache
 from service.errors import RateLimited
-from service.http.rate_limit import RateLimit, SharedCounts
+from service.http.rate_limit import RateLimit
 from service.observe.telemetry import Telemetry
+from service.settings import Settings
 from tests.harness.service import NEEDED_SECONDS, RedisServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
@@ -58,8 +59,12 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def settings_of(url: str) -> Settings:
+    return Settings(redis_url=url, redis_timeout_ms=int(3000 * NEEDED_SECONDS), rate_limit="3/hour")  # type: ignore[arg-type]
+
+
 def cache_of(url: str) -> RedisCache:
-    return RedisCache(url, "", Telemetry(), timeout_seconds=3 * NEEDED_SECONDS, ttl_seconds=100)
+    return RedisCache(settings_of(url), Telemetry())
 
 
 async def says(url: str, problem: str) -> None:
@@ -81,10 +86,8 @@ async def are_shared(url: str) -> None:
     await asyncio.gather(*one._writes)
     vectors = await other.get_many(SPACE, [*VECTORS, (1000,)])
     assert {key: vector.tolist() for key, vector in vectors.items()} == {k: v.tolist() for k, v in VECTORS.items()}
-    counts = [
-        SharedCounts("3/hour", Telemetry(), url=url, address="", timeout_seconds=3 * NEEDED_SECONDS) for _ in range(2)
-    ]
-    limits = [RateLimit("3/hour", Telemetry(), shared) for shared in counts]
+    limits = [RateLimit(settings_of(url), Telemetry()) for _ in range(2)]
+    counts = [limit.shared for limit in limits if limit.shared is not None]
     for shared in counts:
         await shared.probe()
         assert shared.problems == []

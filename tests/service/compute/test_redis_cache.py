@@ -18,14 +18,16 @@ from service.compute.cache import VectorSpace
 from service.compute.redis_cache import RedisCache, name_of
 from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
+from service.settings import Settings
 from tests.harness import fakes
-from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve, free_port, until
+from tests.harness.service import NEEDED_SECONDS, Client, Serve, free_port, until
 
 pytestmark = pytest.mark.anyio
 BODY = {"pairs": [{"a": "a man plays", "b": "the dog runs"}, {"a": "a man plays", "b": "xylophone"}]}
 DISTINCT = 3
 SPACE = VectorSpace("f" * 64, 4)
 SECRET = "hush hush hush hush"
+ONLY_REDIS = {"cache": "redis", "cache_bytes": 0, "redis_timeout_ms": 60_000}
 
 
 async def ask(client: Client) -> bytes:
@@ -51,12 +53,12 @@ async def plain(serve: Serve) -> bytes:
 async def test_a_refusing_redis_slows_nothing_and_changes_nothing(serve: Serve, plain: bytes, caplog) -> None:
     caplog.set_level(logging.INFO, "service.compute.redis_client")
     url = f"redis://user:hush@127.0.0.1:{free_port()}/0"
-    async with serve(cache="redis", redis_url=url, redis_timeout_ms=60_000, cache_bytes=0) as client:
+    async with serve(redis_url=url, **ONLY_REDIS) as client:
         for _ in range(50):
             assert await ask(client) == plain
         assert await client.metric("semblance_redis_up") == 0
         assert await failures(client, "error") == 1
-        assert client.app.service.redis._writes == set()
+        assert client.app.service.cache.remote._writes == set()
         ready = await client.get("/health/ready")
     assert ready.status_code == 200
     assert ready.json()["status"] == "degraded"
@@ -78,7 +80,7 @@ async def test_what_was_kept_under_other_settings_is_a_miss_and_overwritten(
     serve: Serve, redis_server, plain: bytes, before, after, tail: int
 ) -> None:
     """Among them what anybody could have forged: it has a checksum, where a secret asks for a signature."""
-    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 60_000, "cache_bytes": 0}
+    settings = {"redis_url": redis_server.url, **ONLY_REDIS}
     async with serve(**settings, **before) as client:
         await ask(client)
     async with serve(**settings, **after) as client:
@@ -143,9 +145,10 @@ MANY = [b"*2147483647\r\n", b"*2\r\n*2147483647\r\n", b"*2\r\n%2147483647\r\n", 
 async def test_an_answer_that_announces_very_many_elements_is_not_made(reply: bytes, cut: int) -> None:
     """A list of 16 GB, which would be freed for many seconds; nobody would be answered meanwhile."""
     async with answering(reply, 0.05, cut) as port:
-        client = RedisClient(f"redis://127.0.0.1:{port}", timeout_seconds=20)
+        settings = Settings(redis_url=f"redis://127.0.0.1:{port}")  # type: ignore[arg-type]
+        client = RedisClient(settings, Telemetry(), "works", "fails")
         with pytest.raises(redis.ConnectionError, match="very many elements"):
-            await client.ask(lambda: client.redis.mget([b"a", b"b"]))
+            await asyncio.wait_for(client.redis.mget([b"a", b"b"]), 20)
         await client.aclose()
         await asyncio.sleep(0.1)
 
@@ -165,22 +168,10 @@ async def test_the_timeout_is_for_the_whole_exchange(serve: Serve, plain: bytes)
 
 @pytest.mark.redis
 async def test_embeddings_are_shared_between_processes(serve: Serve, models, redis_server, plain: bytes) -> None:
-    settings = {
-        "cache": "redis",
-        "redis_url": redis_server.url,
-        "redis_ttl_seconds": 100,
-        "cache_bytes": 0,
-        "redis_timeout_ms": 60_000,
-    }
+    settings = {"redis_url": redis_server.url, "redis_ttl_seconds": 100, **ONLY_REDIS}
     async with serve(**settings) as client:
         assert await ask(client) == plain
         assert await client.metric("semblance_cache_misses_total", tier="redis") == DISTINCT
-        assert (await client.get("/health/ready")).json() | {"models": []} == {
-            "status": "ready",
-            "reasons": [],
-            "models": [],
-            "redis": "up",
-        }
     with redis_server.client() as redis:
         keys = sorted(redis.keys())
         fingerprint = Manifest.load(models / "avg-paraphrase").fingerprint
@@ -226,8 +217,7 @@ BROKEN: list[Callable[[bytes], bytes]] = [
 async def test_a_value_that_is_not_whole_is_a_miss_and_overwritten(
     serve: Serve, redis_server, plain, secret: str | None
 ) -> None:
-    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 60_000, "cache_bytes": 0}
-    async with serve(**settings, redis_secret=secret) as client:
+    async with serve(redis_url=redis_server.url, redis_secret=secret, **ONLY_REDIS) as client:
         await ask(client)
         with redis_server.client() as redis:
             await until(lambda: redis.dbsize() == DISTINCT)
@@ -238,6 +228,11 @@ async def test_a_value_that_is_not_whole_is_a_miss_and_overwritten(
                 assert await failures(client, "garbage") == number * DISTINCT
                 assert await client.metric("semblance_cache_hits_total", tier="redis") == 0
                 await until(lambda: {key: redis.get(key) for key in kept} == kept)
+            for key in kept:  # of another type
+                redis.delete(key)
+                redis.hset(key, "a", "b")
+            assert await ask(client) == plain
+            await until(lambda: {redis.type(key) for key in kept} == {b"string"})
         assert await ask(client) == plain
         assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
 
@@ -248,8 +243,7 @@ async def test_a_value_under_the_name_of_another_is_a_miss(
     serve: Serve, redis_server, plain: bytes, secret: str | None
 ) -> None:
     """Whoever can write to Redis has values that are sealed: those of other texts."""
-    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 60_000, "cache_bytes": 0}
-    async with serve(**settings, redis_secret=secret) as client:
+    async with serve(redis_url=redis_server.url, redis_secret=secret, **ONLY_REDIS) as client:
         await ask(client)
         with redis_server.client() as redis:
             await until(lambda: redis.dbsize() == DISTINCT)
@@ -260,25 +254,11 @@ async def test_a_value_under_the_name_of_another_is_a_miss(
 
 
 @pytest.mark.redis
-async def test_a_key_of_another_type_is_a_miss_and_overwritten(serve: Serve, redis_server, plain: bytes) -> None:
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
-        await ask(client)
-    with redis_server.client() as redis:
-        keys = redis.keys()
-        for key in keys:
-            redis.delete(key)
-            redis.hset(key, "a", "b")
-        async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
-            assert await ask(client) == plain
-            await until(lambda: {redis.type(key) for key in keys} == {b"string"})
-
-
-@pytest.mark.redis
 async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, redis_server, plain, caplog) -> None:
     caplog.set_level(logging.INFO, "service.compute.redis_client")
     async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=3000, cache_bytes=0) as client:
         assert await ask(client) == plain
-        await until(lambda: not client.app.service.redis._writes)
+        await until(lambda: not client.app.service.cache.remote._writes)
         redis_server.process.send_signal(signal.SIGSTOP)
         try:
             assert await ask(client) == plain
@@ -294,45 +274,18 @@ async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, r
 
 
 @pytest.mark.redis
-async def test_a_redis_that_dies_and_comes_back_is_used_again(
-    serve: Serve, redis_server: RedisServer, plain: bytes, monkeypatch, caplog
-) -> None:
-    caplog.set_level(logging.INFO, "service.compute.redis_client")
-    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.05)
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
-        assert await ask(client) == plain
-        # Requests under way while it is killed.
-        asking = [asyncio.create_task(ask(client)) for _ in range(20)]
-        redis_server.kill()
-        assert set(await asyncio.gather(*asking)) == {plain}
-        assert await ask(client) == plain
-        assert await client.metric("semblance_redis_up") == 0
-        redis_server.start()
-        await until(lambda: client.app.service.redis.up)
-        assert await ask(client) == plain
-        assert await client.metric("semblance_redis_up") == 1
-        with redis_server.client() as redis:
-            await until(lambda: redis.dbsize() == DISTINCT)
-        assert await ask(client) == plain
-        assert await client.metric("semblance_cache_hits_total", tier="redis") >= DISTINCT
-    messages = [record.message for record in caplog.records]
-    assert messages.count("redis answers") == 2
-    assert messages.count("redis does not answer; vectors are computed instead") == 1
-
-
-@pytest.mark.redis
 async def test_a_full_redis_still_answers_what_it_has(
     serve: Serve, redis_server, plain: bytes, caplog, monkeypatch
 ) -> None:
     monkeypatch.setattr(breaker, "PROBE_SECONDS", 60)
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
+    async with serve(redis_url=redis_server.url, **ONLY_REDIS) as client:
         await ask(client)
         with redis_server.client() as redis:
             await until(lambda: redis.dbsize() == DISTINCT)
             redis.config_set("maxmemory", 1)
             for word in fakes.WORDS[:5]:
                 assert (await client.post("/embed", json={"sentences": [word]})).status_code == 200
-                await until(lambda: not client.app.service.redis._writes)
+                await until(lambda: not client.app.service.cache.remote._writes)
             redis.config_set("maxmemory", 0)
         assert await failures(client, "error") == 1
         assert await client.metric("semblance_redis_up") == 1
@@ -346,7 +299,8 @@ async def test_a_full_redis_still_answers_what_it_has(
 async def test_writes_beyond_those_under_way_are_dropped(redis_server, monkeypatch) -> None:
     monkeypatch.setattr(redis_cache, "MAX_WRITES", 2)
     telemetry = Telemetry()
-    cache = RedisCache(redis_server.url, "", telemetry, timeout_seconds=NEEDED_SECONDS, ttl_seconds=10)
+    settings = Settings(redis_url=redis_server.url, redis_timeout_ms=int(1000 * NEEDED_SECONDS))
+    cache = RedisCache(settings, telemetry)
     await cache.probe()
     for i in range(5):
         cache.put_many(SPACE, {(i,): np.zeros((1, 4), np.float32)})

@@ -12,7 +12,6 @@ import pytest
 from benchmarks.faults.load import difference
 from benchmarks.faults.proxy import Faults, standing_before
 from service.compute import breaker
-from tests.harness import fakes
 from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
@@ -53,19 +52,6 @@ async def behind_a_proxy(redis_server: RedisServer) -> AsyncIterator[tuple[str, 
         yield f"redis://127.0.0.1:{port}/0", whims
 
 
-async def test_what_comes_late_but_in_time_is_used(serve: Serve, redis_server, plain) -> None:
-    async with (
-        behind_a_proxy(redis_server) as (url, whims),
-        serve(redis_url=url, redis_timeout_ms=60_000, **ONLY_REDIS) as client,
-    ):
-        assert difference(await answers(client), plain) is None
-        whims.delay = 0.02
-        hits = await client.metric("semblance_cache_hits_total", tier="redis")
-        assert difference(await answers(client), plain) is None
-        assert await client.metric("semblance_cache_hits_total", tier="redis") > hits
-        assert await failures(client) == {"error": 0, "timeout": 0, "garbage": 0}
-
-
 @pytest.mark.parametrize("most", [1, 30, 300, 3000])
 async def test_an_answer_cut_short_by_a_reset_is_a_miss(
     serve: Serve, redis_server, plain, monkeypatch, most: int
@@ -84,23 +70,6 @@ async def test_an_answer_cut_short_by_a_reset_is_a_miss(
         assert found["timeout"] == 0
         whims.cut = 0
         assert difference(await answers(client), plain) is None
-
-
-@pytest.mark.parametrize("shift", [len(TEXTS), 1], ids=["of another model", "of another sentence"])
-async def test_vectors_of_others_are_not_taken(serve: Serve, redis_server, plain, shift: int) -> None:
-    """Of the same size, and with a checksum of their own."""
-    async with serve(redis_url=redis_server.url, redis_timeout_ms=60_000, **ONLY_REDIS) as client:
-        for model in ("avg-paraphrase", "avg-sick"):
-            assert (await client.post("/embed", json={"sentences": TEXTS, "model": model})).status_code == 200
-    with redis_server.client() as redis:
-        keys = sorted(redis.keys())  # a model's together
-        assert len(keys) == 2 * len(TEXTS)
-        values = redis.mget(keys)
-        assert {len(value) for value in values} == {1 + 4 * fakes.DIM + 4}
-        redis.mset(dict(zip(keys, values[shift:] + values[:shift], strict=True)))
-    async with serve(redis_url=redis_server.url, redis_timeout_ms=60_000, **ONLY_REDIS) as client:
-        assert difference(await answers(client), plain) is None
-        assert (await failures(client))["garbage"] >= len(TEXTS)
 
 
 async def test_faults_one_after_another_under_requests_change_no_answer(
@@ -150,7 +119,7 @@ async def test_faults_one_after_another_under_requests_change_no_answer(
                 await some_more()
                 redis_server.start()
                 await some_more()
-                while not client.app.service.redis.up:
+                while not client.app.service.cache.remote.up:
                     await some_more(1)
             done.set()
         hits = await client.metric("semblance_cache_hits_total", tier="redis")

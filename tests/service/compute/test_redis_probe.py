@@ -1,6 +1,7 @@
 """What readiness and metrics say of a Redis that nobody asks: it dies, comes back, is full, is a replica."""
 
 import asyncio
+import logging
 import time
 
 import pytest
@@ -39,8 +40,9 @@ async def gauges(client: Client) -> tuple[float, float]:
 
 
 async def test_a_redis_that_dies_and_comes_back_is_noticed_though_nobody_asks(
-    serve: Serve, redis_server: RedisServer
+    serve: Serve, redis_server: RedisServer, caplog
 ) -> None:
+    caplog.set_level(logging.INFO, "service.compute.redis_client")
     async with serve(redis_url=redis_server.url, **CALM) as client:
         assert (await says(client), await gauges(client)) == (WELL, (1, 1))
         redis_server.kill()
@@ -50,6 +52,9 @@ async def test_a_redis_that_dies_and_comes_back_is_noticed_though_nobody_asks(
         redis_server.start()
         await comes_to_say(client, WELL)
         assert await gauges(client) == (1, 1)
+    messages = [record.message for record in caplog.records]
+    assert messages.count("redis answers") == 2
+    assert messages.count("redis does not answer; vectors are computed instead") == 1
 
 
 async def test_a_redis_that_is_full_or_a_replica_is_told_from_one_that_is_gone(

@@ -15,8 +15,9 @@ import pytest
 from contract.tokenizer import Encoded
 from service.compute.pool import INLINE_SECONDS
 from service.errors import Overloaded
-from service.http.application import Application
+from service.http.application import Application, TimeLimit
 from service.http.connection import MAX_PIPELINED
+from service.http.connection_tracker import ClientLeft
 from tests.harness.process import BODY, address_of, question, raw, running
 from tests.harness.process import until as wait_until
 from tests.harness.server import MB, Gate, counted, pairs_of, post, serving
@@ -118,6 +119,16 @@ def test_a_few_pipelined_requests_are_answered_and_too_many_close_the_connection
     assert httpx.post(f"{url}/similarity", json=BODY).status_code == 200
 
 
+def send_unread(stack: ExitStack, url: str, content: bytes) -> None:
+    """Send this on a connection on which nothing is read."""
+    connection = stack.enter_context(socket.socket())
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(address_of(url))
+    connection.settimeout(0.2)
+    with suppress(OSError):  # it is not read to the end, or closed
+        connection.sendall(content)
+
+
 def test_requests_that_nobody_reads_the_answers_of_cost_little(models: Path) -> None:
     with running(models, send_timeout=60) as (process, url), ExitStack() as stack:
 
@@ -129,12 +140,7 @@ def test_requests_that_nobody_reads_the_answers_of_cost_little(models: Path) -> 
         before = peak()
         flood = b"GET /openapi.json HTTP/1.1\r\nhost:\r\n\r\n" * 5000  # 11 MB on all connections
         for _ in range(60):
-            connection = stack.enter_context(socket.socket())
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.connect(address_of(url))
-            connection.settimeout(0.2)
-            with suppress(OSError):  # it is not read to the end, or closed
-                connection.sendall(flood)
+            send_unread(stack, url, flood)
         assert httpx.post(f"{url}/similarity", json=BODY, timeout=NEEDED_SECONDS).status_code == 200
         assert peak() - before < 20 * MB  # found: 3; without a limit of those that wait: 35 to 600
 
@@ -144,14 +150,7 @@ def test_an_answer_that_nobody_reads_gives_its_place_back(models: Path) -> None:
     with running(models, send_timeout=1, max_in_flight=limit, max_sentences=4000) as (_, url), ExitStack() as stack:
         request = post({"sentences": [f"a dog {i}" for i in range(4000)]}, "/embed")  # answered with some 600 KB
         for _ in range(2 * limit):
-            connection = stack.enter_context(socket.socket())
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.connect(address_of(url))
-            connection.settimeout(0.2)
-            try:
-                connection.sendall(request * 12)
-            except OSError:
-                continue
+            send_unread(stack, url, request * 12)
         wait_until(lambda: httpx.post(f"{url}/similarity", json=BODY).status_code == 200, "their places are given back")
 
         def left() -> bool:
@@ -250,3 +249,13 @@ async def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
         out.close()
         assert sum(chars for _, chars in read) > 2 * sum(map(len, labels))
         assert max((chars for in_loop, chars in read if in_loop), default=0) < 1000
+
+
+async def test_a_time_limit_ends_nothing_after_its_block() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    with TimeLimit(60.0, float) as limit:
+        pass
+    limit.end(ClientLeft)
+    await asyncio.sleep(0)
+    assert not task.cancelling()

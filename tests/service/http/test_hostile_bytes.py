@@ -3,31 +3,25 @@
 import json
 import socket
 import time
-from pathlib import Path
 
 import pytest
 
 from service.http.connection import MAX_GAP_BYTES, MAX_HEADERS
-from tests.harness.process import BODY, address_of, question, raw, running
-from tests.harness.service import NEEDED_SECONDS, let_in
+from tests.harness.process import BODY, address_of, question, raw
+from tests.harness.service import NEEDED_SECONDS
 
-KEY = "a key that nobody guesses"
-HEAD = b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-type: %s\r\n%s\r\n\r\n"
-CHUNKED = HEAD % (b"application/json", b"transfer-encoding: chunked")
+CHUNKED = (
+    b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+)
+
+
+def rest_of(connection: socket.socket) -> bytes:
+    """What comes until it is closed."""
+    return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
 def chunks(body: bytes) -> bytes:
     return b"%x\r\n%s\r\n0\r\n" % (len(body), body)
-
-
-def test_a_trailer_is_no_header(models: Path) -> None:
-    keys = ",".join(f"{name}:{digest}" for name, digest in let_in(KEY).items())
-    with running(models, api_keys=keys) as (_, address):
-        trailer = b"x-api-key: %s\r\n\r\n" % KEY.encode()
-        assert raw(address, question(f"x-api-key: {KEY}")).startswith(b"HTTP/1.1 200")
-        answer = raw(address, CHUNKED, chunks(json.dumps(BODY).encode()) + trailer)
-        assert answer.count(b"HTTP/1.1 ") == 1
-        assert answer[9:12] in (b"400", b"401")
 
 
 def test_trailers_are_refused(url: str) -> None:
@@ -78,7 +72,7 @@ def test_a_request_is_not_read_as_the_body_that_was_not_asked_for(url: str) -> N
         assert answer.startswith(b"HTTP/1.1 415")
         assert b"\r\nconnection: close\r\n" in answer
         connection.sendall(question())
-        rest = b"".join(iter(lambda: connection.recv(65536), b""))  # of the answer whose head has come
+        rest = rest_of(connection)  # of the answer whose head has come
         assert b"HTTP/1.1" not in rest
 
 
@@ -89,7 +83,7 @@ def test_an_answer_that_does_not_say_close_leaves_the_connection_open(url: str) 
         assert answer.startswith(b"HTTP/1.1 404")
         assert b"connection: close" not in answer.lower()
         connection.sendall(b"{}" + question())
-        said = b"".join(iter(lambda: connection.recv(65536), b""))
+        said = rest_of(connection)
     assert said.count(b"HTTP/1.1 200") == 1
 
 
@@ -120,5 +114,5 @@ def test_after_a_refusal_nothing_more_is_parsed(url: str) -> None:
         assert answer.startswith(b"HTTP/1.1 415")
         connection.sendall(b"1\r\na\r\n" * MAX_GAP_BYTES)
         connection.shutdown(socket.SHUT_WR)
-        answer += b"".join(iter(lambda: connection.recv(65536), b""))
+        answer += rest_of(connection)
     assert answer.count(b"HTTP/1.1 ") == 1

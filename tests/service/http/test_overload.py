@@ -76,19 +76,17 @@ async def test_cheap_requests_of_a_route_keep_its_bodies_from_being_judged_by_th
 async def test_who_asks_again_at_once_waits_for_the_next_refusal_and_nobody_else_does(models: Path) -> None:
     async with serving(models, max_in_flight=2, **CROWDED) as (app, address):
         gate = Gate(app, "pair-sick")
-        hasty = app.scoring._hasty
         first, again, newcomer = [await asyncio.open_connection(*address) for _ in range(3)]
         first[1].write(post(pairs_of("a dog")))
         await until(lambda: app.service.pool.busy == 1, "it runs")
         assert b" 429 " in await asked(again, post(pairs_of("a cat")))  # at once: it is told when to come
-        app.scoring._hasty._most = 1
         refused = asyncio.create_task(asked(again, post(pairs_of("a cat"))))
-        await until(lambda: hasty.waiting == 1, "it waits")
+        await until(lambda: app.scoring.delayed == 1, "it waits")
         assert b" 429 " in await asked(newcomer, post(pairs_of("a man")))
         # It takes nobody's place among the requests in flight, and what is cheap is answered.
         assert b" 200 " in await asked(newcomer, post(pairs_of("a man") | {"model": "avg-paraphrase"}))
         assert b" 429 " in await refused
-        assert hasty.waiting == 0
+        assert app.scoring.delayed == 0
         gate.open.set()
         assert (await first[0].readline()).startswith(b"HTTP/1.1 200")
         for _, out in (first, again, newcomer):

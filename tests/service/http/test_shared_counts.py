@@ -3,19 +3,26 @@
 import pytest
 
 from service.errors import RateLimited
-from service.http.rate_limit import RateLimit, SharedCounts
+from service.http.rate_limit import RateLimit
 from service.observe.telemetry import Telemetry
+from service.settings import Settings
 from tests.harness.requests import GOOD
 from tests.harness.service import RedisServer, Serve
 
 pytestmark = pytest.mark.anyio
 
 
+def limit_of(redis_server: RedisServer, milliseconds: int, rate: str = "2/hour") -> tuple[RateLimit, Telemetry]:
+    telemetry = Telemetry()
+    settings = Settings(rate_limit=rate, redis_url=redis_server.url, redis_timeout_ms=milliseconds)  # type: ignore[arg-type]
+    return RateLimit(settings, telemetry), telemetry
+
+
 async def test_without_redis_each_counts_for_itself_until_it_is_back(redis_server: RedisServer, caplog) -> None:
     caplog.set_level("INFO")
-    telemetry = Telemetry()
-    shared = SharedCounts("2/hour", telemetry, url=redis_server.url, address="here", timeout_seconds=60)
-    limit = RateLimit("2/hour", telemetry, shared)
+    limit, telemetry = limit_of(redis_server, 60_000)
+    shared = limit.shared
+    assert shared is not None
     await limit.take("alice")
     redis_server.kill()
     for _ in range(2):
@@ -39,23 +46,18 @@ async def test_without_redis_each_counts_for_itself_until_it_is_back(redis_serve
 
 
 async def test_a_redis_that_hangs_delays_few_requests(redis_server: RedisServer) -> None:
-    telemetry = Telemetry()
-    shared = SharedCounts("100/hour", telemetry, url=redis_server.url, address="here", timeout_seconds=0.05)
-    limit = RateLimit("100/hour", telemetry, shared)
+    limit, telemetry = limit_of(redis_server, 50, "100/hour")
     with redis_server.client() as client:
         client.execute_command("CLIENT", "PAUSE", 60_000)
     for _ in range(10):
         await limit.take("alice")
     assert telemetry.registry.get_sample_value("semblance_redis_failures_total", {"kind": "timeout"}) == 1
-    await shared.close()
+    assert limit.shared is not None
+    await limit.shared.close()
 
 
 async def test_the_service_refuses_by_the_shared_count(serve: Serve, redis_server: RedisServer) -> None:
-    shared = {
-        "rate_limit": "2/hour",
-        "redis_url": redis_server.url,
-        "redis_timeout_ms": 60_000,
-    }
+    shared = {"rate_limit": "2/hour", "redis_url": redis_server.url, "redis_timeout_ms": 60_000}
     async with serve(**shared) as one, serve(**shared) as two:
         statuses = [
             (await client.post("/similarity", json=GOOD["/similarity"])).status_code for client in (one, two, one, two)

@@ -18,9 +18,9 @@ from service.service import Service
 from service.settings import Settings
 from tests.harness import fakes
 from tests.harness.service import Client, Serve
+from tests.service.models.replacing import PAIR, READY, readiness
 
 pytestmark = pytest.mark.anyio
-PAIR = {"pairs": [{"a": "a man plays the guitar", "b": "a woman sleeps"}]}
 OTHER = {**PAIR, "model": "pair-sick"}
 
 
@@ -54,12 +54,9 @@ async def test_a_model_is_opened_at_its_first_request(serve: Serve, opened: list
     assert [r.fields["model"] for r in caplog.records if r.message == "model opened"] == opened
 
 
-async def test_none_is_opened_at_the_start_where_the_settings_say_so(models: Path, opened: list[str]) -> None:
+async def test_preload_names_what_else_is_opened_at_the_start(models: Path, opened: list[str]) -> None:
     Service(Settings(models_dir=models, preload="none"))
     assert opened == []
-
-
-async def test_preload_names_what_else_is_opened_at_the_start(models: Path, opened: list[str]) -> None:
     Service(Settings(models_dir=models, preload="pair-sick", default_entailment="avg-sick"))
     assert opened == ["avg-paraphrase", "avg-sick", "pair-sick"]
     with pytest.raises(StartupError, match="SEMBLANCE_PRELOAD is 'nope', which is not among the models"):
@@ -125,7 +122,7 @@ async def test_a_model_that_cannot_be_opened_is_told_and_not_tried_at_once_again
 ) -> None:
     fakes.misstate(root / "pair-sick", "raw_score")
     async with serve(models_dir=root, preload=()) as client:
-        assert (await client.get("/health/ready")).json()["status"] == "ready"
+        assert await readiness(client) == READY
         for _ in range(2):
             answer = await client.post("/similarity", json=OTHER)
             error = answer.json()["error"]
@@ -136,9 +133,9 @@ async def test_a_model_that_cannot_be_opened_is_told_and_not_tried_at_once_again
         assert opened.count("pair-sick") == 1
         assert await client.metric("semblance_model_openings_total", result="failed") == 1
         assert await client.metric("semblance_models_refused") == 1
-        ready = (await client.get("/health/ready")).json()
-        assert ready["status"] == "degraded"
-        assert ready["reasons"][0].startswith("model pair-sick cannot be opened: model pair-sick does not answer as")
+        status, reasons = await readiness(client)
+        assert status == "degraded"
+        assert reasons[0].startswith("model pair-sick cannot be opened: model pair-sick does not answer as")
         assert (await client.get("/v2/models/pair-sick/ready")).status_code == 503
         assert [r.message for r in caplog.records if r.levelname == "ERROR"].count("model not opened") == 1
         monkeypatch.setattr(registry, "RETRY_SECONDS", 0.0)
@@ -150,7 +147,7 @@ async def test_a_model_that_cannot_be_opened_is_told_and_not_tried_at_once_again
         shutil.rmtree(root / "pair-sick")
         fakes.interaction_model(root / "pair-sick")
         assert (await client.post("/models/reload")).status_code == 200
-        assert (await client.get("/health/ready")).json()["status"] == "ready"
+        assert await readiness(client) == READY
         assert (await client.post("/similarity", json=OTHER)).status_code == 200
 
 
@@ -162,11 +159,10 @@ async def test_a_broken_model_that_no_default_needs_is_told_at_the_start(root: P
     async with serve(models_dir=root, preload=()) as client:
         told = [(r.message, r.fields["model"]) for r in caplog.records if r.levelname == "ERROR"]
         assert told == [("model not served", "half-copied"), ("model not served", "pair-sick")]
-        ready = (await client.get("/health/ready")).json()
-        assert ready["status"] == "degraded"
-        reasons = "\n".join(ready["reasons"])
-        assert "model half-copied is not served: half-copied/manifest.json: cannot be read" in reasons
-        assert "model pair-sick is not served: pair-sick/relatedness.onnx: corrupted or replaced" in reasons
+        status, reasons = await readiness(client)
+        assert status == "degraded"
+        assert reasons[0].startswith("model half-copied is not served: half-copied/manifest.json: cannot be read")
+        assert reasons[1].startswith("model pair-sick is not served: pair-sick/relatedness.onnx: corrupted or replaced")
         assert await client.metric("semblance_models_refused") == 2
         assert (await client.post("/similarity", json=OTHER)).status_code == 404
         assert (await client.post("/similarity", json=PAIR)).status_code == 200

@@ -29,28 +29,20 @@ STRICT = (
     "    look(self, worker)\n"
     "fleet.Supervisor._check = strict\n"
 )
+# What comes in the way of a start; `tries` has the processes that were to start, this one too.
+AT_A_START = (
+    "import errno, os, signal, service.process.supervisor as fleet\n"
+    "start, tries = fleet.SpawnProcess.start, []\n"
+    "def begin(process):\n"
+    "    tries.append(process)\n"
+    "    {}\n"
+    "    start(process)\n"
+    "fleet.SpawnProcess.start = begin\n"
+)
 # The third and the fourth worker find no memory, as the system would say it.
-POOR = (
-    "import errno, os, service.process.supervisor as fleet\n"
-    "start, tries = fleet.SpawnProcess.start, []\n"
-    "def poor(process):\n"
-    "    tries.append(process)\n"
-    "    if len(tries) in (3, 4):\n"
-    "        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))\n"
-    "    start(process)\n"
-    "fleet.SpawnProcess.start = poor\n"
-)
+POOR = AT_A_START.format("if len(tries) in (3, 4): raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))")
 # Ctrl-C while the third worker is being started.
-INTERRUPTED = (
-    "import os, signal, service.process.supervisor as fleet\n"
-    "start, tries = fleet.SpawnProcess.start, []\n"
-    "def interrupted(process):\n"
-    "    tries.append(process)\n"
-    "    if len(tries) == 3:\n"
-    "        os.kill(os.getpid(), signal.SIGINT)\n"
-    "    start(process)\n"
-    "fleet.SpawnProcess.start = interrupted\n"
-)
+INTERRUPTED = AT_A_START.format("if len(tries) == 3: os.kill(os.getpid(), signal.SIGINT)")
 
 
 def test_workers_that_are_replaced_or_killed_lose_no_request_and_no_count(models: Path, tmp_path: Path) -> None:

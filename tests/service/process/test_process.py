@@ -2,19 +2,21 @@
 
 import http.client
 import json
+import re
 import signal
 import socket
 import subprocess
 import threading
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
+import pytest
 
-from tests.harness.process import BODY, address_of, command, failed, listens, running, until
-from tests.harness.service import NEEDED_SECONDS, free_port
+from tests.harness.process import BODY, ROOT, address_of, command, failed, listens, question, raw, running, until
+from tests.harness.service import NEEDED_SECONDS, RedisServer, free_port
 
 
 def test_a_served_request_and_a_clean_end(models: Path) -> None:
@@ -41,14 +43,11 @@ def test_a_served_request_and_a_clean_end(models: Path) -> None:
 def test_sigterm_lets_a_request_finish(models: Path) -> None:
     with running(models) as (process, url):
         with socket.create_connection(address_of(url)) as connection:
-            body = json.dumps(BODY).encode()
-            connection.sendall(
-                b"POST /similarity HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body[:5]
-            )
+            connection.sendall(question()[:-5])
             time.sleep(0.1)
             process.send_signal(signal.SIGTERM)
             time.sleep(0.1)
-            connection.sendall(body[5:])
+            connection.sendall(question()[-5:])
             answer = connection.recv(65536)
             assert answer.startswith(b"HTTP/1.1 200 OK")
         process.wait(NEEDED_SECONDS)
@@ -64,52 +63,26 @@ def test_sigterm_while_the_models_are_opened_ends_it_well(models: Path) -> None:
     assert "Traceback" not in errors
 
 
-class Knocker(threading.Thread):
-    """Opens a connection for each request, until nobody listens."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(daemon=True)
-        self._address = address_of(url)
-        self.answered = 0
-        self.failures: list[BaseException | bytes] = []
-
-    def run(self) -> None:
-        body = json.dumps(BODY).encode()
-        request = b"POST /similarity HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
+def knock(url: str, answers: list[bytes]) -> None:
+    """Open a connection for each request, until nobody listens."""
+    with suppress(ConnectionRefusedError, ConnectionResetError):  # the second of who was shaking hands meanwhile
         while True:
-            try:
-                connection = socket.create_connection(self._address, timeout=NEEDED_SECONDS)
-            except ConnectionRefusedError:
-                return
-            except OSError as error:
-                # Whoever was shaking hands as the socket closed is refused by another name.
-                if not isinstance(error, ConnectionResetError):
-                    self.failures.append(error)
-                return
-            with connection:
-                try:
-                    connection.sendall(request + body)
-                    answer = connection.recv(65536)
-                except OSError as error:
-                    self.failures.append(error)
-                    return
-                if not answer.startswith(b"HTTP/1.1 200"):
-                    self.failures.append(answer)
-                self.answered += 1
+            answers.append(raw(url, question()))
 
 
 def test_sigterm_resets_nobody_who_has_connected(models: Path) -> None:
     """The system accepts connections before the service does; those must be answered too."""
+    answers: list[bytes] = []
     with running(models) as (process, url):
-        knockers = [Knocker(url) for _ in range(16)]
-        for knocker in knockers:
-            knocker.start()
-        until(lambda: sum(knocker.answered for knocker in knockers) >= 100, "they are answered")
+        threads = [threading.Thread(target=knock, args=(url, answers), daemon=True) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        until(lambda: len(answers) >= 100, "they are answered")
         process.terminate()
-        for knocker in knockers:
-            knocker.join(NEEDED_SECONDS)
+        for thread in threads:
+            thread.join(NEEDED_SECONDS)
         assert process.wait(NEEDED_SECONDS) == 0
-    assert [failure for knocker in knockers for failure in knocker.failures] == []
+    assert [answer for answer in answers if not answer.startswith(b"HTTP/1.1 200")] == []
 
 
 def test_sigterm_answers_what_comes_on_a_connection_that_was_idle(models: Path) -> None:
@@ -202,18 +175,17 @@ def test_a_port_in_use_ends_it(models: Path) -> None:
     assert any("address already in use" in line for line in lines)
 
 
-def test_a_misspelt_variable_is_warned_of(models: Path) -> None:
-    code, lines = failed(models_dir=models / "nowhere", apikey="x")
+@pytest.mark.parametrize(
+    ("name", "warning"),
+    [
+        ("apikey", "SEMBLANCE_APIKEY is not a setting; see --help-settings"),
+        ("max_waiting", "SEMBLANCE_MAX_WAITING is now SEMBLANCE_MAX_QUEUED_REQUESTS; the next release"),
+    ],
+)
+def test_a_misspelt_variable_and_an_earlier_name_are_warned_of(models: Path, name: str, warning: str) -> None:
+    code, lines = failed(models_dir=models / "nowhere", **{name: 3})
     assert code == 3
-    assert json.loads(lines[0])["message"] == "SEMBLANCE_APIKEY is not a setting; see --help-settings"
-
-
-def test_an_earlier_name_of_a_setting_is_read_with_a_warning(models: Path) -> None:
-    code, lines = failed(models_dir=models / "nowhere", max_waiting=3)
-    assert code == 3
-    assert json.loads(lines[0])["message"].startswith(
-        "SEMBLANCE_MAX_WAITING is now SEMBLANCE_MAX_QUEUED_REQUESTS; the next release"
-    )
+    assert json.loads(lines[0])["message"].startswith(warning)
 
 
 _HANGS = """
@@ -262,3 +234,19 @@ def test_a_check_under_way_ends_before_the_process(models: Path) -> None:
         said, _ = process.communicate(timeout=NEEDED_SECONDS)
         assert process.returncode == 0
         assert said.count("ended") == said.count("begun") + 1
+
+
+ASKED = r"curl 127\.0\.0\.1:8000(/\S+) -H 'content-type: application/json' -d '(.+?)'"
+
+
+def test_the_questions_of_the_readme_leave_vectors_in_redis(redis_server: RedisServer) -> None:
+    """Where a Redis is named, and nothing else is set."""
+    questions = re.findall(ASKED, Path(ROOT, "README.md").read_text("utf-8"), re.DOTALL)
+    assert {path for path, _ in questions} == {"/rank", "/claims"}
+    with running(ROOT / "models", redis_url=redis_server.url) as (_, url), redis_server.client() as kept:
+        for path, body in questions:
+            before = kept.dbsize()
+            asked = httpx.post(f"{url}{path}", content=body, headers={"content-type": "application/json"}, timeout=None)
+            assert asked.status_code == 200, asked.text
+            # Vectors are written after the answer.
+            until(lambda before=before: kept.dbsize() > before, f"there are those of {path}")  # type: ignore[misc]
