@@ -10,16 +10,6 @@ QUERY = "a man plays the guitar"
 CANDIDATES = ["a cat sleeps", "a man plays", "a dog", "a man plays the guitar", "a man plays"]
 
 
-async def test_rank_is_best_first_and_ties_go_by_index(lasting: Client) -> None:
-    answer = (await lasting.post("/rank", json={"query": QUERY, "candidates": CANDIDATES})).json()
-    order = [result["index"] for result in answer["results"]]
-    assert order == [3, 0, 1, 4, 2]
-    assert sorted(order) == [0, 1, 2, 3, 4]
-    scores = [result["score"] for result in answer["results"]]
-    assert scores == sorted(scores, reverse=True)
-    assert set(answer["results"][0]) == {"index", "score", "raw_score"}
-
-
 async def test_rank_tells_raw_scores(lasting: Client) -> None:
 
     async def raw_by_index(model: str) -> dict[int, float]:

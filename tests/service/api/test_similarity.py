@@ -32,11 +32,6 @@ async def test_scores_are_the_contracts_in_the_order_of_the_request(lasting: Cli
         assert result["score"] == pytest.approx(score, abs=1e-6)
 
 
-async def test_without_a_name_the_default_model_answers(serve: Serve) -> None:
-    async with serve(default_similarity="avg-sick") as client:
-        assert (await client.post("/similarity", json={"pairs": PAIRS})).json()["model"] == "avg-sick"
-
-
 async def test_a_model_without_ratings_gives_none(lasting: Client) -> None:
     result = (await lasting.post("/similarity", json={"pairs": PAIRS[:1]})).json()["results"][0]
     assert set(result) == {"score", "raw_score", "tokens", "truncated", "unknown"}
