@@ -18,6 +18,17 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** A table with these titles of its columns, and rows or a <tbody>; `caption` is for who does not see it. */
+export function table(titles, rows, { caption, ...attributes } = {}) {
+  return h(
+    "table",
+    attributes,
+    caption && h("caption", { class: "visually-hidden" }, caption),
+    h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))),
+    rows instanceof Element ? rows : h("tbody", {}, rows),
+  );
+}
+
 /** Replace what an element holds. */
 export function fill(element, ...children) {
   element.replaceChildren(...present(children));

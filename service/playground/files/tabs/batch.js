@@ -3,12 +3,13 @@
 import { remember } from "../parts/address.js";
 import { clear, show } from "../parts/alerts.js";
 import { BASE, NoAnswer, Refused, ask, wasStopped } from "../parts/api.js";
-import { copyBar } from "../parts/copy.js";
+import { copyBar, quoted } from "../parts/copy.js";
 import { decode, parse, write } from "../parts/csv.js";
-import { $, fill, h, options, say } from "../parts/dom.js";
+import { $, fill, h, options, say, table } from "../parts/dom.js";
 import { SAMPLE } from "../parts/examples.js";
 import { histogram } from "../parts/histogram.js";
 import { able, choices, defaultOf, served } from "../parts/models.js";
+import { onFile, onSubmit } from "../parts/tab.js";
 
 const MOST_PAIRS = 1_000;
 const MOST_BYTES = 4_000_000;
@@ -56,12 +57,11 @@ function refuse(error) {
 
 function tooLarge(name, how, header) {
   const [left, right] = header.includes("a") && header.includes("b") ? ["a", "b"] : header;
-  const command = `semblance batch ${quoted(name)} scored.csv --column ${quoted(left)} --column ${quoted(right)} --url ${BASE.href}`;
+  const [file, a, b] = [name, left, right].map((word) => (/^[\w./-]+$/.test(word) ? word : quoted(word)));
+  const command = `semblance batch ${file} scored.csv --column ${a} --column ${b} --url ${BASE.href}`;
   const error = new Error(`${name} ${how}; this page takes ${MOST_PAIRS.toLocaleString("en")} pairs. The command line takes any number, and goes on where it was interrupted:`);
   return Object.assign(error, { command });
 }
-
-const quoted = (value) => (/^[\w./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`);
 
 async function read(given) {
   if (given.size > MOST_BYTES) {
@@ -140,11 +140,18 @@ function draw(asked, outcomes) {
   const scored = outcomes.filter(({ result }) => result);
   const rated = scored.some(({ result }) => result.rating !== undefined);
   const added = ["score", "raw_score", ...(rated ? ["rating"] : []), "truncated", "unknown", "error"];
-  const table = [[...asked.header, ...added.map((name) => (asked.header.includes(name) ? `semblance_${name}` : name))]];
-  asked.rows.forEach((row, i) => table.push([...asked.header.map((_, j) => row[j] ?? ""), ...cells(outcomes[i], rated)]));
+  const written = [[...asked.header, ...added.map((name) => (asked.header.includes(name) ? `semblance_${name}` : name))]];
+  asked.rows.forEach((row, i) => written.push([...asked.header.map((_, j) => row[j] ?? ""), ...cells(outcomes[i], rated)]));
   const mean = scored.reduce((sum, { result }) => sum + result.score, 0) / Math.max(1, scored.length);
   const bad = outcomes.length - scored.length;
-  const href = URL.createObjectURL(new Blob([write(table)], { type: "text/csv" }));
+  const href = URL.createObjectURL(new Blob([write(written)], { type: "text/csv" }));
+  const row = ({ result, error }, i) =>
+    h(
+      "tr",
+      {},
+      [first, second].map((column) => h("td", {}, asked.rows[i][column.value] ?? "")),
+      result ? h("td", { class: "number" }, result.score.toFixed(2)) : h("td", { class: "bad" }, error.message),
+    );
   say(`${scored.length} pairs scored`);
   fill(
     results,
@@ -163,24 +170,7 @@ function draw(asked, outcomes) {
       h(
         "div",
         { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows with their scores" },
-        h(
-          "table",
-          {},
-          h("thead", {}, h("tr", {}, ["First sentence", "Second sentence", "Score"].map((title) => h("th", { scope: "col" }, title)))),
-          h(
-            "tbody",
-            {},
-            outcomes.slice(0, SHOWN).map(({ result, error }, i) =>
-              h(
-                "tr",
-                {},
-                h("td", {}, asked.rows[i][first.value] ?? ""),
-                h("td", {}, asked.rows[i][second.value] ?? ""),
-                result ? h("td", { class: "number" }, result.score.toFixed(2)) : h("td", { class: "bad" }, error.message),
-              ),
-            ),
-          ),
-        ),
+        table(["First sentence", "Second sentence", "Score"], outcomes.slice(0, SHOWN).map(row)),
       ),
     ),
   );
@@ -193,21 +183,13 @@ function cells({ result, error }, rated) {
 }
 
 export function start() {
-  const drop = $("batch-drop");
-  for (const kind of ["dragover", "dragleave", "drop"]) {
-    drop.addEventListener(kind, (event) => {
-      event.preventDefault();
-      drop.classList.toggle("over", kind === "dragover");
-      if (kind === "drop" && event.dataTransfer.files.length > 0) read(event.dataTransfer.files[0]);
-    });
-  }
-  $("batch-file").addEventListener("change", (event) => event.target.files.length > 0 && read(event.target.files[0]));
+  onFile("batch", read);
   $("batch-sample").addEventListener("click", () => {
     take("example.csv", write(SAMPLE));
     run();
   });
   $("batch-stop").addEventListener("click", () => stop.abort());
-  $("batch-form").addEventListener("submit", (event) => (event.preventDefault(), file && run()));
+  onSubmit("batch", () => file && run());
 }
 
 export function open() {
