@@ -137,6 +137,7 @@ class Operation:
     method: Literal["GET", "POST"] = "POST"
     scores: bool = True  # whether it asks a model: it has a time limit, and is refused when there is too much to do
     media: tuple[bytes, ...] = ()  # types of bodies besides JSON
+    open: bool = False  # whether anybody may ask, without a key and as often as they like
 
     def __init__(
         self,
@@ -188,11 +189,6 @@ class Operation:
     def _request_of(self, hints: Mapping[str, Any]) -> Any:
         (request,) = hints.values()
         return request
-
-    @property
-    def open(self) -> bool:
-        """Whether anybody may ask, without a key and as often as they like."""
-        return False
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -259,13 +255,13 @@ class ReadOperation(Operation):
             summary: for the documentation.
             method: of the request.
             answer: type of the answer, where the call returns a `OperationResponse`; None: no JSON.
-            open: whether anybody may ask, without a key and as often as they like.
+            open: whether anybody may ask.
             responses: answers besides 200 and errors.
         """
         self._given = answer
         super().__init__(path, call, family, summary, responses=responses)
         self.method = method
-        self._open = open
+        self.open = open
         self._typed = {name: TypeAdapter[Any](each.annotation) for name, each in self.parameters.items()}
 
     def _answer_of(self, hint: Any) -> Any:
@@ -275,11 +271,6 @@ class ReadOperation(Operation):
         return None
 
     @property
-    def open(self) -> bool:
-        """Whether anybody may ask."""
-        return self._open
-
-    @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
         """What it takes of the path and the query."""
         return {name: parameter for name, parameter in self._parameters.items() if name != "asked"}
@@ -287,7 +278,7 @@ class ReadOperation(Operation):
     @property
     def responses(self) -> Responses:
         """Answers besides 200; who need not show a key is not refused for want of one, or for asking often."""
-        never = ((401, 429) if self._open else ()) + (() if self.parameters else (422,))
+        never = ((401, 429) if self.open else ()) + (() if self.parameters else (422,))
         family = {status: says for status, says in self.family.responses.items() if status not in never}
         return {**family, **self._responses}
 

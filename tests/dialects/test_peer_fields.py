@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from contract.manifest import Prompts
-from scripts.peer_fields import served
+from scripts.peer_fields import FieldSupport, fields_of, served
 from service.api.dialects.fields import Changes
-from service.api.dialects.peer_fields import FieldSupport, fields_of
 from service.api.route import Route
 from tests.harness import fakes
 from tests.harness.service import Client, Serve

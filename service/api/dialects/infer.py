@@ -16,9 +16,10 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from service.api.body import BodyLimits, Limit
 from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest
-from service.api.dialects.scoring import Comparison, DialectContext, RequestTexts
+from service.api.dialects.scoring import Comparison, DialectContext
 from service.api.operation import Dialect, Operation, OperationResponse, RequestView, exchange_of
 from service.api.tensors import JSON_LENGTH, TENSORS, elements, split, texts_of_bytes, write
+from service.api.texts import RequestTexts
 from service.errors import InvalidRequest, amount, quote
 from service.models.model import ServedModel
 from service.schemas import Text

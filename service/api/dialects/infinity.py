@@ -13,9 +13,10 @@ from service.api.dialects.fields import Changes, ForeignRequest, ModelName, OneO
 from service.api.dialects.jina import JINA
 from service.api.dialects.openai import OPENAI, EmbeddingsRequest, EmbeddingsResponse, embeddings_of
 from service.api.dialects.reranking import RerankRequest, rerank
-from service.api.dialects.scoring import DialectContext, RequestTexts
+from service.api.dialects.scoring import DialectContext
 from service.api.dialects.tei import TeiPrediction, predictions_of
 from service.api.operation import Operation
+from service.api.texts import RequestTexts
 from service.observe.logs import REQUEST_ID
 
 
@@ -84,7 +85,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     async def infinity_classify(request: InfinityClassifyRequest) -> tuple[str, InfinityLabels]:
         texts = RequestTexts.of("input", request.input)
-        found = await scoring.label(request.model, "input", request.input)
+        found = await scoring.label(request.model, texts)
         _, read = await scoring.tokenise(found.model, texts)
         return found.model, {
             "id": f"classify-{REQUEST_ID.get()}",
