@@ -70,6 +70,7 @@ async def test_not_json(lasting: Client, path: str, body: bytes) -> None:
         # below a limit; empty lists that have one: test_limits.py
         ("/rank", {"query": "a", "candidates": ["a"], "top_k": 0}, 422, "invalid_request", "top_k", 1),
         ("/rank", {"query": "a", "candidates": ["a"], "rerank_top": 0}, 422, "invalid_request", "rerank_top", 1),
+        ("/rank", {"query": "a", "candidates": ["a"], "min_score": 1.5}, 422, "invalid_request", "min_score", 1),
         ("/entailment", {"premise": "a", "hypotheses": []}, 422, "invalid_request", "hypotheses", 1),
         ("/claims", {"documents": [], "claims": ["a"]}, 422, "invalid_request", "documents", None),
         ("/classify", {"text": []}, 422, "invalid_request", "text", None),
@@ -141,6 +142,7 @@ async def test_every_field_that_is_missing_is_named(limited: Client) -> None:
         ("/rank", {**GOOD["/rank"], "top_k": "1"}, "top_k: expected a whole number"),
         ("/rank", {**GOOD["/rank"], "top_k": 1.5}, "top_k: expected a whole number"),
         ("/rank", {**GOOD["/rank"], "top_k": 0}, "top_k: expected 1 or more"),
+        ("/rank", {**GOOD["/rank"], "min_score": 1.5}, "min_score: expected 1.0 or less"),
         ("/classify", {**GOOD["/classify"], "multi_label": 1}, "multi_label: expected true or false"),
         # counts of one
         (

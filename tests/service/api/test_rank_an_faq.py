@@ -127,7 +127,6 @@ async def test_a_published_fit_answers_until_the_model_is_another(serve: Serve, 
             "'x' is the id of entries.0 too",
         ),
         ({"entries": ENTRIES, "match": "title"}, "match", "expected"),
-        ({"entries": ENTRIES, "min_score": 1.5}, "min_score", "1.0 or less"),
         (
             {"entries": ENTRIES, "min_confidence": 0.5},
             "min_confidence",
@@ -154,11 +153,6 @@ async def test_a_fit_for_other_models_is_refused(lasting: Client, models) -> Non
     assert error["field"] == "confidence_fit"
     error = await ranked(lasting, 422, entries=ENTRIES[:1], confidence_fit=fit_of(models), min_confidence=0.1)
     assert (error["field"], "two candidates" in error["message"]) == ("min_confidence", True)
-
-
-async def test_a_bound_from_above_is_told_too(lasting: Client) -> None:
-    error = await ranked(lasting, 422, entries=ENTRIES, min_score=1.5)
-    assert error["limit"] == 1
 
 
 async def test_a_fit_is_for_the_texts_that_it_was_fitted_with(lasting: Client, root) -> None:

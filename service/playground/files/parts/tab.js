@@ -8,18 +8,20 @@ import { $, fill, h } from "./dom.js";
  * What runs a tab's question: `ask(signal)` asks it and shows the answer. A new question stops the one before; an error
  * is shown above the emptied results, by `refuse(error, again)` where a tab has its own words for it.
  */
-export function runner(name, inputs, ask, refuse = (error, again) => show($(`panel-${name}`), error, inputs, error instanceof NoAnswer ? again : null)) {
+export function runner(name, inputs, ask, refuse = null) {
+  const panel = $(`panel-${name}`);
   let stop = new AbortController();
   return async function run() {
     stop.abort();
     stop = new AbortController();
-    clear($(`panel-${name}`));
+    clear(panel);
     try {
       await ask(stop.signal);
     } catch (error) {
       if (wasStopped(error)) return;
       fill($(`${name}-results`));
-      refuse(error, run);
+      if (refuse !== null) refuse(error, run);
+      else show(panel, error, inputs, error instanceof NoAnswer ? run : null);
     }
   };
 }

@@ -100,13 +100,11 @@ const fields = () => ({
   match: match.value === "both" ? null : match.value,
 });
 
-async function askIt(signal) {
+const run = runner("faq", inputs, async (signal) => {
   remember("faq", fields());
   const asked = body(entriesOf(list.value));
   draw(asked, await ask("rank", asked, signal));
-}
-
-const run = runner("faq", inputs, askIt, refuse);
+}, refuse);
 
 /** What is no error of the service is told in its own words. */
 function refuse(error, again = null) {
