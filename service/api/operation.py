@@ -155,7 +155,7 @@ class Operation:
 
         Args:
             path: of the route.
-            call: a request -> the name of the model that answered, and the answer, of dicts, lists, tuples, texts and
+            call: a `request` -> the name of the model that answered, and the answer, of dicts, lists, tuples, texts and
                 numbers; its annotations are the types of request and answer.
             family: whose clients send it, and read its errors.
             summary: for the documentation.
@@ -181,14 +181,10 @@ class Operation:
             name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
             for name, parameter in inspect.signature(call).parameters.items()
         }
-        self.request = self._request_of(hints)
+        self.request = hints.get("request")
 
     def _answer_of(self, hint: Any) -> Any:
         return get_args(hint)[1]
-
-    def _request_of(self, hints: Mapping[str, Any]) -> Any:
-        (request,) = hints.values()
-        return request
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -266,9 +262,6 @@ class ReadOperation(Operation):
 
     def _answer_of(self, hint: Any) -> Any:
         return self._given if hint is OperationResponse else hint
-
-    def _request_of(self, hints: Mapping[str, Any]) -> Any:
-        return None
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:

@@ -23,11 +23,6 @@ async def explained(client: Client, **body: str) -> dict:
     response = await client.post("/explain", json=body)
     assert response.status_code == 200, response.text
     answer: dict = response.json()
-    assert len(answer["vectors"]) == len({vector["name"] for vector in answer["vectors"]})
-    for matrix in answer["matrices"]:
-        assert np.shape(matrix["values"]) == (len(answer["a"]["tokens"]), len(answer["b"]["tokens"]))
-    for vector in answer["vectors"]:
-        assert (len(vector["a"]), len(vector["b"])) == (len(answer["a"]["tokens"]), len(answer["b"]["tokens"]))
     return answer
 
 
