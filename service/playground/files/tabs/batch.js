@@ -7,7 +7,6 @@ import { copyBar, quoted } from "../parts/copy.js";
 import { decode, parse, write } from "../parts/csv.js";
 import { $, fill, h, options, say, table } from "../parts/dom.js";
 import { SAMPLE } from "../parts/examples.js";
-import { histogram } from "../parts/histogram.js";
 import { able, choices, defaultOf, served } from "../parts/models.js";
 import { onFile, onSubmit } from "../parts/tab.js";
 
@@ -15,6 +14,7 @@ const MOST_PAIRS = 1_000;
 const MOST_BYTES = 4_000_000;
 const CHUNK = 100; // pairs a request, so that the bar moves
 const SHOWN = 20;
+const BINS = 10;
 const SEPARATORS = { ";": "semicolons", "\t": "tabs", "|": "bars" };
 const ENCODINGS = { "windows-1252": "Windows-1252", "utf-16le": "UTF-16", "utf-16be": "UTF-16, big-endian" };
 
@@ -173,6 +173,21 @@ function draw(asked, outcomes) {
         table(["First sentence", "Second sentence", "Score"], outcomes.slice(0, SHOWN).map(row)),
       ),
     ),
+  );
+}
+
+/** How scores are spread: a table of ten bars. */
+function histogram(scores) {
+  const counts = new Array(BINS).fill(0);
+  for (const score of scores) counts[Math.min(BINS - 1, Math.floor(score * BINS))] += 1;
+  const most = Math.max(1, ...counts);
+  const title = (i) => (i / BINS).toFixed(1);
+  return h(
+    "table",
+    { class: "histogram-table" },
+    h("caption", { class: "hint" }, "How many pairs have scores from 0 to 1"),
+    h("tbody", {}, h("tr", {}, counts.map((count, i) => h("td", { title: `${title(i)} to ${title(i + 1)}: ${count}` }, count > 0 && String(count), h("i", { w: (100 * count) / most }))))),
+    h("tfoot", {}, h("tr", {}, counts.map((_, i) => h("th", { scope: "col" }, title(i))))),
   );
 }
 
