@@ -29,6 +29,12 @@ export function table(titles, rows, { caption, ...attributes } = {}) {
   );
 }
 
+/** A table that may be wider than the page. */
+export const scrolled = (label, inner) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, inner);
+
+/** A part of the results, below its heading. */
+export const card = (title, ...children) => h("section", { class: "card" }, h("h2", {}, title), ...children);
+
 /** Replace what an element holds. */
 export function fill(element, ...children) {
   element.replaceChildren(...present(children));

@@ -5,7 +5,7 @@ import { clear, show } from "../parts/alerts.js";
 import { BASE, NoAnswer, Refused, ask, wasStopped } from "../parts/api.js";
 import { copyBar, quoted } from "../parts/copy.js";
 import { decode, parse, write } from "../parts/csv.js";
-import { $, fill, h, options, say, table } from "../parts/dom.js";
+import { $, card, fill, h, options, say, scrolled, table } from "../parts/dom.js";
 import { SAMPLE } from "../parts/examples.js";
 import { able, choices, defaultOf, served } from "../parts/models.js";
 import { onFile, onSubmit } from "../parts/tab.js";
@@ -155,23 +155,15 @@ function draw(asked, outcomes) {
   say(`${scored.length} pairs scored`);
   fill(
     results,
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, `${scored.length} pairs scored by ${model.value}`),
+    card(
+      `${scored.length} pairs scored by ${model.value}`,
       h("p", {}, scored.length > 0 ? `Mean score ${mean.toFixed(2)}. ` : "", bad > 0 ? `${bad} ${bad === 1 ? "row was" : "rows were"} refused; the column error says why.` : "No row was refused."),
       h("p", {}, h("a", { href, download: asked.name.replace(/(\.\w+)?$/, ".scored.csv") }, "Download the file with scores")),
       scored.length > 0 && histogram(scored.map(({ result }) => result.score)),
     ),
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, outcomes.length > SHOWN ? `The first ${SHOWN} rows` : "The rows"),
-      h(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows with their scores" },
-        table(["First sentence", "Second sentence", "Score"], outcomes.slice(0, SHOWN).map(row)),
-      ),
+    card(
+      outcomes.length > SHOWN ? `The first ${SHOWN} rows` : "The rows",
+      scrolled("Rows with their scores", table(["First sentence", "Second sentence", "Score"], outcomes.slice(0, SHOWN).map(row))),
     ),
   );
 }

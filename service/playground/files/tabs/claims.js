@@ -4,7 +4,7 @@ import { linkTo, remember } from "../parts/address.js";
 import { ask } from "../parts/api.js";
 import { bar } from "../parts/bars.js";
 import { copyBar, curl, python, text } from "../parts/copy.js";
-import { $, fill, h, say, table } from "../parts/dom.js";
+import { $, card, fill, h, say, scrolled, table } from "../parts/dom.js";
 import { POLICY } from "../parts/examples.js";
 import { examples, onSubmit, runner } from "../parts/tab.js";
 
@@ -61,15 +61,9 @@ function draw(asked, answer) {
   };
   fill(
     $("claims-results"),
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, "What the document says"),
-      h(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Claims and evidence" },
-        table(["Claim", "It is", "Sure", "Evidence"], asked.claims.map(row), { caption: "Each claim with its label, how sure it is, and the evidence" }),
-      ),
+    card(
+      "What the document says",
+      scrolled("Claims and evidence", table(["Claim", "It is", "Sure", "Evidence"], asked.claims.map(row), { caption: "Each claim with its label, how sure it is, and the evidence" })),
       h("p", { class: "hint" }, `${answer.encoder} found the passages, ${answer.model} read them. Below .6 read the passage yourself.`),
       copyBar(() => ({
         curl: curl("claims", asked),
@@ -77,7 +71,7 @@ function draw(asked, answer) {
         link: linkTo("claims", fields()),
       })),
     ),
-    h("section", { class: "card" }, h("h2", {}, "Where it stands"), marked),
+    card("Where it stands", marked),
   );
   choose(0);
 }

@@ -5,7 +5,7 @@ import { line } from "../parts/alerts.js";
 import { NoAnswer, Refused, ask } from "../parts/api.js";
 import { bar, two } from "../parts/bars.js";
 import { copyBar, curl, python, text } from "../parts/copy.js";
-import { $, fill, h, say, table } from "../parts/dom.js";
+import { $, card, fill, h, say, table } from "../parts/dom.js";
 import { PREMISES } from "../parts/examples.js";
 import { foreign } from "../parts/languages.js";
 import { able, defaultOf, served } from "../parts/models.js";
@@ -73,10 +73,8 @@ function draw(answers) {
     );
   fill(
     $("entailment-results"),
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, "What ", h("code", {}, chosen), " says"),
+    card(
+      ["What ", h("code", {}, chosen), " says"],
       error === null
         ? h("div", { class: "directions" }, direction("From first to second", forward, results[0]), direction("From second to first", backward, results[1]))
         : h("p", { class: "alert" }, line(error)),
@@ -86,15 +84,9 @@ function draw(answers) {
         link: linkTo("entailment", fields()),
       })),
     ),
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, "Every model\u2019s answer"),
-      h(
-        "div",
-        { class: "scroll" },
-        table(["Model", "First to second", "Second to first"], answers.map(row), { caption: "The most probable label by each model, in both directions" }),
-      ),
+    card(
+      "Every model\u2019s answer",
+      h("div", { class: "scroll" }, table(["Model", "First to second", "Second to first"], answers.map(row), { caption: "The most probable label by each model, in both directions" })),
       answers.some(({ model }) => served.models.some(({ id, title }) => id === model && title.includes("SICK"))) && h("p", { class: "hint" }, "Models trained on SICK know captions of pictures and little else; their probabilities of other text are to be doubted."),
     ),
   );

@@ -4,7 +4,7 @@ import { linkTo, remember } from "../parts/address.js";
 import { ask } from "../parts/api.js";
 import { bar, two } from "../parts/bars.js";
 import { copyBar, curl, python, text } from "../parts/copy.js";
-import { $, fill, h, say, table } from "../parts/dom.js";
+import { $, card, fill, h, say, table } from "../parts/dom.js";
 import { QUESTIONS } from "../parts/examples.js";
 import { foreign } from "../parts/languages.js";
 import { NO_SECOND, defaultOf, offerModels, served } from "../parts/models.js";
@@ -76,10 +76,8 @@ function draw(first, final, stages) {
   const second = stages === 2;
   fill(
     $("rank-results"),
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, second ? `${final.model} ordered all, ${final.rerank_model} the best ${final.results.filter(({ stage }) => stage === 2).length} again` : `The order by ${final.model}`),
+    card(
+      second ? `${final.model} ordered all, ${final.rerank_model} the best ${final.results.filter(({ stage }) => stage === 2).length} again` : `The order by ${final.model}`,
       h("div", { class: "threshold" }, h("label", { for: "rank-threshold" }, "Keep scores of at least"), slider, kept),
       second && h("p", { class: "hint" }, `The two models\u2019 scores are on different scales. The threshold looks at ${final.rerank_model}\u2019s (${scaleIn(final.rerank_scale)}); what only the first model has read is not kept.`),
       !second && h("p", { class: "hint" }, `Scores are ${scaleIn(final.scale)}.`),
