@@ -146,9 +146,7 @@ class Operation:
         family: Dialect,
         summary: str,
         *,
-        key: str = "",
-        kind: Kind = object,
-        of: tuple[str, Kind] | None = None,
+        fields: Mapping[str, Kind] | None = None,
         responses: Responses | None = None,
     ) -> None:
         """Create the record of one kind of request.
@@ -159,10 +157,8 @@ class Operation:
                 numbers; its annotations are the types of request and answer.
             family: whose clients send it, and read its errors.
             summary: for the documentation.
-            key: on a path that several operations share, the field that only this one's bodies have, or the path of
-                one inside another; without it the operation takes what no other is meant by ...
-            kind: ... and the type of its value.
-            of: another field of its bodies, and the type of its value.
+            fields: on a path that several operations share, those that only this one's bodies have together, or paths
+                of some inside others, and the types of their values; without them it takes what no other is meant by.
             responses: answers besides 200 and errors.
         """
         self.path = path
@@ -170,10 +166,9 @@ class Operation:
         self.family = family
         self.summary = summary
         self.name = getattr(call, "__name__", type(call).__name__)
-        self.key = key
-        self.marker = f'"{key.rpartition(".")[2]}"'.encode() if key else b""
-        self.second_field = of is not None
-        self._fields = [(key, kind)] if of is None else [(key, kind), of]
+        self.fields = fields or {}
+        self.key = next(iter(self.fields), "")
+        self.marker = f'"{self.key.rpartition(".")[2]}"'.encode() if self.key else b""
         self._responses = responses or {}
         hints = get_type_hints(call, include_extras=True)
         self.answer_type = self._answer_of(hints.pop("return"))
@@ -202,7 +197,7 @@ class Operation:
 
     def is_meant_by(self, content: object) -> bool:
         """Whether a parsed body is of this operation."""
-        return all(_has(content, key, kind) for key, kind in self._fields)
+        return all(_has(content, path, kind) for path, kind in self.fields.items())
 
     def read(self, asked: RequestView, most: BodyLimits) -> Any:
         """The request in a body, which may have `most` values and keys; also called in a thread.

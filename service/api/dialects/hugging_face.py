@@ -108,18 +108,10 @@ def operations(scoring: DialectContext) -> list[Operation]:
         labels, scores = [each["label"] for each in predictions], [each["score"] for each in predictions]
         return model, {"sequence": request.inputs, "labels": labels, "scores": scores}
 
-    any_labels = "Label a text with any labels"
+    any_labels, labels = "Label a text with any labels", "parameters.candidate_labels"
     return [
-        Operation("/classify", zero_shot_labels, TEI, any_labels, key="inputs"),
+        Operation("/classify", zero_shot_labels, TEI, any_labels, fields={"inputs": object}),
         # `huggingface_hub` posts to the base URL, and sends `parameters` with a text or a pair for labels alone.
-        Operation("/", zero_shot, TEI, any_labels, key="parameters.candidate_labels", of=("inputs", object)),
-        Operation(
-            "/",
-            classify,
-            TEI,
-            "Label a text or a pair",
-            key="parameters",
-            kind=dict,
-            of=("inputs", (str, list)),
-        ),
+        Operation("/", zero_shot, TEI, any_labels, fields={labels: object, "inputs": object}),
+        Operation("/", classify, TEI, "Label a text or a pair", fields={"parameters": dict, "inputs": (str, list)}),
     ]

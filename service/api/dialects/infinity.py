@@ -98,7 +98,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     return [
         Operation("/embeddings", infinity_embeddings, OPENAI, "Embed texts"),
-        Operation("/classify", infinity_classify, JINA, "Label texts", key="input"),
+        Operation("/classify", infinity_classify, JINA, "Label texts", fields={"input": object}),
         # LiteLLM's `infinity/` has one base for `/rerank`, whose answer differs from Jina's, and for `/embeddings`.
         Operation("/infinity/embeddings", infinity_embeddings, OPENAI, "Embed texts"),
         Operation("/infinity/rerank", rerank_infinity, JINA, "Order documents"),

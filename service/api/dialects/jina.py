@@ -146,7 +146,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
         }
 
     return [
-        Operation("/rerank", rerank_documents, JINA, "Order documents", key="documents"),
+        Operation("/rerank", rerank_documents, JINA, "Order documents", fields={"documents": object}),
         Operation("/score", score, JINA, "Score pairs"),
         Operation("/v1/score", score, JINA, "Score pairs"),
         Operation("/pooling", pooling, JINA, "Embed texts"),

@@ -310,15 +310,15 @@ def operations(scoring: DialectContext) -> list[Operation]:
     similar = "Compare one sentence with others"
     embedded = "Embed texts"
     return [
-        Operation("/rerank", tei_rerank, TEI, "Order texts", key="texts"),
+        Operation("/rerank", tei_rerank, TEI, "Order texts", fields={"texts": object}),
         Operation("/predict", tei_predict, TEI, "Label texts, or pairs of premise and hypothesis"),
         Operation("/tokenize", tokenize, TEI, "Cut texts into tokens"),
-        Operation("/embed", tei_embed, TEI, embedded, key="inputs"),
-        Operation("/similarity", tei_similarity, TEI, similar, key="inputs"),
+        Operation("/embed", tei_embed, TEI, embedded, fields={"inputs": object}),
+        Operation("/similarity", tei_similarity, TEI, similar, fields={"inputs": object}),
         # For clients that know only a base URL. TEI answers by the type of its model; here the body decides.
-        Operation("/", tei_embed, TEI, embedded, key="inputs", kind=(str, list)),
-        Operation("/", tei_similarity, TEI, similar, key="inputs", kind=dict),
-        Operation("/", tei_rerank, TEI, "Order texts", key="texts"),
+        Operation("/", tei_embed, TEI, embedded, fields={"inputs": (str, list)}),
+        Operation("/", tei_similarity, TEI, similar, fields={"inputs": dict}),
+        Operation("/", tei_rerank, TEI, "Order texts", fields={"texts": object}),
         ReadOperation("/info", info, TEI, "The default model, or the one named"),
     ]
 
