@@ -1,11 +1,18 @@
-"""The table of `docs/dialects.md`: for each kind of request what becomes of the fields that change an answer."""
+"""The table of `docs/dialects.md`: for each kind of request what becomes of the fields that change an answer.
+
+They are declared where they are read, in the requests of `service/api/dialects/`, by `Changes` and `AllowedValues`
+(`fields.py`). `tests/dialects/test_peer_fields.py` sends every cell to its route.
+"""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
-from service.api.dialects.peer_fields import FieldSupport, cells
+from pydantic import AliasChoices, BaseModel
+from pydantic.fields import FieldInfo
+
+from service.api.dialects.fields import AllowedValues, Changes
 from service.api.route import Route
 from service.app import create_app
 from service.settings import Settings
@@ -14,11 +21,59 @@ _MODELS = Path(__file__).resolve().parents[1] / "models"
 _HEAD = "| routes | honoured | refused with 422 by name, here with values that are |\n|---|---|---|"
 
 
+class FieldSupport(NamedTuple):
+    """One field on one route."""
+
+    path: str  # of the route
+    key: str  # the field by which the path's requests of this type are known; empty where there is one type
+    request: str  # name of that type
+    field: str  # such as `parameters.top_k`; an element of a list has the place 0
+    honoured: tuple[Any, ...]  # values, each of which changes the answer
+    same: tuple[Any, ...]  # values that ask for what is done anyway
+    refused: tuple[Any, ...]  # values, each of which is refused with 422 by the name of the field
+    note: str  # what is not done, or why
+
+
 def served() -> list[FieldSupport]:
-    """The cells of all routes of a service."""
+    """The cells of all routes of a service; strict requests, which refuse what they do not know, have none."""
     app = create_app(Settings(models_dir=(_MODELS,), models=("avg-sick",), playground=False))
     routes = [route for route in app.app.routes if isinstance(route, Route)]
-    return cells(operation for route in routes for operation in route.operations)
+    return [
+        FieldSupport(
+            operation.path,
+            operation.key,
+            operation.request.__name__,
+            field,
+            mark.values,
+            mark.same if isinstance(mark, AllowedValues) else (info.default,),
+            mark.refuses,
+            mark.note,
+        )
+        for route in routes
+        for operation in route.operations
+        if operation.request is not None and not operation.family.strict
+        for field, info in fields_of(operation.request)
+        for mark in info.metadata
+        if isinstance(mark, Changes)
+    ]
+
+
+def fields_of(request: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every field of a request by its path, with those of the objects in it."""
+    for name, info in request.model_fields.items():
+        alias = info.validation_alias
+        for each in alias.choices if isinstance(alias, AliasChoices) else (name,):
+            yield f"{prefix}{each}", info
+        for inner, place in _objects(info.annotation):
+            yield from fields_of(inner, f"{prefix}{name}.{place}")
+
+
+def _objects(annotation: Any, place: str = "") -> Iterator[tuple[type[BaseModel], str]]:
+    """The types of objects in a field, and where in it they are."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation, place
+    for each in get_args(annotation):
+        yield from _objects(each, "0." if getattr(annotation, "__origin__", None) is list else place)
 
 
 def written(found: Iterable[FieldSupport]) -> str:

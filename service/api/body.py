@@ -19,6 +19,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from contract.ranking import MOST_ENTRIES
+from service.api.texts import RequestTexts
 from service.errors import (
     InvalidRequest,
     NotJson,
@@ -272,13 +273,6 @@ class RequestLimits:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._counts: dict[Limit, int] = {
-            "max_pairs": settings.max_pairs,
-            "max_candidates": settings.max_candidates,
-            "max_sentences": settings.max_sentences,
-            "max_claims": settings.max_claims,
-        }
-        self.text_chars = settings.max_text_chars
 
     def check_count(self, field: str, count: int, limit: Limit) -> None:
         """Check the length of the list in `field`.
@@ -286,10 +280,7 @@ class RequestLimits:
         Raises:
             TooLarge: it is longer than the setting allows.
         """
-        most = self._counts[limit]
-        if count > most:
-            message = f"{count} {field}, the limit is {most} (SEMBLANCE_{limit.upper()})"
-            raise TooLarge(message, field=field, limit=most)
+        self._check(field, count, limit, f"{count} {field}")
 
     def check_product(self, field: str, some: tuple[int, str], others: tuple[int, str]) -> None:
         """Check the number of pairs that each of `some` makes with each of `others`: counts, and what they are.
@@ -298,11 +289,7 @@ class RequestLimits:
             TooLarge: SEMBLANCE_MAX_PAIRS allows fewer.
         """
         (n, what), (m, other) = some, others
-        most = self._settings.max_pairs
-        if n * m > most:
-            pairs = f"{amount(n, what)} with {amount(m, other)} are {n * m} pairs"
-            message = f"{pairs}, the limit is {most} (SEMBLANCE_MAX_PAIRS)"
-            raise TooLarge(message, field=field, limit=most)
+        self._check(field, n * m, "max_pairs", f"{amount(n, what)} with {amount(m, other)} are {n * m} pairs")
 
     def check_documents(self, documents: Sequence[str]) -> None:
         """Check the length of all documents together.
@@ -310,24 +297,22 @@ class RequestLimits:
         Raises:
             TooLarge: it is more than the setting allows.
         """
-        chars, most = sum(map(len, documents)), self._settings.max_document_chars
-        if chars > most:
-            message = f"documents of {chars} characters, the limit is {most} (SEMBLANCE_MAX_DOCUMENT_CHARS)"
-            raise TooLarge(message, field="documents", limit=most)
+        chars = sum(map(len, documents))
+        self._check("documents", chars, "max_document_chars", f"documents of {chars} characters")
 
-    def check_texts(self, texts: Sequence[str], field_of: Callable[[int], str]) -> None:
-        """Check the length of each text.
-
-        Args:
-            texts: at least one.
-            field_of: position in `texts` -> field of the request.
+    def check_texts(self, texts: RequestTexts) -> None:
+        """Check the length of each of at least one text.
 
         Raises:
             TooLarge: one is longer than the setting allows; names the first such text.
         """
-        if max(map(len, texts)) > self.text_chars:
-            i = next(i for i, text in enumerate(texts) if len(text) > self.text_chars)
-            raise self.text_too_large(field_of(i), len(texts[i]))
+        if max(map(len, texts.texts)) > self._settings.max_text_chars:
+            for i, text in enumerate(texts.texts):
+                self.check_chars(texts.where(i), len(text))
+
+    def check_chars(self, field: str, chars: int) -> None:
+        """Check the length of one text, which need not be made yet; raises as `check_texts`."""
+        self._check(field, chars, "max_text_chars", f"a text of {chars} characters")
 
     def check_expanded(self, field: str, template: str, place: str, texts: Sequence[str]) -> None:
         """Check a template with each text in its places, and all of them together, before they are made.
@@ -337,13 +322,9 @@ class RequestLimits:
         """
         places = template.count(place)
         bare = len(template) - places * len(place)
-        longest = bare + places * max(map(len, texts))
-        if longest > self.text_chars:
-            raise self.text_too_large(field, longest)
-        together, most = bare * len(texts) + places * sum(map(len, texts)), self._settings.max_body_bytes
-        if together > most:
-            message = f"with all its labels {together} characters, the limit is {most} (SEMBLANCE_MAX_BODY_BYTES)"
-            raise TooLarge(message, field=field, limit=most)
+        self.check_chars(field, bare + places * max(map(len, texts)))
+        together = bare * len(texts) + places * sum(map(len, texts))
+        self._check(field, together, "max_body_bytes", f"with all its labels {together} characters")
 
     def check_time(self, scorer: Scorer, field: str, count: int, most: float, *, at_least: float = 1.0) -> None:
         """Check how long `count` new pairs take, before they are read.
@@ -362,7 +343,7 @@ class RequestLimits:
         if at_least * seconds > most:
             raise TooSlow(seconds, most).of(field, count)
 
-    def text_too_large(self, field: str, chars: int) -> TooLarge:
-        """The error for a text of `chars` characters."""
-        message = f"a text of {chars} characters, the limit is {self.text_chars} (SEMBLANCE_MAX_TEXT_CHARS)"
-        return TooLarge(message, field=field, limit=self.text_chars)
+    def _check(self, field: str, count: int, setting: str, said: str) -> None:
+        most: int = getattr(self._settings, setting)
+        if count > most:
+            raise TooLarge(f"{said}, the limit is {most} (SEMBLANCE_{setting.upper()})", field=field, limit=most)

@@ -1,9 +1,10 @@
 """`POST /classify`, and claims at `POST /entailment`: fields checked, texts read, an answer for each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.api.body import RequestLimits, counted
+from service.api.texts import RequestTexts
 from service.errors import EmptyText, InvalidRequest, quote
 from service.schemas import ClassifyRequest, ClassifyResponse, EntailmentRequest, EntailmentResponse
 from service.scoring.classifying import PLACE, TEMPLATE, classify, support, zero_shot
@@ -36,28 +37,18 @@ async def answer_classify(
     if request.labels is not None:
         scorer = await service.registry.pick(request.model or service.defaults["/entailment"], "entailment")
         answer = await with_labels(
-            limits,
-            scorer,
-            request.text,
-            request.labels,
-            request.template,
-            multi_label=request.multi_label,
+            limits, scorer, request.text, request.labels, request.template, multi_label=request.multi_label
         )
         return scorer.id, answer
     for field, given in (("template", request.template is not None), ("multi_label", request.multi_label)):
         if given:
             raise InvalidRequest(f"{field} needs labels, and the request has none", field=field)
-    scorer, answer = await own_labels(service, limits, request.text, request.model)
+    scorer, answer = await own_labels(service, limits, RequestTexts.of("text", request.text), request.model)
     return scorer.id, answer
 
 
 async def own_labels(
-    service: Service,
-    limits: RequestLimits,
-    text: str | Sequence[str],
-    model: str | None,
-    *,
-    field: str = "text",
+    service: Service, limits: RequestLimits, texts: RequestTexts, model: str | None
 ) -> tuple[Scorer, ClassifyResponse]:
     """Label texts with the labels of the model of this name, or of the default one; who answered, and what.
 
@@ -70,11 +61,10 @@ async def own_labels(
             "without labels there is no default model: no model here has labels of its own", field="labels"
         )
     labelling = await service.registry.pick(name, "classification")
-    texts, field_of = _listed(field, text)
-    limits.check_count(field, len(texts), "max_sentences")
-    limits.check_texts(texts, field_of)
-    read = await labelling.read(texts, field_of)
-    with counted(field, len(texts)):
+    limits.check_count(texts.field, len(texts.texts), "max_sentences")
+    limits.check_texts(texts)
+    read = await labelling.read(texts.texts, texts.where)
+    with counted(texts.field, len(read)):
         return labelling, await classify(labelling, read)
 
 
@@ -89,36 +79,27 @@ async def with_labels(
     fields: Fields = _OURS,
 ) -> ClassifyResponse:
     """Label texts with any labels by a model with entailment; raises as `answer_classify`."""
-    texts, field_of = _listed(fields.text, text)
-    limits.check_product(fields.labels, (len(texts), "texts"), (len(labels), "labels"))
-    limits.check_texts(
-        [*texts, *labels], lambda i: field_of(i) if i < len(texts) else f"{fields.labels}.{i - len(texts)}"
-    )
+    texts, options = RequestTexts.of(fields.text, text), RequestTexts.of(fields.labels, labels)
+    count, both = len(texts.texts), texts + options
+    limits.check_product(fields.labels, (count, "texts"), (len(labels), "labels"))
+    limits.check_texts(both)
     if template is None:
         template = fields.default_template
     else:
-        limits.check_texts([template], lambda _: fields.template)
+        limits.check_texts(RequestTexts.of(fields.template, template))
         if PLACE not in template:
             raise InvalidRequest(f"the template has no {PLACE} for the label", field=fields.template)
         limits.check_expanded(fields.template, template, PLACE, labels)
-    await scorer.read(labels, lambda i: f"{fields.labels}.{i}")  # raises where one is empty: its template has words
+    await scorer.read(labels, options.where)  # raises where one is empty: its template has words
     known: set[str] = set()
     for i, label in enumerate(labels):
         if label in known:
-            raise InvalidRequest(f"the label {quote(label)} was given before", field=f"{fields.labels}.{i}")
+            raise InvalidRequest(f"the label {quote(label)} was given before", field=options.where(i))
         known.add(label)
     hypotheses = [template.replace(PLACE, label) for label in labels]
-    sentences = await scorer.read(
-        [*texts, *hypotheses], lambda i: field_of(i) if i < len(texts) else f"{fields.labels}.{i - len(texts)}"
-    )
-    with counted(fields.text, len(texts)):
-        return await zero_shot(
-            scorer,
-            sentences[: len(texts)],
-            labels,
-            sentences[len(texts) :],
-            multi_label=multi_label,
-        )
+    sentences = await scorer.read([*texts.texts, *hypotheses], both.where)
+    with counted(fields.text, count):
+        return await zero_shot(scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label)
 
 
 async def answer_claims(limits: RequestLimits, scorer: Scorer, request: EntailmentRequest) -> EntailmentResponse:
@@ -131,24 +112,15 @@ async def answer_claims(limits: RequestLimits, scorer: Scorer, request: Entailme
         missing = [name for name in ("premise", "hypotheses") if getattr(request, name) is None]
         field = missing[0] if request.pairs is None and len(missing) == 1 else "pairs"
         raise InvalidRequest("expected either pairs, or a premise with hypotheses", field=field)
-    claims = request.hypotheses
-    given, field_of = _listed("premise", request.premise)
-    limits.check_texts(given, field_of)
-    limits.check_texts(claims, lambda i: f"hypotheses.{i}")
+    given, claims = RequestTexts.of("premise", request.premise), RequestTexts.of("hypotheses", request.hypotheses)
+    limits.check_texts(given)
+    limits.check_texts(claims)
     if isinstance(request.premise, str):
-        given, field_of = list(sentences_of(request.premise)), lambda _: "premise"
-        if not given:
+        given = RequestTexts(list(sentences_of(request.premise)), lambda _: "premise")
+        if not given.texts:
             raise EmptyText("premise")
-    limits.check_product("premise", (len(given), "sentences"), (len(claims), "hypotheses"))
-    read = await scorer.read(
-        [*given, *claims], lambda i: field_of(i) if i < len(given) else f"hypotheses.{i - len(given)}"
-    )
-    with counted("hypotheses", len(claims)):
-        return await support(scorer, given, read[: len(given)], read[len(given) :])
-
-
-def _listed(field: str, value: str | Sequence[str]) -> tuple[Sequence[str], Callable[[int], str]]:
-    """A text or several as a list, and where in the request each stands."""
-    if isinstance(value, str):
-        return [value], lambda _: field
-    return value, lambda i: f"{field}.{i}"
+    count, both = len(given.texts), given + claims
+    limits.check_product("premise", (count, "sentences"), (len(claims.texts), "hypotheses"))
+    read = await scorer.read(both.texts, both.where)
+    with counted("hypotheses", len(claims.texts)):
+        return await support(scorer, given.texts, read[:count], read[count:])

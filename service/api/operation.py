@@ -137,6 +137,7 @@ class Operation:
     method: Literal["GET", "POST"] = "POST"
     scores: bool = True  # whether it asks a model: it has a time limit, and is refused when there is too much to do
     media: tuple[bytes, ...] = ()  # types of bodies besides JSON
+    open: bool = False  # whether anybody may ask, without a key and as often as they like
 
     def __init__(
         self,
@@ -145,23 +146,19 @@ class Operation:
         family: Dialect,
         summary: str,
         *,
-        key: str = "",
-        kind: Kind = object,
-        of: tuple[str, Kind] | None = None,
+        fields: Mapping[str, Kind] | None = None,
         responses: Responses | None = None,
     ) -> None:
         """Create the record of one kind of request.
 
         Args:
             path: of the route.
-            call: a request -> the name of the model that answered, and the answer, of dicts, lists, tuples, texts and
+            call: a `request` -> the name of the model that answered, and the answer, of dicts, lists, tuples, texts and
                 numbers; its annotations are the types of request and answer.
             family: whose clients send it, and read its errors.
             summary: for the documentation.
-            key: on a path that several operations share, the field that only this one's bodies have, or the path of
-                one inside another; without it the operation takes what no other is meant by ...
-            kind: ... and the type of its value.
-            of: another field of its bodies, and the type of its value.
+            fields: on a path that several operations share, those that only this one's bodies have together, or paths
+                of some inside others, and the types of their values; without them it takes what no other is meant by.
             responses: answers besides 200 and errors.
         """
         self.path = path
@@ -169,10 +166,9 @@ class Operation:
         self.family = family
         self.summary = summary
         self.name = getattr(call, "__name__", type(call).__name__)
-        self.key = key
-        self.marker = f'"{key.rpartition(".")[2]}"'.encode() if key else b""
-        self.second_field = of is not None
-        self._fields = [(key, kind)] if of is None else [(key, kind), of]
+        self.fields = fields or {}
+        self.key = next(iter(self.fields), "")
+        self.marker = f'"{self.key.rpartition(".")[2]}"'.encode() if self.key else b""
         self._responses = responses or {}
         hints = get_type_hints(call, include_extras=True)
         self.answer_type = self._answer_of(hints.pop("return"))
@@ -180,19 +176,10 @@ class Operation:
             name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
             for name, parameter in inspect.signature(call).parameters.items()
         }
-        self.request = self._request_of(hints)
+        self.request = hints.get("request")
 
     def _answer_of(self, hint: Any) -> Any:
         return get_args(hint)[1]
-
-    def _request_of(self, hints: Mapping[str, Any]) -> Any:
-        (request,) = hints.values()
-        return request
-
-    @property
-    def open(self) -> bool:
-        """Whether anybody may ask, without a key and as often as they like."""
-        return False
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -210,7 +197,7 @@ class Operation:
 
     def is_meant_by(self, content: object) -> bool:
         """Whether a parsed body is of this operation."""
-        return all(_has(content, key, kind) for key, kind in self._fields)
+        return all(_has(content, path, kind) for path, kind in self.fields.items())
 
     def read(self, asked: RequestView, most: BodyLimits) -> Any:
         """The request in a body, which may have `most` values and keys; also called in a thread.
@@ -259,25 +246,17 @@ class ReadOperation(Operation):
             summary: for the documentation.
             method: of the request.
             answer: type of the answer, where the call returns a `OperationResponse`; None: no JSON.
-            open: whether anybody may ask, without a key and as often as they like.
+            open: whether anybody may ask.
             responses: answers besides 200 and errors.
         """
         self._given = answer
         super().__init__(path, call, family, summary, responses=responses)
         self.method = method
-        self._open = open
+        self.open = open
         self._typed = {name: TypeAdapter[Any](each.annotation) for name, each in self.parameters.items()}
 
     def _answer_of(self, hint: Any) -> Any:
         return self._given if hint is OperationResponse else hint
-
-    def _request_of(self, hints: Mapping[str, Any]) -> Any:
-        return None
-
-    @property
-    def open(self) -> bool:
-        """Whether anybody may ask."""
-        return self._open
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -287,7 +266,7 @@ class ReadOperation(Operation):
     @property
     def responses(self) -> Responses:
         """Answers besides 200; who need not show a key is not refused for want of one, or for asking often."""
-        never = ((401, 429) if self._open else ()) + (() if self.parameters else (422,))
+        never = ((401, 429) if self.open else ()) + (() if self.parameters else (422,))
         family = {status: says for status, says in self.family.responses.items() if status not in never}
         return {**family, **self._responses}
 

@@ -42,7 +42,7 @@ class RouteEndpoint:
         self._marked = [operation for operation in operations if operation.marker]
         unmarked = [operation for operation in operations if not operation.marker]
         self._takes_all = unmarked[0] if unmarked else None
-        self.usual = self._takes_all or next(each for each in operations if not each.second_field)
+        self.usual = self._takes_all or next(each for each in operations if len(each.fields) == 1)
         if len(operations) == 1:
             self._takes_all, self._marked = operations[0], []
         self.__doc__ = None  # FastAPI would take that of the class for the description

@@ -26,11 +26,7 @@ async def classify(scorer: Scorer, texts: Sequence[Encoded]) -> ClassifyResponse
         InferenceFailed: a graph raised, or gave a number that is not finite.
     """
     answers = await scorer.classify(texts)
-    results: list[Answer] = [
-        {"label": most_likely(each), "probabilities": each, "truncated": text.truncated}
-        for each, text in zip(answers, texts, strict=True)
-    ]
-    _add_hints(results, texts)
+    results = [_labelled(text, each, text.truncated) for text, each in zip(texts, answers, strict=True)]
     return {"model": scorer.id, "results": results}
 
 
@@ -61,22 +57,13 @@ async def zero_shot(
     cut = any(hypothesis.truncated for hypothesis in hypotheses)
     for i, text in enumerate(texts):
         found = judged(answers[i * len(labels) : (i + 1) * len(labels)], multi_label=multi_label)
-        probabilities = dict(zip(labels, found, strict=True))
-        results.append(
-            {
-                "label": most_likely(probabilities),
-                "probabilities": probabilities,
-                "truncated": text.truncated or cut,
-            }
-        )
-    _add_hints(results, texts)
+        results.append(_labelled(text, dict(zip(labels, found, strict=True)), text.truncated or cut))
     return {"model": scorer.id, "results": results}
 
 
-def _add_hints(results: Sequence[Answer], texts: Sequence[Encoded]) -> None:
-    for result, text in zip(results, texts, strict=True):
-        if text.language is not None:
-            result["language"] = text.language
+def _labelled(text: Encoded, probabilities: dict[str, float], truncated: bool) -> Answer:
+    result: Answer = {"label": most_likely(probabilities), "probabilities": probabilities, "truncated": truncated}
+    return result if text.language is None else result | {"language": text.language}
 
 
 def judged(answers: Sequence[dict[str, float]], *, multi_label: bool) -> list[float]:

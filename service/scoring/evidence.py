@@ -89,18 +89,12 @@ class Evidence:
         self._having = {stem: np.array(places) for stem, places in found.items()}
         self._count = len(passages)
 
-    def best(self, claim: str, embedding: npt.NDArray[np.float32], most: int = BEST) -> list[Found]:
-        """The most likely passages of a claim, best first.
-
-        Args:
-            claim: its text.
-            embedding: [dim], of the claim.
-            most: passages.
-        """
+    def best(self, claim: str, embedding: npt.NDArray[np.float32]) -> list[Found]:
+        """The `BEST` most likely passages of a claim, best first, by its text and its embedding [dim]."""
         cosines = self._vectors @ _unit(embedding[None])[0]
         words = self._words(claim)
         score = cosines + _WORDS * words
-        most = min(most, self._count)
+        most = min(BEST, self._count)
         places = np.argpartition(-score, most - 1)[:most]
         places = places[np.lexsort((places, -score[places]))]
         return [Found(int(i), float(cosines[i]), float(words[i])) for i in places]

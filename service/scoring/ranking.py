@@ -1,7 +1,8 @@
 """Ranking: candidates ordered by their relevance or similarity to a query, in one stage or two.
 
 In two stages a fast model orders all candidates, and a second one orders the best of these again. Where a fit is given,
-the answer says how probable it is that the first one is right.
+the answer says how probable it is that the first one is right. What is asked is a `RankRequest` (`service/schemas.py`),
+what is answered a `Ranking` (`contract/answers.py`).
 """
 
 import asyncio
@@ -51,11 +52,11 @@ class Candidates(NamedTuple):
 class Wanted(NamedTuple):
     """What of a ranking is asked for."""
 
-    top_k: int | None = None  # results; None: all
-    rerank_top: int = RERANK_TOP  # candidates that the second stage orders
-    fit: ConfidenceFit | None = None  # for the models that rank; None: no confidence
-    min_score: float | None = None  # of the first candidate, or there is no result
-    min_confidence: float | None = None
+    top_k: int | None  # results; None: all
+    rerank_top: int  # candidates that the second stage orders
+    fit: ConfidenceFit | None  # for the models that rank; None: no confidence
+    min_score: float | None  # of the first candidate, or there is no result
+    min_confidence: float | None
 
 
 class _Stage(NamedTuple):
@@ -87,11 +88,8 @@ class _Stage(NamedTuple):
         return results
 
 
-_ALL = Wanted()
-
-
 async def rank(
-    first: Scorer, query: str, candidates: Candidates, second: Scorer | None = None, wanted: Wanted = _ALL
+    first: Scorer, query: str, candidates: Candidates, second: Scorer | None, wanted: Wanted
 ) -> RankResponse:
     """Order the candidates by `first`, and the best of them again by `second`, if there is one.
 

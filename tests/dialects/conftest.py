@@ -1,27 +1,19 @@
 """The service on a loopback port of its own, for clients that need a real URL."""
 
 import importlib
-import os
 import socket
-import threading
-import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import httpx
 import numpy as np
 import pytest
-import uvicorn
 
-from service.app import create_app
-from service.http.application import Application
-from service.settings import PREFIX, Settings
 from tests.harness.dialects import LIMITS
 from tests.harness.dialects import unit as unit_rows
-from tests.harness.service import NEEDED_SECONDS, Client, Serve, free_port
+from tests.harness.process import running
+from tests.harness.service import Client, Serve
 from tests.service.conftest import (  # noqa: F401  # fixtures
     anyio_backend,
     client,
@@ -34,45 +26,10 @@ from tests.service.conftest import (  # noqa: F401  # fixtures
 ALIASES = {"rerank-v3.5": "avg-paraphrase", "text-embedding-3-small": "avg-paraphrase"}
 
 
-@dataclass(frozen=True)
-class Server:
-    """A service that listens."""
-
-    url: str
-    app: Application
-
-
-@contextmanager
-def listening(folder: Path, **settings: object) -> Iterator[Server]:
-    """Run the service in a thread; it is asked over TCP."""
-    app = create_app(Settings(models_dir=folder, **settings))  # type: ignore[arg-type]
-    port = free_port()
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_config=None, lifespan="on"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    deadline = time.monotonic() + NEEDED_SECONDS
-    while not server.started and thread.is_alive() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    try:
-        assert server.started, "the service does not listen"
-        yield Server(f"http://127.0.0.1:{port}", app)
-    finally:
-        server.should_exit = True
-        thread.join(NEEDED_SECONDS)
-
-
-@pytest.fixture(scope="package")
-def no_settings() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith(PREFIX)]:
-            patch.delenv(name)
-        yield
-
-
-@pytest.fixture(scope="package")
-def server(models: Path, no_settings: None) -> Iterator[Server]:  # noqa: F811
-    """One for all tests that ask for nothing special."""
-    with listening(models, model_aliases=ALIASES) as found:
+@pytest.fixture(scope="module")
+def url(models: Path) -> Iterator[str]:  # noqa: F811
+    """Where a process listens, for all tests of a module that ask for nothing special."""
+    with running(models, model_aliases=",".join(f"{alias}={model}" for alias, model in ALIASES.items())) as (_, found):
         yield found
 
 
@@ -93,9 +50,9 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return found
 
 
-def unit(server: Server, *texts: str) -> np.ndarray:
+def unit(url: str, *texts: str) -> np.ndarray:
     """Our own embeddings, divided by their lengths."""
-    answer = httpx.post(f"{server.url}/embed", json={"sentences": texts}).raise_for_status().json()
+    answer = httpx.post(f"{url}/embed", json={"sentences": texts}).raise_for_status().json()
     return unit_rows(answer["embeddings"])
 
 

@@ -146,6 +146,7 @@ def labels(*texts: object, **more: object) -> Body:
         (COHERE_EMBEDS, {"output_dimension": 9}, INVALID, "dimensions", "8 dimensions"),
         (COHERE_EMBEDS, {"output_dimension": 3, "model": "avg-sick"}, INVALID, "dimensions", "avg-sick are not"),
         (EMBEDS, {"dimensions": 9}, INVALID, "dimensions", "8 dimensions"),
+        (EMBEDS, {"late_chunking": True}, "unsupported_field", "late_chunking", "each text is embedded by itself"),
         ("vLLM v1 score", {"text_1": ["a", "b"], "text_2": ["a"] * 3}, INVALID, "text_1", "2 texts beside 3 in text_2"),
         ("vLLM score", {"text_1": ["a", "b"], "text_2": "a"}, INVALID, "text_1", "2 texts beside 1 in text_2"),
         ("vLLM score", {"text_1": []}, INVALID, "text_1", "at least one text"),

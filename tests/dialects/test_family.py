@@ -126,6 +126,9 @@ async def test_every_post_path_of_a_dialect_is_asked_here(client: Client) -> Non
 async def test_key_size_and_type(serve: Serve) -> None:
     async with serve(api_keys=let_in("correct horse"), max_body_bytes=50) as client:
         key = {"authorization": "Bearer correct horse"}
+        described = (await client.get("/openapi.json", headers=key)).json()["paths"]
+        assert described["/similarity"]["post"]["security"]
+        assert "security" not in described["/health/live"]["get"]
         for path, errors in BY_PATH.items():
             locked = await client.post(path, json={})
             large = await client.post(path, content=b" " * 51, headers=key)

@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.dialects.conftest import Server, unit
+from tests.dialects.conftest import unit
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("default")]
 DOCS = (Path(__file__).parents[2] / "docs/integrations.md").read_text(encoding="utf-8")
@@ -47,24 +47,24 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "True")
 
 
-def run(library: str, server: Server) -> dict[str, Any]:
+def run(library: str, url: str) -> dict[str, Any]:
     """Run the documented lines, word for word but for the port; what they leave."""
     for module in NEEDED[library]:
         try:
             importlib.import_module(module)
         except ImportError as missing:
             pytest.skip(f"no {module} ({missing}): docs/integrations.md says what to install")
-    code = PYTHON[library].replace("127.0.0.1:8000", server.url.removeprefix("http://"))
-    assert server.url.removeprefix("http://") in code
+    code = PYTHON[library].replace("127.0.0.1:8000", url.removeprefix("http://"))
+    assert url.removeprefix("http://") in code
     names: dict[str, Any] = {}
     exec(compile(code, f"docs/integrations.md, {library}", "exec"), names)
     return names
 
 
-def ranked(server: Server, texts: list[str]) -> list[tuple[int, Any]]:
+def ranked(url: str, texts: list[str]) -> list[tuple[int, Any]]:
     """Our own order of these texts: places with scores, best first."""
     body = {"model": "avg-paraphrase", "query": QUERY, "candidates": texts}
-    results = httpx.post(f"{server.url}/rank", json=body).raise_for_status().json()["results"]
+    results = httpx.post(f"{url}/rank", json=body).raise_for_status().json()["results"]
     assert results[0]["score"] > results[1]["score"]  # or else any order would do
     return [(result["index"], pytest.approx(result["score"], abs=1e-6)) for result in results]
 
@@ -83,72 +83,72 @@ def test_every_line_of_the_page_is_run_or_replayed() -> None:
     ],
     ids=["Haystack", "LlamaIndex", "rerankers"],
 )
-def test_a_library_ranks_as_we_do(server: Server, library: str, text_of: Callable[[Any], str]) -> None:
-    left = run(library, server)
-    expected = [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
+def test_a_library_ranks_as_we_do(url: str, library: str, text_of: Callable[[Any], str]) -> None:
+    left = run(library, url)
+    expected = [(DOCUMENTS[place], score) for place, score in ranked(url, DOCUMENTS)]
     assert (text_of(left["best"]), left["best"].score) == expected[0]
     found = left["ranked"].results if library == "rerankers" else left["ranked"]
     assert [(text_of(one), one.score) for one in found] == expected
     assert ("vectors" in left) == (library == "LlamaIndex")
     for vector in left.get("vectors", []):
-        np.testing.assert_allclose(vector, unit(server, GUITAR)[0], atol=1e-6)
+        np.testing.assert_allclose(vector, unit(url, GUITAR)[0], atol=1e-6)
 
 
-def test_litellm(server: Server) -> None:
-    left = run("LiteLLM", server)
+def test_litellm(url: str) -> None:
+    left = run("LiteLLM", url)
     assert len(left["ranked"]) == 4
     for name, answer in left["ranked"].items():
         found = [(result["index"], result["relevance_score"]) for result in answer.results]
-        assert found == ranked(server, DOCUMENTS), name
+        assert found == ranked(url, DOCUMENTS), name
     assert len(left["embedded"]) == 4
     for name, answer in left["embedded"].items():
         vectors = [item["embedding"] for item in answer.data]
-        np.testing.assert_allclose(vectors, unit(server, DOG, GUITAR), atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(vectors, unit(url, DOG, GUITAR), atol=1e-6, err_msg=name)
         assert answer.usage.prompt_tokens > 0, name
 
 
-def test_litellm_returns_documents_by_its_infinity_base(server: Server) -> None:
+def test_litellm_returns_documents_by_its_infinity_base(url: str) -> None:
     litellm = pytest.importorskip("litellm", reason="no litellm: pip install '.[frameworks]'")
     answer = litellm.rerank(
         model="infinity/avg-paraphrase", query=QUERY, documents=DOCUMENTS, return_documents=True, top_n=1,
-        api_base=f"{server.url}/infinity", api_key="any",
+        api_base=f"{url}/infinity", api_key="any",
     )  # fmt: skip
-    assert [result["document"]["text"] for result in answer.results] == [DOCUMENTS[ranked(server, DOCUMENTS)[0][0]]]
+    assert [result["document"]["text"] for result in answer.results] == [DOCUMENTS[ranked(url, DOCUMENTS)[0][0]]]
 
 
-def test_litellm_by_huggingface_asks_the_hub_for_a_price(server: Server) -> None:
+def test_litellm_by_huggingface_asks_the_hub_for_a_price(url: str) -> None:
     litellm = pytest.importorskip("litellm", reason="no litellm: pip install '.[frameworks]'")
     asked: list[str] = []
     # Never undone: LiteLLM asks once more from a thread of its own, after it has answered.
     litellm.utils._get_max_position_embeddings = lambda model_name: asked.append(model_name)
     answer = litellm.rerank(
-        model="huggingface/avg-paraphrase", query=QUERY, documents=DOCUMENTS, api_base=server.url, api_key="any"
+        model="huggingface/avg-paraphrase", query=QUERY, documents=DOCUMENTS, api_base=url, api_key="any"
     )
-    assert [(result["index"], result["relevance_score"]) for result in answer.results] == ranked(server, DOCUMENTS)
+    assert [(result["index"], result["relevance_score"]) for result in answer.results] == ranked(url, DOCUMENTS)
     assert set(asked) == {"huggingface/avg-paraphrase"}  # as the page warns
 
 
-def test_langchain_cohere(server: Server) -> None:
-    left = run("langchain-cohere", server)
+def test_langchain_cohere(url: str) -> None:
+    left = run("langchain-cohere", url)
     found = [(one.page_content, one.metadata["relevance_score"]) for one in left["ranked"]]
-    assert found == [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
-    np.testing.assert_allclose(left["vector"], unit(server, GUITAR)[0], atol=1e-6)
+    assert found == [(DOCUMENTS[place], score) for place, score in ranked(url, DOCUMENTS)]
+    np.testing.assert_allclose(left["vector"], unit(url, GUITAR)[0], atol=1e-6)
 
 
 @pytest.mark.timeout(300)  # its imports alone take long
-def test_txtai(server: Server) -> None:
-    left = run("txtai", server)
-    asked, *found = unit(server, "A man plays a guitar.", *DOCUMENTS)
+def test_txtai(url: str) -> None:
+    left = run("txtai", url)
+    asked, *found = unit(url, "A man plays a guitar.", *DOCUMENTS)
     cosines = [float(asked @ each) for each in found]
     assert left["best"]["text"] == DOCUMENTS[int(np.argmax(cosines))]
     assert left["best"]["score"] == pytest.approx(max(cosines), abs=1e-5)
 
 
-def test_tritonclient(server: Server) -> None:
-    left = run("tritonclient", server)
+def test_tritonclient(url: str) -> None:
+    left = run("tritonclient", url)
     client = left["client"]
     try:
-        expected = ranked(server, DOCUMENTS)
+        expected = ranked(url, DOCUMENTS)
         assert [(place, left["scores"][place]) for place in left["order"].tolist()] == expected
         assert "binary_data_size" in left["answer"].get_output("score")["parameters"]  # what it asks for by itself
         assert client.is_server_live()
@@ -164,7 +164,7 @@ def test_tritonclient(server: Server) -> None:
             assert found.get_response()["id"] == "mine"
             rows = found.as_numpy("embedding")
             assert rows.dtype == np.float32
-            own = httpx.post(f"{server.url}/embed", json={"sentences": [DOG, "Ein Mann, müde."]}).json()
+            own = httpx.post(f"{url}/embed", json={"sentences": [DOG, "Ein Mann, müde."]}).json()
             np.testing.assert_allclose(rows, own["embeddings"], atol=1e-6)
         with pytest.raises(left["triton"].InferenceServerException, match="no model 'nope'"):
             client.infer("nope", [text])
@@ -174,35 +174,35 @@ def test_tritonclient(server: Server) -> None:
         client.close()
 
 
-def posted(server: Server, path: str, body: str) -> Any:
+def posted(url: str, path: str, body: str) -> Any:
     """What is answered to a request of the page, with the headers of a client that sends a key."""
     headers = {"content-type": "application/json", "authorization": "Bearer any"}
-    return httpx.post(server.url + path, content=body, headers=headers).raise_for_status().json()
+    return httpx.post(url + path, content=body, headers=headers).raise_for_status().json()
 
 
-def test_open_webui_as_it_asks_and_reads(server: Server) -> None:
+def test_open_webui_as_it_asks_and_reads(url: str) -> None:
     (asked,) = JSON["Open WebUI"]
-    answer = posted(server, "/v1/rerank", asked)
+    answer = posted(url, "/v1/rerank", asked)
     by_place = sorted(answer["results"], key=lambda result: result["index"])  # as its ExternalReranker does
     scores = [result["relevance_score"] for result in by_place]
-    assert list(enumerate(scores)) == sorted(ranked(server, json.loads(asked)["documents"]), key=lambda one: one[0])
+    assert list(enumerate(scores)) == sorted(ranked(url, json.loads(asked)["documents"]), key=lambda one: one[0])
 
 
-def test_elasticsearch_as_it_asks_and_reads(server: Server) -> None:
+def test_elasticsearch_as_it_asks_and_reads(url: str) -> None:
     setting, asked = JSON["Elasticsearch"]
-    url = json.loads(setting.partition("\n")[2])["service_settings"]["url"]
-    answer = posted(server, url.removeprefix("http://127.0.0.1:8000"), asked)
+    asks = json.loads(setting.partition("\n")[2])["service_settings"]["url"]
+    answer = posted(url, asks.removeprefix("http://127.0.0.1:8000"), asked)
     texts = json.loads(asked)["texts"]
-    expected = ranked(server, texts)
+    expected = ranked(url, texts)
     assert [(item["index"], item["score"]) for item in answer] == expected
     assert [item["text"] for item in answer] == [texts[place] for place, _ in expected]
     # Its service `custom`, by the paths of the page.
     body = json.dumps({"model": "avg-paraphrase", "query": QUERY, "documents": texts})
-    results = posted(server, "/v1/rerank", body)["results"]
+    results = posted(url, "/v1/rerank", body)["results"]
     assert [(result["index"], result["relevance_score"]) for result in results] == expected
 
 
-def test_opensearch_fills_its_blueprint_in_and_reads_the_answer(server: Server) -> None:
+def test_opensearch_fills_its_blueprint_in_and_reads_the_answer(url: str) -> None:
     (setting,) = JSON["OpenSearch"]
     connector = json.loads(setting.partition("\n")[2])
     (action,) = connector["actions"]
@@ -215,13 +215,13 @@ def test_opensearch_fills_its_blueprint_in_and_reads_the_answer(server: Server) 
         f"parameters.{name}": json.dumps(value) if isinstance(value, bool) else value for name, value in given.items()
     }
     body = Parameters(action["request_body"]).substitute(values)
-    answer = posted(server, action["url"].removeprefix("http://127.0.0.1:8000"), body)
+    answer = posted(url, action["url"].removeprefix("http://127.0.0.1:8000"), body)
     # connector.post_process.cohere.rerank reads these, and puts scores back at the places of the documents.
-    expected = ranked(server, DOCUMENTS)
+    expected = ranked(url, DOCUMENTS)
     assert [(one["index"], one["relevance_score"]) for one in answer["results"]] == expected
     assert answer["results"][0]["document"] == {"text": DOCUMENTS[expected[0][0]]}
     embedding = json.dumps(
         {"texts": [DOG], "truncate": "END", "model": "avg-paraphrase", "input_type": "search_document"}
     )
-    embedded = posted(server, "/v1/embed", embedding)
-    np.testing.assert_allclose(embedded["embeddings"], unit(server, DOG), atol=1e-6)
+    embedded = posted(url, "/v1/embed", embedding)
+    np.testing.assert_allclose(embedded["embeddings"], unit(url, DOG), atol=1e-6)

@@ -60,6 +60,7 @@ async def test_the_documentation_shows_every_body_of_a_path(lasting: Client) -> 
     assert [error["$ref"].rpartition("/")[2] for error in errors] == ["ErrorResponse", "TeiError"]
     assert "422" not in api["paths"]["/v1/embeddings"]["post"]["responses"]  # FastAPI's own, which never comes
     assert "HTTPValidationError" not in str(api["paths"])
+    assert not {"401", "429"} & set(api["paths"]["/health/live"]["get"]["responses"])  # whom nobody asks for a key
 
 
 def bodies(operation, schemas) -> list[dict[str, object]]:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from contract.manifest import Prompts
-from scripts.peer_fields import served
+from scripts.peer_fields import FieldSupport, fields_of, served
 from service.api.dialects.fields import Changes
-from service.api.dialects.peer_fields import FieldSupport, fields_of
 from service.api.route import Route
 from tests.harness import fakes
 from tests.harness.service import Client, Serve
@@ -115,21 +114,6 @@ async def test_a_value_changes_the_answer_or_is_refused_by_name(client: Client, 
         assert await ask(client, cell, with_field(cell, value)) == (200, usual), value
 
 
-async def test_a_refused_value_has_a_code_of_its_own(client: Client) -> None:
-    found = (await client.post("/v1/embeddings", json=EMBEDDINGS | {"late_chunking": True})).json()["error"]
-    assert found == {
-        "message": "late_chunking: each text is embedded by itself",
-        "type": "invalid_request_error",
-        "param": "late_chunking",
-        "code": "unsupported_field",
-    }
-    cut = await client.post("/v1/embeddings", json=EMBEDDINGS | {"truncate": False})
-    assert (cut.status_code, cut.json()["error"]["param"]) == (400, "input.1")
-    left = await client.post("/pooling", json=EMBEDDINGS | {"truncation_side": "left"})
-    assert (left.status_code, left.json()["error"]["code"]) == (422, "unsupported_field")
-    assert left.json()["message"] == "input.1: a text of more than 12 tokens, and only its end can be cut off"
-
-
 async def test_a_single_text_to_label_is_cut_as_is_asked(client: Client) -> None:
     for more, code in (({}, 200), ({"truncate": False}, 422), ({"truncation_direction": "left"}, 422)):
         response = await client.post("/predict", json={"inputs": [[SHORT], [LONG]], **more})
@@ -167,14 +151,3 @@ def test_what_the_official_clients_send_is_in_the_table(package, call, path, pre
     sent -= {"self", "request_options", "priority", "extra_headers", "extra_query", "extra_body", "timeout", *others}
     known = {cell.field.removeprefix(prefix) for cell in CELLS if cell.path == path}
     assert sent - known <= INPUTS | {"candidate_labels"}
-
-
-async def test_a_document_may_have_more_than_its_text(limited: Client) -> None:
-    documents = [{"text": "a dog", "page": 4, "tags": ["x"], "of": {"a": None}}, {"text": "a man", "page": 5}]
-    for path in ("/rerank", "/v1/rerank", "/v2/rerank", "/infinity/rerank"):
-        body = {"query": "a man", "documents": documents, "return_documents": True}
-        found = (await limited.post(path, json=body)).json()["results"]
-        bare = (await limited.post(path, json={"query": "a man", "documents": ["a dog", "a man"]})).json()["results"]
-        assert [each["relevance_score"] for each in found] == [each["relevance_score"] for each in bare]
-        kept = [each["text"] for each in documents] if path.startswith("/infinity") else documents
-        assert [each["document"] for each in found] == [kept[each["index"]] for each in found]

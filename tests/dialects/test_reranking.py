@@ -55,20 +55,17 @@ async def test_the_answer_has_every_familys_fields(lasting: Client, path: str) -
         assert (await posted(lasting, path, RERANK, top_n=top_n))["results"] == (await own(lasting, DOCUMENTS))[:count]
 
 
-async def test_documents_come_back_as_objects_when_asked(lasting: Client) -> None:
-    body = {**RERANK, "documents": ["a dog", {"text": "a cat", "id": "7"}], "return_documents": True}
-    results = (await posted(lasting, "/v1/rerank", body))["results"]
-    silent = (await posted(lasting, "/v1/rerank", body, return_documents=False))["results"]
-    assert {result["index"]: result["document"] for result in results} == {
-        0: {"text": "a dog"},
-        1: {"text": "a cat", "id": "7"},
-    }
-    assert all("document" not in result for result in silent)
-    # LiteLLM's `infinity/` makes the object of Cohere's answer itself.
-    answer = await posted(lasting, "/infinity/rerank", body)
-    expected = await own(lasting, ["a dog", "a cat"])
-    assert [{k: r[k] for k in ("index", "relevance_score")} for r in answer["results"]] == expected
-    assert {result["index"]: result["document"] for result in answer["results"]} == {0: "a dog", 1: "a cat"}
+@pytest.mark.parametrize("path", [*PATHS, "/infinity/rerank"])
+async def test_documents_come_back_when_asked_with_more_than_their_texts(lasting: Client, path: str) -> None:
+    documents = [{"text": "a dog", "page": 4, "tags": ["x"], "of": {"a": None}}, {"text": "a man", "id": "7"}, "a cat"]
+    answer = await posted(lasting, path, RERANK, documents=documents, return_documents=True)
+    silent = await posted(lasting, path, RERANK, documents=documents, return_documents=False)
+    expected = await own(lasting, ["a dog", "a man", "a cat"])
+    kept = [*documents[:2], {"text": "a cat"}]
+    if path == "/infinity/rerank":  # LiteLLM's `infinity/` makes the object of Cohere's answer itself
+        kept = ["a dog", "a man", "a cat"]
+    assert answer["results"] == [result | {"document": kept[int(result["index"])]} for result in expected]
+    assert silent["results"] == expected
 
 
 async def test_rank_fields_make_the_text(lasting: Client) -> None:

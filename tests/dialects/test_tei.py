@@ -100,10 +100,3 @@ async def test_info_describes_the_default_or_the_named_model(serve: Serve) -> No
     assert list(pair["model_type"]) == ["reranker"]
     assert unknown.status_code == 404
     assert set(unknown.json()) == {"error", "error_type"}
-
-
-async def test_text_classification_labels_a_pair(lasting: Client) -> None:
-    """As `huggingface_hub` sends it: with `parameters`, which its feature_extraction does not send."""
-    found = await answer(lasting, "/predict", {"inputs": PAIRS[0]})
-    assert await answer(lasting, "/", {"inputs": PAIRS[0], "parameters": {"top_k": 1}}) == [found[:1]]  # type: ignore[index]
-    assert isinstance((await answer(lasting, "/", {"inputs": QUERY}))[0], list)  # type: ignore[index]

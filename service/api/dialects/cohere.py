@@ -19,8 +19,9 @@ from service.api.dialects.embedding import (
 from service.api.dialects.fields import ForeignRequest, ModelName
 from service.api.dialects.jina import JINA, JinaError
 from service.api.dialects.reranking import ApiVersion, RerankRequest, RerankResponse, rerank
-from service.api.dialects.scoring import DialectContext, RequestTexts
+from service.api.dialects.scoring import DialectContext
 from service.api.operation import Dialect, Operation, full_message
+from service.api.texts import RequestTexts
 from service.errors import RequestError
 from service.schemas import Text
 

@@ -10,7 +10,8 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from contract.manifest import Role
 from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest, ModelName
 from service.api.dialects.reranking import ApiVersion, TokenUsage
-from service.api.dialects.scoring import DialectContext, Embedded, RequestTexts, Truncation, rows_of
+from service.api.dialects.scoring import DialectContext, Embedded, rows_of
+from service.api.texts import RequestTexts, Truncation
 from service.errors import InvalidRequest
 from service.observe.logs import REQUEST_ID
 from service.schemas import Text, TextList

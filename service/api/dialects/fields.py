@@ -23,7 +23,7 @@ class ForeignRequest(BaseModel):
 
 
 class Changes:
-    """Marks a field of another service that changes its answer here as there (`peer_fields.py` lists them)."""
+    """Marks a field of another service that changes its answer here as there (`scripts/peer_fields.py` lists them)."""
 
     def __init__(self, *values: Any, refuses: tuple[Any, ...] = (), note: str = "") -> None:
         """Store examples of the field's values.
@@ -107,18 +107,12 @@ def _document(value: object) -> str | Mapping[str, Any]:
     raise PydanticCustomError("document", "expected a text, or an object that holds one")
 
 
-def _pair(value: object) -> tuple[str, str] | None:
+def _one_text_or_pair(value: object) -> str | tuple[str, str]:
     match value:
+        case str(text):
+            return text
         case [str(premise), str(hypothesis)]:
             return premise, hypothesis
-    return None
-
-
-def _one_text_or_pair(value: object) -> str | tuple[str, str]:
-    if isinstance(value, str):
-        return value
-    if pair := _pair(value):
-        return pair
     raise PydanticCustomError("pair", "expected a text, or a pair of texts [premise, hypothesis]")
 
 

@@ -10,10 +10,11 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest, ModelName, OneTextOrPair
-from service.api.dialects.scoring import DialectContext, RequestTexts
+from service.api.dialects.scoring import DialectContext
 from service.api.dialects.tei import TEI, TeiPrediction, predictions_of
-from service.api.labelling import Fields
+from service.api.labelling import Fields, with_labels
 from service.api.operation import Operation
+from service.api.texts import RequestTexts
 from service.schemas import Text, TextList
 
 _ZERO_SHOT = Fields("inputs", "parameters.candidate_labels", "parameters.hypothesis_template", "This example is {}.")
@@ -80,8 +81,8 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     async def classify(request: TextClassificationRequest) -> tuple[str, list[list[TeiPrediction]]]:
         if isinstance(request.inputs, str):
-            model = (found := await scoring.label(request.model, "inputs", request.inputs)).model
-            (probabilities,) = found.probabilities
+            found = await scoring.label(request.model, RequestTexts.of("inputs", request.inputs))
+            model, (probabilities,) = found.model, found.probabilities
         else:
             premise, hypothesis = request.inputs
             texts = (RequestTexts.of("inputs.0", premise), RequestTexts.of("inputs.1", hypothesis))
@@ -90,34 +91,27 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     async def zero_shot(request: ZeroShotRequest) -> tuple[str, list[TeiPrediction]]:
         asked = request.parameters
-        model, probabilities = await scoring.label_with(
-            request.model,
+        scorer = await scoring.service.registry.pick(scoring.resolve(request.model, "/entailment"), "entailment")
+        answer = await with_labels(
+            scoring.limits,
+            scorer,
             request.inputs,
             asked.candidate_labels,
             asked.hypothesis_template,
             multi_label=asked.multi_label is True,
             fields=_ZERO_SHOT,
         )
-        return model, predictions_of(probabilities)
+        return scorer.id, predictions_of(answer["results"][0]["probabilities"])
 
     async def zero_shot_labels(request: ZeroShotRequest) -> tuple[str, ZeroShotLabels]:
         model, predictions = await zero_shot(request)
         labels, scores = [each["label"] for each in predictions], [each["score"] for each in predictions]
         return model, {"sequence": request.inputs, "labels": labels, "scores": scores}
 
-    with_labels = "parameters.candidate_labels"
-    any_labels = "Label a text with any labels"
+    any_labels, labels = "Label a text with any labels", "parameters.candidate_labels"
     return [
-        Operation("/classify", zero_shot_labels, TEI, any_labels, key="inputs"),
+        Operation("/classify", zero_shot_labels, TEI, any_labels, fields={"inputs": object}),
         # `huggingface_hub` posts to the base URL, and sends `parameters` with a text or a pair for labels alone.
-        Operation("/", zero_shot, TEI, any_labels, key=with_labels, of=("inputs", object)),
-        Operation(
-            "/",
-            classify,
-            TEI,
-            "Label a text or a pair",
-            key="parameters",
-            kind=dict,
-            of=("inputs", (str, list)),
-        ),
+        Operation("/", zero_shot, TEI, any_labels, fields={labels: object, "inputs": object}),
+        Operation("/", classify, TEI, "Label a text or a pair", fields={"parameters": dict, "inputs": (str, list)}),
     ]

@@ -4,7 +4,6 @@ The names of the inputs say what is asked, as the fields of our own routes do: `
 `premise` and `hypothesis`, or `text`. Inputs and outputs may be binary (`service/api/tensors.py`).
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, cast
 
 import numpy as np
@@ -16,9 +15,10 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from service.api.body import BodyLimits, Limit
 from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest
-from service.api.dialects.scoring import Comparison, DialectContext, RequestTexts
+from service.api.dialects.scoring import Comparison, DialectContext
 from service.api.operation import Dialect, Operation, OperationResponse, RequestView, exchange_of
 from service.api.tensors import JSON_LENGTH, TENSORS, elements, split, texts_of_bytes, write
+from service.api.texts import RequestTexts
 from service.errors import InvalidRequest, amount, quote
 from service.models.model import ServedModel
 from service.schemas import Text
@@ -214,24 +214,19 @@ class Infer(Operation):
         form = _form(request)
         return ParsedRequest(asked.scope["path_params"]["model"], request, form, self._texts(form, request, rest))
 
-    def _request_of(self, hints: Mapping[str, Any]) -> Any:
-        return InferRequest
-
-    def _answer_of(self, hint: Any) -> Any:
-        return InferResponse
-
     async def answer(self, asked: RequestView, request: ParsedRequest) -> OperationResponse:
         """Ask the model; JSON, and the values of binary tensors after it."""
-        model, answer, values = await self.call(request)
+        model, answer, values = await self.call(*request)
         payload = orjson.dumps(answer)
         if not values:
             return OperationResponse(payload, model=model)
         length = (JSON_LENGTH, b"%d" % len(payload))
         return OperationResponse(b"".join([payload, *values]), media=TENSORS, model=model, headers=(length,))
 
-    async def _infer(self, given: ParsedRequest) -> tuple[str, InferResponse, list[bytes]]:
-        request = given.request
-        scorer, warnings, outputs = await self._ask(given.form, given.model, given.texts)
+    async def _infer(
+        self, model: str, request: InferRequest, form: Form, texts: dict[str, list[str]]
+    ) -> tuple[str, InferResponse, list[bytes]]:
+        scorer, warnings, outputs = await self._ask(form, model, texts)
         if request.outputs:
             wanted = [(each.name, each.parameters.binary_data) for each in request.outputs]
         else:

@@ -13,9 +13,10 @@ from service.api.dialects.fields import Changes, ForeignRequest, ModelName, OneO
 from service.api.dialects.jina import JINA
 from service.api.dialects.openai import OPENAI, EmbeddingsRequest, EmbeddingsResponse, embeddings_of
 from service.api.dialects.reranking import RerankRequest, rerank
-from service.api.dialects.scoring import DialectContext, RequestTexts
+from service.api.dialects.scoring import DialectContext
 from service.api.dialects.tei import TeiPrediction, predictions_of
 from service.api.operation import Operation
+from service.api.texts import RequestTexts
 from service.observe.logs import REQUEST_ID
 
 
@@ -84,7 +85,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     async def infinity_classify(request: InfinityClassifyRequest) -> tuple[str, InfinityLabels]:
         texts = RequestTexts.of("input", request.input)
-        found = await scoring.label(request.model, "input", request.input)
+        found = await scoring.label(request.model, texts)
         _, read = await scoring.tokenise(found.model, texts)
         return found.model, {
             "id": f"classify-{REQUEST_ID.get()}",
@@ -97,7 +98,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     return [
         Operation("/embeddings", infinity_embeddings, OPENAI, "Embed texts"),
-        Operation("/classify", infinity_classify, JINA, "Label texts", key="input"),
+        Operation("/classify", infinity_classify, JINA, "Label texts", fields={"input": object}),
         # LiteLLM's `infinity/` has one base for `/rerank`, whose answer differs from Jina's, and for `/embeddings`.
         Operation("/infinity/embeddings", infinity_embeddings, OPENAI, "Embed texts"),
         Operation("/infinity/rerank", rerank_infinity, JINA, "Order documents"),

@@ -24,8 +24,9 @@ from service.api.dialects.fields import (
 )
 from service.api.dialects.openai import OPENAI, EmbeddingsRequest, OpenAIError, embeddings_of
 from service.api.dialects.reranking import RerankRequest, RerankResponse, rerank
-from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation
+from service.api.dialects.scoring import DialectContext
 from service.api.operation import Dialect, Operation, full_message
+from service.api.texts import RequestTexts, Truncation
 from service.errors import InvalidRequest, RequestError, amount
 from service.observe.logs import REQUEST_ID
 
@@ -145,7 +146,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
         }
 
     return [
-        Operation("/rerank", rerank_documents, JINA, "Order documents", key="documents"),
+        Operation("/rerank", rerank_documents, JINA, "Order documents", fields={"documents": object}),
         Operation("/score", score, JINA, "Score pairs"),
         Operation("/v1/score", score, JINA, "Score pairs"),
         Operation("/pooling", pooling, JINA, "Embed texts"),

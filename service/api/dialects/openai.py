@@ -26,8 +26,9 @@ from service.api.dialects.fields import (
     Usage,
     usage,
 )
-from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation, rows_of
+from service.api.dialects.scoring import DialectContext, rows_of
 from service.api.operation import Dialect, Operation, ReadOperation, full_message
+from service.api.texts import RequestTexts, Truncation
 from service.errors import (
     InvalidRequest,
     Overloaded,

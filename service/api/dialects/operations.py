@@ -13,6 +13,10 @@ from service.schemas import Answer, Liveness, ModelsResponse, Readiness, ReloadR
 from service.scoring.explaining import explanation_names
 from service.scoring.ranking import RERANK_TOP
 
+_LIMITS = (
+    *("max_body_bytes", "max_pairs", "max_candidates", "max_sentences"),
+    *("max_text_chars", "max_document_chars", "max_claims", "max_explained_tokens"),
+)
 Flag = Annotated[bool, BeforeValidator(lambda value: value == "" or value)]  # `?full` is `?full=true`
 
 
@@ -29,14 +33,7 @@ def operations(scoring: DialectContext) -> list[ReadOperation]:
             "defaults": defaults,
             "rerank": {"default_model": service.reranker, "default_top": RERANK_TOP},
             "limits": {
-                "max_body_bytes": settings.max_body_bytes,
-                "max_pairs": settings.max_pairs,
-                "max_candidates": settings.max_candidates,
-                "max_sentences": settings.max_sentences,
-                "max_text_chars": settings.max_text_chars,
-                "max_document_chars": settings.max_document_chars,
-                "max_claims": settings.max_claims,
-                "max_explained_tokens": settings.max_explained_tokens,
+                **{name: getattr(settings, name) for name in _LIMITS},
                 "request_timeout_seconds": settings.request_timeout,
             },
         }

@@ -11,6 +11,7 @@ from service.api.body import RequestLimits, counted
 from service.api.dialects.scoring import DialectContext, rows_of
 from service.api.labelling import answer_claims, answer_classify
 from service.api.operation import Dialect, Operation
+from service.api.texts import RequestTexts
 from service.errors import EmptyText, InvalidRequest, RequestError, TooLarge, TooSlow, UnsupportedTask, some
 from service.schemas import (
     SCALES,
@@ -73,8 +74,8 @@ async def answer_rank(service: Service, limits: RequestLimits, request: RankRequ
     candidates = _candidates(limits, request)
     first = await service.registry.pick(request.model or service.defaults["/rank"], "similarity", ranks=True)
     second = await _second_stage(service, request)
-    limits.check_texts([request.query], lambda _: "query")
-    limits.check_texts(candidates.texts, candidates.field_of)
+    limits.check_texts(RequestTexts.of("query", request.query))
+    limits.check_texts(RequestTexts(candidates.texts, candidates.field_of))
     top = min(request.rerank_top or RERANK_TOP, candidates.size)
     pool = service.pool
     if second is not None:
@@ -182,7 +183,7 @@ async def answer_verification(
         raise UnsupportedTask(name, CONTRADICTION, able)
     given = [request.documents] if isinstance(request.documents, str) else request.documents
     limits.check_count("claims", len(request.claims), "max_claims")
-    limits.check_texts(request.claims, lambda i: f"claims.{i}")
+    limits.check_texts(RequestTexts.of("claims", request.claims))
     limits.check_documents(given)
     pair = await registry.pick(name, "entailment")
     encoder = await registry.pick(request.encoder or defaults["/embed"], "embedding", "encoder")
@@ -239,13 +240,10 @@ def operations(scoring: DialectContext) -> list[Operation]:
         scorer: Scorer, pairs: Sequence[Mapping[str, Any]], names: tuple[str, str]
     ) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
         """Read both texts of each pair, after a check of their lengths; `names` are the fields that hold them."""
-        texts = [pair[name] for pair in pairs for name in names]
-
-        def field_of(i: int) -> str:
-            return f"pairs.{i // 2}.{names[i % 2]}"
-
-        limits.check_texts(texts, field_of)
-        sentences = await scorer.read(texts, field_of)
+        found = [pair[name] for pair in pairs for name in names]
+        texts = RequestTexts(found, lambda i: f"pairs.{i // 2}.{names[i % 2]}")
+        limits.check_texts(texts)
+        sentences = await scorer.read(texts.texts, texts.where)
         return scorer.fit(sentences[::2], sentences[1::2])
 
     async def similarity(request: SimilarityRequest) -> tuple[str, SimilarityResponse]:
@@ -278,9 +276,9 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     async def explain(request: ExplainRequest) -> tuple[str, ExplainResponse]:
         scorer = await registry.pick(request.model or defaults["/explain"], "explanation")
-        texts = [request.a, request.b]
-        limits.check_texts(texts, "ab".__getitem__)
-        a, b = sentences = await scorer.read(texts, "ab".__getitem__)
+        texts = RequestTexts([request.a, request.b], "ab".__getitem__)
+        limits.check_texts(texts)
+        a, b = sentences = await scorer.read(texts.texts, texts.where)
         limit = settings.max_explained_tokens
         for field, sentence in zip("ab", sentences, strict=True):
             if len(sentence.ids) > limit:
@@ -314,13 +312,11 @@ def operations(scoring: DialectContext) -> list[Operation]:
         return await answer_classify(service, limits, request)
 
     async def embed(request: EmbedRequest) -> tuple[str, EmbedResponse]:
-        def field_of(i: int) -> str:
-            return f"sentences.{i}"
-
+        texts = RequestTexts.of("sentences", request.sentences)
         limits.check_count("sentences", len(request.sentences), "max_sentences")
         scorer = await registry.pick(request.model or defaults["/embed"], "embedding")
-        limits.check_texts(request.sentences, field_of)
-        sentences = await scorer.read(request.sentences, field_of, role=request.role)
+        limits.check_texts(texts)
+        sentences = await scorer.read(texts.texts, texts.where, role=request.role)
         with counted("sentences", len(sentences)):
             matrix = await scorer.embed(sentences)
         answer: EmbedResponse = {

@@ -26,7 +26,8 @@ from service.api.dialects.fields import (
     Usage,
     usage,
 )
-from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation
+from service.api.dialects.scoring import DialectContext
+from service.api.texts import RequestTexts, Truncation
 from service.errors import InvalidRequest, quote
 from service.observe.logs import REQUEST_ID
 from service.schemas import Text
@@ -111,9 +112,7 @@ class RerankRequest(ForeignRequest):
         for name in fields:
             if not isinstance(document.get(name, ""), str):
                 raise InvalidRequest("expected a text", field=f"documents.{i}.{quote(name)[1:-1]}")
-        length = sum(map(len, parts)) + len(parts) - 1
-        if length > limits.text_chars:
-            raise limits.text_too_large(f"documents.{i}", length)
+        limits.check_chars(f"documents.{i}", sum(map(len, parts)) + len(parts) - 1)
         return "\n".join(parts)
 
     @property

@@ -3,10 +3,11 @@
 They use the same registry, scorers, limits and metrics as our own routes.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import reduce
 from itertools import chain
-from typing import Any, Literal, NamedTuple, Self, cast
+from operator import add
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,85 +16,15 @@ from contract.manifest import Manifest, Role
 from contract.scoring import Embeddings, best_first
 from contract.tokenizer import Encoded
 from service.api.body import RequestLimits, counted
-from service.api.labelling import Fields, own_labels, with_labels
-from service.errors import InvalidRequest, ModelError, RequestError, TooLarge, UnsupportedField, amount
+from service.api.labelling import own_labels
+from service.api.texts import RequestTexts
+from service.errors import InvalidRequest, ModelError
 from service.models.model import ServedModel
 from service.names import COMMON_NAMES
 from service.scoring.scorer import Scorer
 from service.service import Service
 
 Route = Literal["/similarity", "/rank", "/entailment", "/embed"]  # our route whose default model is used
-
-
-@dataclass(frozen=True, slots=True)
-class Truncation:
-    """What to do with a text that is longer than the model's limit.
-
-    Attributes:
-        allowed: cut it; otherwise refuse it.
-        keep_end: cut its beginning, which is not supported: such a text is refused.
-        tokens: cut to this number of tokens, if that is less than the model's limit.
-        chunks: how many parts of it to read; more than one is not supported: such a text is refused.
-    """
-
-    allowed: bool = True
-    keep_end: bool = False
-    tokens: int | None = None
-    chunks: int = 1
-
-    @classmethod
-    def to(cls, *limits: int | None, keep_end: bool, allowed: bool = True, chunks: int | None = None) -> Self:
-        """Cut to the least of these limits; None, 0 and -1 stand for the model's."""
-        least = min((limit for limit in limits if limit is not None and limit > 0), default=None)
-        return cls(allowed, keep_end, least, chunks or 1)
-
-    def refusal(self, tokens: int, field: str) -> RequestError | None:
-        """Why a text of more than `tokens` tokens, which stands in `field`, may not be cut; None if it may."""
-        long = f"a text of more than {amount(tokens, 'tokens')}"
-        if not self.allowed:
-            return TooLarge(long, field=field, limit=tokens)
-        if self.keep_end or self.chunks > 1:
-            why = "only its end can be cut off" if self.keep_end else "only its first chunk would be read"
-            return UnsupportedField(f"{long}, and {why}", field=field, limit=tokens)
-        return None
-
-
-_AS_THE_MODEL = Truncation()
-
-
-@dataclass(frozen=True, slots=True)
-class RequestTexts:
-    """Texts of a request, their fields (by position), and how they may be cut."""
-
-    texts: Sequence[str]
-    where: Callable[[int], str]
-    cutting: Truncation
-
-    @classmethod
-    def of(cls, field: str, value: str | Sequence[str], cutting: Truncation = _AS_THE_MODEL) -> Self:
-        """The text or texts of one field."""
-        if isinstance(value, str):
-            return cls([value], lambda _: field, cutting)
-        return cls(value, lambda i: f"{field}.{i}", cutting)
-
-    @property
-    def field(self) -> str:
-        """The field that has them."""
-        return self.where(0).partition(".0")[0]
-
-    def cut(self, sentence: Encoded, i: int) -> Encoded:
-        """The i-th text, cut as the client wants.
-
-        Raises:
-            TooLarge: it may not be cut.
-            UnsupportedField: it would have to be cut in another way.
-        """
-        tokens = self.cutting.tokens
-        if tokens is not None and len(sentence.ids) > tokens:
-            sentence = sentence._replace(ids=sentence.ids[:tokens], truncated=True)
-        if sentence.truncated and (refusal := self.cutting.refusal(len(sentence.ids), self.where(i))) is not None:
-            raise refusal
-        return sentence
 
 
 class TokenisedTexts(NamedTuple):
@@ -221,36 +152,17 @@ class DialectContext:
             answers = await scorer.entailment(*reading.groups)
         return scorer.id, answers, reading.warnings
 
-    async def label(self, model: str | None, field: str, text: str | Sequence[str]) -> LabelledTexts:
-        """Label a text, or several, with a model's own labels.
+    async def label(self, model: str | None, texts: RequestTexts) -> LabelledTexts:
+        """Label texts with a model's own labels.
 
         Raises:
             RequestError: as `compare`.
         """
         name = self.aliases.get(model, model) if model else None
-        scorer, answer = await own_labels(self.service, self.limits, text, name, field=field)
+        scorer, answer = await own_labels(self.service, self.limits, texts, name)
         found = answer["results"]
         probabilities, truncated = [each["probabilities"] for each in found], [each["truncated"] for each in found]
         return LabelledTexts(scorer.id, probabilities, truncated)
-
-    async def label_with(
-        self,
-        model: str | None,
-        text: str,
-        labels: Sequence[str],
-        template: str | None,
-        *,
-        multi_label: bool,
-        fields: Fields,
-    ) -> tuple[str, dict[str, float]]:
-        """Label a text with any labels: the model that answered, and the probabilities.
-
-        Raises:
-            RequestError: as `compare`.
-        """
-        scorer = await self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
-        answer = await with_labels(self.limits, scorer, text, labels, template, multi_label=multi_label, fields=fields)
-        return scorer.id, answer["results"][0]["probabilities"]
 
     async def embed(
         self, model: str | None, texts: RequestTexts, *, unit: bool, dimensions: int | None, role: Role = "text"
@@ -294,22 +206,17 @@ class DialectContext:
         self, scorer: Scorer, *groups: RequestTexts, roles: Sequence[Role] = ("text", "text")
     ) -> TokenisedTexts:
         for group in groups:
-            self.limits.check_texts(group.texts, group.where)
-        places = [(group, i) for group in groups for i in range(len(group.texts))]
-
-        def where(place: int) -> str:
-            group, i = places[place]
-            return group.where(i)
-
+            self.limits.check_texts(group)
+        every = reduce(add, groups)
         if scorer.manifest.prompts is None:
-            found = iter(await scorer.read([group.texts[i] for group, i in places], where))
+            found = iter(await scorer.read(every.texts, every.where))
         else:
             each = [await scorer.read(g.texts, g.where, role=role) for g, role in zip(groups, roles, strict=False)]
             found = chain.from_iterable(each)
         read = [[group.cut(next(found), i) for i in range(len(group.texts))] for group in groups]
         sentences = [sentence for group in read for sentence in group]
         warnings = [
-            f"{where(place)}: only its first {_tokens(len(sentence.ids))} read"
+            f"{every.where(place)}: only its first {_tokens(len(sentence.ids))} read"
             for place, sentence in enumerate(sentences)
             if sentence.truncated
         ]

@@ -15,8 +15,9 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from contract.manifest import Manifest, Role
 from contract.measures import to_digits
 from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest, ModelName, OneOrMany, TextsOrPairs
-from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation, rows_of
+from service.api.dialects.scoring import DialectContext, rows_of
 from service.api.operation import Dialect, Operation, ReadOperation, full_message
+from service.api.texts import RequestTexts, Truncation
 from service.compute.graph import SentenceGraph
 from service.errors import (
     EmptyText,
@@ -248,16 +249,15 @@ def operations(scoring: DialectContext) -> list[Operation]:
             return RequestTexts([row[which] for row in rows], place.format, request.cutting)
 
         if len(rows[0]) == 1:
-            found = await scoring.label(known(request.model), "inputs", [text for (text,) in rows])
+            found = await scoring.label(known(request.model), RequestTexts.of("inputs", [text for (text,) in rows]))
             model, answers = found.model, found.probabilities
             if True in found.truncated:
                 limit = scoring.service.registry[model].manifest.limits.max_tokens
                 refusal = request.cutting.refusal(limit, side(0).where(found.truncated.index(True)))
                 if refusal is not None:
                     raise refusal
-        elif one_output(
-            scoring, known(request.model)
-        ):  # TEI answers for a reranker too, under the name of its one output
+        elif (named := known(request.model)) is not None and _has_one_output(scoring.find(named).manifest):
+            # TEI answers for a reranker too, under the name of its one output.
             compared = await scoring.compare("/rank", known(request.model), side(0), side(1), raw=request.raw_scores)
             scored: list[list[TeiPrediction]] = [
                 [{"score": float(score), "label": ONE_OUTPUT}] for score in compared.scores
@@ -305,32 +305,26 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     async def info(model: str | None = None) -> TeiInfo:
         found = scoring.service.registry.choose(scoring.resolve(model, "/rank"), "similarity")
-        return _info(found, scoring, version())
+        return _info(found, scoring)
 
     similar = "Compare one sentence with others"
     embedded = "Embed texts"
     return [
-        Operation("/rerank", tei_rerank, TEI, "Order texts", key="texts"),
+        Operation("/rerank", tei_rerank, TEI, "Order texts", fields={"texts": object}),
         Operation("/predict", tei_predict, TEI, "Label texts, or pairs of premise and hypothesis"),
         Operation("/tokenize", tokenize, TEI, "Cut texts into tokens"),
-        Operation("/embed", tei_embed, TEI, embedded, key="inputs"),
-        Operation("/similarity", tei_similarity, TEI, similar, key="inputs"),
+        Operation("/embed", tei_embed, TEI, embedded, fields={"inputs": object}),
+        Operation("/similarity", tei_similarity, TEI, similar, fields={"inputs": object}),
         # For clients that know only a base URL. TEI answers by the type of its model; here the body decides.
-        Operation("/", tei_embed, TEI, embedded, key="inputs", kind=(str, list)),
-        Operation("/", tei_similarity, TEI, similar, key="inputs", kind=dict),
-        Operation("/", tei_rerank, TEI, "Order texts", key="texts"),
+        Operation("/", tei_embed, TEI, embedded, fields={"inputs": (str, list)}),
+        Operation("/", tei_similarity, TEI, similar, fields={"inputs": dict}),
+        Operation("/", tei_rerank, TEI, "Order texts", fields={"texts": object}),
         ReadOperation("/info", info, TEI, "The default model, or the one named"),
     ]
 
 
-def one_output(scoring: DialectContext, name: str | None) -> bool:
-    """Whether a request names a model that reads pairs and has nothing but a relevance: a reranker of one output."""
-    if name is None:
-        return False
-    return _has_one_output(scoring.find(name).manifest)
-
-
 def _has_one_output(manifest: Manifest) -> bool:
+    """Whether a model reads pairs and has nothing but a relevance: a reranker of one output."""
     return manifest.family == "interaction" and manifest.relevance is not None and manifest.entailment is None
 
 
@@ -344,7 +338,7 @@ def predictions_of(probabilities: Mapping[str, float], raw: bool = False) -> lis
     ]
 
 
-def _info(model: ServedModel, scoring: DialectContext, release: str) -> TeiInfo:
+def _info(model: ServedModel, scoring: DialectContext) -> TeiInfo:
     manifest, settings, counts = model.manifest, scoring.service.settings, scoring.service.counts
     return {
         "model_id": manifest.id,
@@ -359,7 +353,7 @@ def _info(model: ServedModel, scoring: DialectContext, release: str) -> TeiInfo:
         "max_client_batch_size": min(settings.max_pairs, settings.max_candidates, settings.max_sentences),
         "auto_truncate": True,
         "tokenization_workers": counts.worker_threads,
-        "version": release,
+        "version": version(),
     }
 
 

@@ -11,6 +11,10 @@ from tests.harness.requests import GOOD, PAIR, error_of, refused
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
+OF_RANK = (
+    "query, candidates, entries, match, top_k, model, rerank_model, rerank_top, min_score, min_confidence, "
+    "confidence_fit"
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +37,12 @@ async def test_not_json(lasting: Client, path: str, body: bytes) -> None:
     ("path", "body", "status", "code", "field", "limit"),
     [
         # wrong types and shapes
-        ("/similarity", [], 422, "invalid_request", None, None),
         ("/similarity", 7, 422, "invalid_request", None, None),
         ("/similarity", {}, 422, "invalid_request", "pairs", None),
-        ("/similarity", {"pairs": "a"}, 422, "invalid_request", "pairs", None),
         ("/similarity", {"pairs": [PAIR, {"a": "x"}]}, 422, "invalid_request", "pairs.1.b", None),
         ("/similarity", {"pairs": [{"a": 1, "b": "x"}]}, 422, "invalid_request", "pairs.0.a", None),
         ("/similarity", {"pairs": [PAIR], "modle": "x"}, 422, "invalid_request", "modle", None),
         ("/similarity", {"pairs": [PAIR], "model": 3}, 422, "invalid_request", "model", None),
-        ("/rank", {"query": "a", "candidates": ["a"], "top_k": "1"}, 422, "invalid_request", "top_k", None),
-        ("/rank", {"query": None, "candidates": ["a"]}, 422, "invalid_request", "query", None),
         ("/rank", {"query": "a", "candidates": ["a"], "rerank_top": "9"}, 422, "invalid_request", "rerank_top", None),
         ("/rank", {"query": "a", "candidates": ["a"], "rerank_model": 1}, 422, "invalid_request", "rerank_model", None),
         ("/entailment", {"pairs": [PAIR]}, 422, "invalid_request", "pairs.0.premise", None),
@@ -61,7 +61,6 @@ async def test_not_json(lasting: Client, path: str, body: bytes) -> None:
         ("/classify", {"text": "a", "labels": ["a"], "template": "a"}, 422, "invalid_request", "template", None),
         ("/classify", {"text": "a", "template": "{}"}, 422, "invalid_request", "template", None),
         ("/classify", {"text": "a", "multi_label": True}, 422, "invalid_request", "multi_label", None),
-        ("/classify", {"text": "a", "multi_label": "no"}, 422, "invalid_request", "multi_label", None),
         ("/classify", {"text": "a"}, 422, "invalid_request", "labels", None),  # no model has labels of its own
         ("/claims", {"documents": "a"}, 422, "invalid_request", "claims", None),
         ("/claims", {"documents": 1, "claims": ["a"]}, 422, "invalid_request", "documents", None),
@@ -75,6 +74,7 @@ async def test_not_json(lasting: Client, path: str, body: bytes) -> None:
         # below a limit; empty lists that have one: test_limits.py
         ("/rank", {"query": "a", "candidates": ["a"], "top_k": 0}, 422, "invalid_request", "top_k", 1),
         ("/rank", {"query": "a", "candidates": ["a"], "rerank_top": 0}, 422, "invalid_request", "rerank_top", 1),
+        ("/rank", {"query": "a", "candidates": ["a"], "min_score": 1.5}, 422, "invalid_request", "min_score", 1),
         ("/entailment", {"premise": "a", "hypotheses": []}, 422, "invalid_request", "hypotheses", 1),
         ("/claims", {"documents": [], "claims": ["a"]}, 422, "invalid_request", "documents", None),
         ("/classify", {"text": []}, 422, "invalid_request", "text", None),
@@ -119,24 +119,9 @@ async def test_every_field_that_is_missing_is_named(limited: Client) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [
-        (
-            "/rank",
-            {**GOOD["/rank"], "task": "relevance"},
-            "task: unknown field; there are query, candidates, entries, match, top_k, model, rerank_model, rerank_top, "
-            "min_score, min_confidence, confidence_fit",
-        ),
-        (
-            "/rank",
-            {**GOOD["/rank"], "topk": 1},
-            "topk: unknown field; did you mean top_k? there are query, candidates, entries, match, top_k, model, "
-            "rerank_model, rerank_top, min_score, min_confidence, confidence_fit",
-        ),
+        ("/rank", {**GOOD["/rank"], "task": "relevance"}, f"task: unknown field; there are {OF_RANK}"),
+        ("/rank", {**GOOD["/rank"], "topk": 1}, f"topk: unknown field; did you mean top_k? there are {OF_RANK}"),
         ("/similarity", {"pairs": [{**PAIR, "c": "x"}]}, "pairs.0.c: unknown field; there are a, b"),
-        (
-            "/entailment",
-            {"pairs": [{"premise": "a", "hypothesis": "a", "label": "x"}]},
-            "pairs.0.label: unknown field; there are premise, hypothesis",
-        ),
         ("/similarity", {"pairs": "a"}, "pairs: expected a list"),
         ("/similarity", {"pairs": ["a"]}, "pairs.0: expected an object"),
         ("/similarity", {"pairs": []}, "pairs: expected at least 1"),
@@ -146,15 +131,12 @@ async def test_every_field_that_is_missing_is_named(limited: Client) -> None:
         ("/rank", {**GOOD["/rank"], "top_k": "1"}, "top_k: expected a whole number"),
         ("/rank", {**GOOD["/rank"], "top_k": 1.5}, "top_k: expected a whole number"),
         ("/rank", {**GOOD["/rank"], "top_k": 0}, "top_k: expected 1 or more"),
+        ("/rank", {**GOOD["/rank"], "min_score": 1.5}, "min_score: expected 1.0 or less"),
         ("/classify", {**GOOD["/classify"], "multi_label": 1}, "multi_label: expected true or false"),
-        # counts of one
-        (
-            "/classify",
-            {"text": "a", "labels": ["a", "b", "c"]},
-            "1 text with 3 labels are 3 pairs, the limit is 2 (SEMBLANCE_MAX_PAIRS)",
-        ),
+        ("/classify", {"text": "a", "labels": ["a", "b", "c"]},
+         "1 text with 3 labels are 3 pairs, the limit is 2 (SEMBLANCE_MAX_PAIRS)"),  # counts of one
     ],
-)
+)  # fmt: skip
 async def test_what_is_said_is_about_the_request(limited: Client, path: str, body: object, message: str) -> None:
     _, error = await refused(limited, path, json=body)
     assert error["message"] == message

@@ -1,7 +1,6 @@
 """`POST /claims`: documents and claims through HTTP: labels, evidence and where it stands, limits, bounds by cost."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -17,12 +16,6 @@ DOCUMENT = (
     "# The man\n\n- a man plays the guitar\n- a dog runs in the park, \U0001f600 3 times\n\nThe cat sleeps. A man runs."
 )
 CLAIMS = ["a dog runs in the park 4 times", "the cat sleeps"]
-
-
-@pytest.fixture
-async def client(serve: Serve) -> AsyncIterator[Client]:
-    async with serve() as client:
-        yield client
 
 
 async def asked(client: Client, **body: Any) -> dict[str, Any]:

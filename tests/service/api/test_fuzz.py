@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,24 +83,16 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Served(NamedTuple):
-    """A process and where it listens."""
-
-    url: str
-    address: tuple[str, int]
-    errors: list[str]  # lines it wrote
-
-
-@contextmanager
-def listening(models: Path) -> Iterator[Served]:
-    """The process, what it writes being read, and at the end found to be alive and sane."""
+@pytest.fixture(scope="module")
+def served(models: Path) -> Iterator[str]:
+    """Where a process listens; what it writes is read, and at the end it is found to be alive and sane."""
     with running(models, request_timeout=SECONDS, keep_alive_seconds=2, max_body_bytes=MB) as (process, url):
         lines: list[str] = []
         assert process.stderr is not None
         reader = threading.Thread(target=lines.extend, args=(process.stderr,))  # a full pipe would stop the process
         reader.start()
         try:
-            yield Served(url, address_of(url), lines)
+            yield url
             assert process.poll() is None
         finally:
             process.kill()
@@ -110,20 +102,14 @@ def listening(models: Path) -> Iterator[Served]:
             assert "Traceback" not in line
 
 
-@pytest.fixture(scope="module")
-def served(models: Path) -> Iterator[Served]:
-    with listening(models) as found:
-        yield found
-
-
 @pytest.fixture
-def watched(served: Served) -> Iterator[Served]:
+def watched(served: str) -> Iterator[str]:
     """The process, which after the test must answer as before it and hold no more memory than it did."""
-    with httpx.Client(base_url=served.url) as client:
+    with httpx.Client(base_url=served) as client:
         good = {path: client.post(path, json=body).json() for path, body in GOOD.items()}
         before = memory(client)
     yield served
-    with httpx.Client(base_url=served.url) as client:
+    with httpx.Client(base_url=served) as client:
         assert {path: client.post(path, json=body).json() for path, body in GOOD.items()} == good
         assert client.get("/health/ready").json()["status"] == "ready"
         assert memory(client) - before < MAY_GROW
@@ -233,9 +219,9 @@ MUTATIONS: list[Callable[[random.Random, Any], bytes]] = [
 ]
 
 
-def test_any_body_is_answered_or_refused_in_shape(watched: Served) -> None:
+def test_any_body_is_answered_or_refused_in_shape(watched: str) -> None:
     rng = random.Random(SEED)
-    with httpx.Client(base_url=watched.url, timeout=NEEDED_SECONDS) as client:
+    with httpx.Client(base_url=watched, timeout=NEEDED_SECONDS) as client:
         seen = set()
         for i in range(BODIES):
             path, content = rng.choice(BODIES_OF)
@@ -356,9 +342,9 @@ class _Parsed:
             self.answers.append(Answer(status, self._headers, self._body))
 
 
-def say(address: tuple[str, int], *parts: bytes, pause: float = 0.0) -> list[Answer]:
+def say(url: str, *parts: bytes, pause: float = 0.0) -> list[Answer]:
     """Send, and read until the other side closes: it does so in the end, whatever it was told."""
-    with closing(socket.create_connection(address, timeout=NEEDED_SECONDS)) as connection:
+    with closing(socket.create_connection(address_of(url), timeout=NEEDED_SECONDS)) as connection:
         with suppress(ConnectionError):  # it need not read what it refuses
             for part in parts:
                 connection.sendall(part)
@@ -382,7 +368,7 @@ def in_shape(answers: list[Answer]) -> bool:
 LAST = post(b"", b"connection: close", first=b"GET /health/live HTTP/1.1")  # whoever understands it, hangs up after it
 
 
-def test_any_bytes_are_answered_or_refused_in_shape(watched: Served) -> None:
+def test_any_bytes_are_answered_or_refused_in_shape(watched: str) -> None:
     rng = random.Random(SEED)
     messages = [make(rng) for make in MESSAGES_OF]  # each kind at least once
     messages += [rng.choice(MESSAGES_OF)(rng) for _ in range(MESSAGES - len(messages))]
@@ -390,7 +376,7 @@ def test_any_bytes_are_answered_or_refused_in_shape(watched: Served) -> None:
     def ask(i: int) -> set[int]:
         cut = random.Random(SEED + i).randrange(len(messages[i]))
         try:
-            answers = say(watched.address, messages[i][:cut], messages[i][cut:] + LAST)
+            answers = say(watched, messages[i][:cut], messages[i][cut:] + LAST)
             assert in_shape(answers)
         except (AssertionError, KeyError, ValueError, OSError, httptools.HttpParserError) as error:
             raise AssertionError(f"seed {SEED}, number {i}: {messages[i][:500]!r}") from error
@@ -411,10 +397,10 @@ def test_any_bytes_are_answered_or_refused_in_shape(watched: Served) -> None:
     ids=["line", "header", "headers"],
 )
 def test_a_head_without_end_is_refused_before_it_fills_the_memory(
-    watched: Served, head: bytes, more: bytes, limit: int
+    watched: str, head: bytes, more: bytes, limit: int
 ) -> None:
     sent = 0
-    with closing(socket.create_connection(watched.address, timeout=NEEDED_SECONDS)) as connection:
+    with closing(socket.create_connection(address_of(watched), timeout=NEEDED_SECONDS)) as connection:
         connection.sendall(head)
         time.sleep(0.05)
         with suppress(ConnectionError):
@@ -423,7 +409,7 @@ def test_a_head_without_end_is_refused_before_it_fills_the_memory(
                 sent += len(more)
     assert sent < 10 * MB  # what the sockets hold on their way is not the service's
     for _ in range(10):
-        (answer,) = say(watched.address, head, *[more] * 70, pause=0.001)
+        (answer,) = say(watched, head, *[more] * 70, pause=0.001)
         if answer.status != 408:  # a busy machine may send it too slowly
             break
     assert answer.status == 431
@@ -450,12 +436,12 @@ def test_a_head_without_end_is_refused_before_it_fills_the_memory(
     ],
 )
 def test_who_never_ends_is_hung_up_on(
-    watched: Served, start: bytes, drip: bytes, status: int | None, code: str | None
+    watched: str, start: bytes, drip: bytes, status: int | None, code: str | None
 ) -> None:
     """Many slow ones at once, while others are answered as ever."""
 
     def drip_on() -> list[Answer]:
-        with closing(socket.create_connection(watched.address, timeout=NEEDED_SECONDS)) as connection:
+        with closing(socket.create_connection(address_of(watched), timeout=NEEDED_SECONDS)) as connection:
             received, gone = b"", threading.Event()
 
             def listen() -> None:
@@ -478,7 +464,7 @@ def test_who_never_ends_is_hung_up_on(
         slow = [pool.submit(drip_on) for _ in range(20)]
         # One connection a request: between two of them a busy machine may take longer than one is kept.
         once = {"connection": "close"}
-        with httpx.Client(base_url=watched.url, timeout=NEEDED_SECONDS, headers=once) as client:
+        with httpx.Client(base_url=watched, timeout=NEEDED_SECONDS, headers=once) as client:
             while not all(one.done() for one in slow):
                 found = client.post("/similarity", json=GOOD["/similarity"])
                 check(found.status_code, found.headers["content-type"], found.content, {OURS})
@@ -491,12 +477,12 @@ def test_who_never_ends_is_hung_up_on(
             assert (answers[0].status, json.loads(answers[0].body)["error"]["code"]) == (status, code)
 
 
-def test_callers_who_leave_halfway_are_forgotten(watched: Served) -> None:
+def test_callers_who_leave_halfway_are_forgotten(watched: str) -> None:
     rng = random.Random(SEED)
     for _ in range(MESSAGES):
-        with closing(socket.create_connection(watched.address, timeout=NEEDED_SECONDS)) as connection:
+        with closing(socket.create_connection(address_of(watched), timeout=NEEDED_SECONDS)) as connection:
             connection.sendall(WHOLE[: rng.randrange(len(WHOLE))])
             if rng.random() < 0.5:  # with a reset instead of a farewell
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    with httpx.Client(base_url=watched.url) as client:
+    with httpx.Client(base_url=watched) as client:
         until(lambda: "semblance_requests_in_flight 1.0\n" in client.get("/metrics").text, "they are forgotten")

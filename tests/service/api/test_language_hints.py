@@ -1,23 +1,37 @@
 """What answers say of texts in another language than the model's; the sentences are of `tests/service/scoring`."""
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
 import pytest
 
 from contract.manifest import Manifest
 from tests.harness import fakes
-from tests.harness.languages import ENGLISH_TEXTS, OTHER
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 ENGLISH, GERMAN, FRENCH = "where is my card ?", "Wo ist meine Karte?", "Où est ma carte ?"
 LANGUAGES = "x-text-language"
-EACH = {
-    "/similarity": {"pairs": [{"a": ENGLISH, "b": ENGLISH}]},
-    "/rank": {"query": ENGLISH, "candidates": [ENGLISH]},
-    "/entailment": {"pairs": [{"premise": ENGLISH, "hypothesis": ENGLISH}]},
-    "/classify": {"text": [ENGLISH], "labels": ["cards"]},
-    "/embed": {"sentences": [ENGLISH]},
-    "/explain": {"a": ENGLISH, "b": ENGLISH},
-}
+SICK = {"model": "avg-sick"}
+TWO_STAGES = {"rerank_model": "pair-sick", "rerank_top": 2}
+# What is asked, and every hint in its answer, in order: of the whole, then of each result.
+ASKED = [
+    ("/similarity", {"pairs": [{"a": a, "b": b} for a, b in ((ENGLISH, GERMAN), (FRENCH, GERMAN), (ENGLISH, ENGLISH))]},
+     [[None, "de?"], ["fr?", "de?"], None]),
+    ("/rank", {"query": GERMAN, "candidates": [ENGLISH, FRENCH, GERMAN]}, ["de?", None, "fr?", "de?"]),
+    ("/rank", {"query": FRENCH, "candidates": [ENGLISH, FRENCH, GERMAN, "a dog"], **TWO_STAGES},
+     ["fr?", None, "fr?", "de?", None]),
+    ("/entailment", {"pairs": [{"premise": GERMAN, "hypothesis": ENGLISH}], **SICK}, [["de?", None]]),
+    ("/entailment", {"premise": [ENGLISH], "hypotheses": [FRENCH, ENGLISH], **SICK}, [[None, "fr?"], None]),
+    ("/classify", {"text": [GERMAN, ENGLISH], "labels": ["cards", "dogs"], **SICK}, ["de?", None]),
+    ("/classify", {"text": [GERMAN, ENGLISH]}, ["de?", None]),
+    ("/embed", {"sentences": [ENGLISH, GERMAN]}, [[None, "de?"]]),
+    ("/explain", {"a": ENGLISH, "b": GERMAN}, [None, "de?"]),
+    ("/explain", {"a": ENGLISH, "b": ENGLISH}, [None, None]),
+    ("/embed", {"sentences": [ENGLISH]}, []),
+    ("/similarity", {"pairs": [{"a": ENGLISH, "b": ENGLISH}]}, [None]),
+    ("/rank", {"query": ENGLISH, "candidates": [ENGLISH]}, [None]),
+]  # fmt: skip
 
 
 async def asked(client: Client, path: str, **body: object) -> tuple[dict, str | None]:
@@ -27,68 +41,27 @@ async def asked(client: Client, path: str, **body: object) -> tuple[dict, str | 
     return answer.json(), answer.headers.get(LANGUAGES)
 
 
-async def test_nine_of_ten_sentences_in_six_languages_are_flagged_and_one_of_a_hundred_english_ones(
-    lasting: Client,
+@pytest.fixture(scope="module")
+async def labelling(serve: Serve, models: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
+    """A service that has a model with labels of its own too."""
+    more: Path = tmp_path_factory.mktemp("more")
+    fakes.labelling_model(more / "sentiment")
+    async with serve(models_dir=(models, more)) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("path", "body", "hints"), ASKED)
+async def test_each_text_in_another_language_is_named_and_no_english_one(
+    labelling: Client, path: str, body: dict[str, object], hints: list[object]
 ) -> None:
-    answer, header = await asked(lasting, "/embed", sentences=[text for _, text in OTHER])
-    assert sum(each is not None for each in answer["language"]) >= 0.9 * len(OTHER)
-    assert {"de?", "fr?", "es?", "it?", "nl?", "pt?"} <= set((header or "").split(", "))
-    answer, _ = await asked(lasting, "/embed", sentences=ENGLISH_TEXTS)
-    assert sum(each is not None for each in answer.get("language", [])) <= 0.01 * len(ENGLISH_TEXTS)
-
-
-async def test_similarity_says_it_of_each_text_of_a_pair(lasting: Client) -> None:
-    pairs = [{"a": ENGLISH, "b": GERMAN}, {"a": FRENCH, "b": GERMAN}, {"a": ENGLISH, "b": ENGLISH}]
-    answer, header = await asked(lasting, "/similarity", pairs=pairs)
-    assert [result.get("language") for result in answer["results"]] == [[None, "de?"], ["fr?", "de?"], None]
-    assert header == "de?, fr?"
-
-
-async def test_rank_says_it_of_the_query_and_of_candidates(lasting: Client) -> None:
-    answer, _ = await asked(lasting, "/rank", query=GERMAN, candidates=[ENGLISH, FRENCH, GERMAN])
-    assert answer["language"] == "de?"
-    found = {result["index"]: result.get("language") for result in answer["results"]}
-    assert found == {0: None, 1: "fr?", 2: "de?"}
-
-
-async def test_both_stages_of_rank_say_it(lasting: Client) -> None:
-    candidates = [ENGLISH, FRENCH, GERMAN, "a dog"]
-    answer, _ = await asked(
-        lasting, "/rank", query=FRENCH, candidates=candidates, rerank_model="pair-sick", rerank_top=2
-    )
-    assert answer["language"] == "fr?"
-    found = {result["index"]: result.get("language") for result in answer["results"]}
-    assert found == {0: None, 1: "fr?", 2: "de?", 3: None}
-
-
-async def test_entailment_says_it_of_pairs_and_of_claims(lasting: Client) -> None:
-    pair = {"premise": GERMAN, "hypothesis": ENGLISH}
-    answer, _ = await asked(lasting, "/entailment", model="avg-sick", pairs=[pair])
-    assert answer["results"][0]["language"] == ["de?", None]
-    answer, _ = await asked(lasting, "/entailment", model="avg-sick", premise=[ENGLISH], hypotheses=[FRENCH, ENGLISH])
-    assert [result.get("language") for result in answer["results"]] == [[None, "fr?"], None]
-
-
-async def test_classify_and_explain_say_it_of_each_text(lasting: Client) -> None:
-    answer, _ = await asked(lasting, "/classify", text=[GERMAN, ENGLISH], labels=["cards", "dogs"], model="avg-sick")
-    assert [result.get("language") for result in answer["results"]] == ["de?", None]
-    answer, _ = await asked(lasting, "/explain", a=ENGLISH, b=GERMAN)
-    assert ("language" in answer["a"], answer["b"]["language"]) == (False, "de?")
-
-
-async def test_a_models_own_labels_say_it(serve: Serve, root) -> None:
-    fakes.labelling_model(root / "sentiment")
-    async with serve(models_dir=root) as client:
-        answer, _ = await asked(client, "/classify", text=[GERMAN, ENGLISH])
-        assert [result.get("language") for result in answer["results"]] == ["de?", None]
-
-
-@pytest.mark.parametrize("path", EACH)
-async def test_an_answer_about_english_texts_has_no_such_field_and_no_header(lasting: Client, path: str) -> None:
-    model = {"model": "avg-sick"} if path in ("/entailment", "/classify") else {}
-    answer, header = await asked(lasting, path, **EACH[path], **model)
-    assert header is None
-    assert "'language'" not in repr(answer)
+    answer, header = await asked(labelling, path, **body)
+    results = answer.get("results", [answer[side] for side in "ab" if side in answer])
+    if path == "/rank":
+        results = sorted(results, key=lambda result: result["index"])
+    of_all = [answer["language"]] if "language" in answer else []
+    assert [*of_all, *(result.get("language") for result in results)] == hints
+    said = [each for hint in hints for each in (hint if isinstance(hint, list) else [hint]) if each]
+    assert header == (", ".join(dict.fromkeys(said)) or None)
 
 
 async def test_answers_of_other_services_formats_stay_as_they_are_and_have_the_header(lasting: Client) -> None:

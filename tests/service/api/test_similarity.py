@@ -1,3 +1,6 @@
+"""Scores, labels and embeddings: those of the contract, whatever is batched, cached or large."""
+
+import numpy as np
 import pytest
 
 from contract.manifest import Manifest
@@ -30,11 +33,6 @@ async def test_scores_are_the_contracts_in_the_order_of_the_request(lasting: Cli
         raw_score, score = expected(manifest, models / model, pair)
         assert result["raw_score"] == pytest.approx(raw_score, abs=1e-6)
         assert result["score"] == pytest.approx(score, abs=1e-6)
-
-
-async def test_without_a_name_the_default_model_answers(serve: Serve) -> None:
-    async with serve(default_similarity="avg-sick") as client:
-        assert (await client.post("/similarity", json={"pairs": PAIRS})).json()["model"] == "avg-sick"
 
 
 async def test_a_model_without_ratings_gives_none(lasting: Client) -> None:
@@ -88,3 +86,32 @@ async def test_a_model_without_a_cache_says_so_and_answers_the_same(serve: Serve
         assert answers[0] == answers[1] == (await other.post("/similarity", json=body)).json()
         assert (await client.get("/models")).json()["models"][0]["cache"] == []
         assert (await other.get("/models")).json()["models"][0]["cache"] == ["memory"]
+
+
+@pytest.mark.parametrize("model", ["avg-sick", "pair-sick"])
+async def test_entailment_gives_each_label_its_probability(lasting: Client, models, model: str) -> None:
+    manifest = Manifest.load(models / model)
+    runs = fakes.runs_of(models / model)
+    pairs = [("a man plays", "the man plays the guitar"), ("a dog", "a cat sleeps on the sofa"), ("not", "a . man")]
+    body = {"pairs": [{"premise": p, "hypothesis": h} for p, h in pairs], "model": model}
+    answer = (await lasting.post("/entailment", json=body)).json()
+    assert answer["model"] == model
+    for (premise, hypothesis), result in zip(pairs, answer["results"], strict=True):
+        golden = fakes.answer(premise, hypothesis, runs, manifest.encoder, None, manifest.entailment)
+        assert result["probabilities"] == pytest.approx(golden.probabilities, abs=1e-6)
+        assert sum(result["probabilities"].values()) == pytest.approx(1.0)
+        assert result["label"] == max(golden.probabilities, key=golden.probabilities.__getitem__)
+        assert result["truncated"] == [False, False]
+
+
+async def test_embed_gives_the_mean_of_the_words(lasting: Client) -> None:
+    rows = fakes.table(seed=0)
+    tokenizer = fakes.tokenizer()
+    sentences = ["a man", "dog", "a man"]
+    answer = (await lasting.post("/embed", json={"sentences": sentences})).json()
+    assert answer["model"] == "avg-paraphrase"
+    assert answer["dim"] == fakes.DIM
+    assert answer["truncated"] == [False, False, False]
+    for sentence, embedding in zip(sentences, answer["embeddings"], strict=True):
+        ids = tokenizer.encode(sentence, 10).ids
+        np.testing.assert_allclose(embedding, rows[list(ids)].mean(axis=0), atol=1e-6)

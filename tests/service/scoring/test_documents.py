@@ -1,10 +1,10 @@
-"""A document's sentences: which lines are headings, items and rows, and where each stands."""
+"""A document's sentences: where each ends and stands, and which lines are headings, items and rows."""
 
 import re
 
 import pytest
 
-from service.scoring.documents import LONGEST, context_of, sentences_in
+from service.scoring.documents import LONGEST, context_of, sentences_in, sentences_of
 
 POLICY = """\
 # Returns
@@ -124,6 +124,31 @@ def test_a_model_reads_the_last_two_headings_each_cut() -> None:
     assert len(context_of(last)) < 200
 
 
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        (
+            "He said \u201cStop!\u201d Then (he ran.) 3 dogs followed\u2026 Really?!",
+            ["He said \u201cStop!\u201d", "Then (he ran.)", "3 dogs followed\u2026", "Really?!"],
+        ),
+        (
+            "Dr. J. Smith of the U.S. Army came at 5 p.m. Monday.",
+            ["Dr. J. Smith of the U.S. Army came at 5 p.m. Monday."],
+        ),
+        ("So do I. They too.", ["So do I.", "They too."]),
+        ("It cost 3.5 dollars. See example.com. for more", ["It cost 3.5 dollars.", "See example.com. for more"]),
+        ("A title\n\nA line\nand its end.\n \nMore", ["A title", "A line and its end.", "More"]),
+        ("  spaces \t here.  Next  ", ["spaces here.", "Next"]),
+        ("\u201cQuoted.\u201d \u201cAgain.\u201d", ["\u201cQuoted.\u201d", "\u201cAgain.\u201d"]),
+        ("", []),
+        (" \n\n\t ", []),
+    ],
+)
+def test_sentences_end_by_the_rule(text: str, sentences: list[str]) -> None:
+    assert list(sentences_of(text)) == sentences
+
+
 @pytest.mark.timeout(120)  # a second or two; a rule that looked back at each place would take hours for some of these
 @pytest.mark.parametrize(
     "text",
@@ -131,9 +156,11 @@ def test_a_model_reads_the_last_two_headings_each_cut() -> None:
         *("[" * 200_000, "a|" * 100_000, "- " * 100_000, "-\n" * 100_000, "a.\n\n" * 50_000, "#" * 200_000),
         *("**a" * 60_000, "\t\n" * 100_000, "1." * 100_000, "A b\n" * 50_000, "- a:\n" * 40_000, "_ " * 100_000),
         *(" " * 200_000, "\n" * 200_000, "|" * 200_000, "x" * 200_000, "](" * 100_000, "a-" * 100_000),
+        *("." * 100_000, "\n \t" * 33_000, ". A" * 33_000),
         "".join(" " * (n % 300) + "- a:\n" for n in range(1300)),
     ],
     ids=lambda text: repr(text[:6]),
 )
 def test_no_document_takes_long(text: str) -> None:
     sentences_in(text)
+    assert " ".join(sentences_of(text)).split() == text.split()

@@ -23,11 +23,6 @@ async def explained(client: Client, **body: str) -> dict:
     response = await client.post("/explain", json=body)
     assert response.status_code == 200, response.text
     answer: dict = response.json()
-    assert len(answer["vectors"]) == len({vector["name"] for vector in answer["vectors"]})
-    for matrix in answer["matrices"]:
-        assert np.shape(matrix["values"]) == (len(answer["a"]["tokens"]), len(answer["b"]["tokens"]))
-    for vector in answer["vectors"]:
-        assert (len(vector["a"]), len(vector["b"])) == (len(answer["a"]["tokens"]), len(answer["b"]["tokens"]))
     return answer
 
 
@@ -152,28 +147,23 @@ def test_a_graph_of_tokens_that_is_not_of_the_embedding(tmp_path: Path) -> None:
     )
 
 
-def with_explanation(root, *, scale: float = 1.0, matrices: tuple[Matrix, ...] = fakes.EXPLAINED.matrices) -> str:
-    """What is said of the interaction model with another explanation."""
+def with_matrices(root: Path, *matrices: Matrix) -> str:
+    """What is said of the interaction model, whose graph explains by two matrices, where its manifest has these."""
     fakes.interaction_model(root / "m", "m")
-    fakes.explanation_graph(root / "m" / "explanation.onnx", scale=scale)
+    fakes.explanation_graph(root / "m" / "explanation.onnx")
     explanation = ExplanationGraph(graph="explanation.onnx", matrices=matrices)
     fakes.sign(root / "m", "explanation.onnx", explanation=explanation)
     return refusal(root)
 
 
-def test_a_matrix_outside_its_range(tmp_path) -> None:
-    message = with_explanation(tmp_path, scale=3.0)
-    assert message.startswith("model m is not what its manifest says: matrix cosine holds -")
-    assert message.endswith("outside -1..1")
-
-
 @pytest.mark.parametrize(("low", "high"), [(0.5, 1.0), (0.0, 0.5)])
 def test_a_matrix_that_leaves_its_range_on_one_side(tmp_path, low: float, high: float) -> None:
     cosine, alike = fakes.EXPLAINED.matrices
-    message = with_explanation(tmp_path, matrices=(cosine, alike.model_copy(update={"range": (low, high)})))
-    assert message.endswith(f"matrix alike holds 0 to 1, outside {low:g}..{high:g}")
+    message = with_matrices(tmp_path, cosine, alike.model_copy(update={"range": (low, high)}))
+    assert message.startswith("model m is not what its manifest says: matrix alike holds 0 to 1, outside ")
+    assert message.endswith(f"{low:g}..{high:g}")
 
 
 def test_another_number_of_matrices_than_described(tmp_path) -> None:
-    message = with_explanation(tmp_path, matrices=fakes.EXPLAINED.matrices[:1])
+    message = with_matrices(tmp_path, *fakes.EXPLAINED.matrices[:1])
     assert message.endswith("explanation.onnx: matrices is 2, explanation needs 1")

@@ -1,21 +1,121 @@
-"""A large ranking: the same order as in one part, with turns for other requests in between."""
+"""`/rank`: with a second model, which decides about the best; and in parts, with turns for other requests between."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from service.scoring import ranking
-from tests.harness.service import Client
+from tests.harness import fakes
+from tests.harness.requests import error_of
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
-CANDIDATES = ["a man walks", "a dog runs", "a man runs", "the dog walks", "a man", "a dog", "walks"] * 3
+QUERY = "a man plays the guitar"
+CANDIDATES = [
+    "a cat sleeps",
+    "a man plays",
+    "a dog",
+    "the man is playing a guitar .",
+    "the woman is not in the park",
+    "a man plays",
+    "the guitar",
+]
+
+
+async def ranked(client: Client, **body: object) -> dict:
+    response = await client.post("/rank", json={"query": QUERY, "candidates": CANDIDATES, **body})
+    assert response.status_code == 200, response.text
+    answer: dict = response.json()
+    return answer
+
+
+def order(answer: dict) -> list[int]:
+    return [result["index"] for result in answer["results"]]
+
+
+async def test_of_equal_ones_the_earlier_comes_first_in_both_stages(serve: Serve, tmp_path: Path) -> None:
+    """The second model reads two words of each, so all are equal to it; the first orders them otherwise."""
+    fakes.cosine_model(tmp_path / "wide", "avg-paraphrase")
+    fakes.interaction_model(tmp_path / "narrow", "narrow", max_tokens=2)
+    ends = ["dog", "guitar", "sofa", "guitar", "cat", "dog", "plays the guitar", "sleeps"]
+    candidates = [f"a man {end}" for end in ends]
+    async with serve(models_dir=tmp_path) as client:
+        once = order(await ranked(client, candidates=candidates))
+        assert once.index(1) < once.index(3)
+        assert once.index(0) < once.index(5)
+        for top in (5, len(candidates)):
+            twice = order(await ranked(client, candidates=candidates, rerank_model="narrow", rerank_top=top))
+            assert twice == sorted(once[:top]) + once[top:]
+            assert once[:top] != sorted(once[:top])
+
+
+async def test_the_published_reranker_is_the_default_where_it_is_served(
+    client: Client, serve: Serve, root: Path
+) -> None:
+    assert (await client.get("/models")).json()["rerank"]["default_model"] is None
+    fakes.interaction_model(root / "minilm", "minilm")
+    async with serve(models_dir=root) as client:
+        assert (await ranked(client, rerank_top=2))["rerank_model"] == "minilm"
+        assert (await client.get("/models")).json()["rerank"]["default_model"] == "minilm"
+    async with serve(models_dir=root, default_rerank="pair-sick") as client:
+        assert (await ranked(client, rerank_top=2))["rerank_model"] == "pair-sick"
+
+
+async def test_fifteen_are_ordered_again_when_nobody_says_how_many(client: Client) -> None:
+    candidates = [f"{fakes.WORDS[i % 20]} {fakes.WORDS[i // 20]}" for i in range(60)]
+    before = await client.metric("semblance_sentences_total", model="pair-sick")
+    answer = await ranked(client, candidates=candidates, rerank_model="pair-sick")
+    read = await client.metric("semblance_sentences_total", model="pair-sick") - before
+    assert [result["stage"] for result in answer["results"]] == [2] * 15 + [1] * 45
+    assert sorted(order(answer)) == list(range(60))
+    assert read == 16
+
+
+async def test_without_a_default_second_model_one_must_be_named(lasting: Client) -> None:
+    response = await lasting.post("/rank", json={"query": QUERY, "candidates": CANDIDATES, "rerank_top": 2})
+    assert response.status_code == 422
+    error = error_of(response)
+    assert error["field"] == "rerank_model"
+    assert str(error["message"]).endswith("name one of: avg-paraphrase, avg-sick, pair-sick")
+
+
+async def test_each_stage_says_what_it_cut(serve: Serve, tmp_path) -> None:
+    """The second model has its own limit, and its own reading of the best ones only."""
+    fakes.cosine_model(tmp_path / "wide", "avg-paraphrase")
+    fakes.graded_model(tmp_path / "graded")
+    fakes.interaction_model(tmp_path / "narrow", "narrow", max_tokens=3)
+    long = "man " * (fakes.MAX_TOKENS + 1)
+    candidates = ["a dog sleeps .", "a man", "the man plays the guitar", long]
+    async with serve(models_dir=tmp_path) as client:
+        answer = await ranked(client, candidates=candidates, rerank_model="narrow", rerank_top=3)
+    assert answer["truncated"] == {"query": False, "candidates": [3]}
+    reread = [result["index"] for result in answer["results"] if result["stage"] == 2]
+    assert answer["rerank_truncated"] == {"query": True, "candidates": sorted(set(reread) & {0, 2, 3})}
+    assert 1 < len(answer["rerank_truncated"]["candidates"]) < 4
+
+
+async def test_rank_tells_raw_scores(lasting: Client) -> None:
+    async def raw_by_index(model: str) -> dict[int, float]:
+        pairs = [{"a": QUERY, "b": candidate} for candidate in CANDIDATES]
+        scored = (await lasting.post("/similarity", json={"pairs": pairs, "model": model})).json()["results"]
+        return {i: result["raw_score"] for i, result in enumerate(scored)}
+
+    body = {"query": QUERY, "candidates": CANDIDATES}
+    once = (await lasting.post("/rank", json=body)).json()["results"]
+    first, second = await raw_by_index("avg-paraphrase"), await raw_by_index("pair-sick")
+    assert {result["index"]: result["raw_score"] for result in once} == pytest.approx(first, abs=1e-6)
+    twice = (await lasting.post("/rank", json=body | {"rerank_model": "pair-sick", "rerank_top": 2})).json()
+    for result in twice["results"]:
+        expected = (second if result["stage"] == 2 else first)[result["index"]]
+        assert result["raw_score"] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("extra", [{}, {"rerank_model": "pair-sick", "rerank_top": 5}])
 async def test_a_ranking_in_parts_is_that_of_one_part(
     client: Client, monkeypatch: pytest.MonkeyPatch, extra: dict[str, object]
 ) -> None:
-    body = {"query": "a man walks a dog", "candidates": CANDIDATES} | extra
+    body = {"query": "a man walks a dog", "candidates": CANDIDATES * 3} | extra
     await client.post("/rank", json=body)  # everything is cached from here on
     whole = (await client.post("/rank", json=body)).json()
     monkeypatch.setattr(ranking, "_PART", 4)
@@ -32,9 +132,9 @@ async def test_others_have_turns_between_parts(client: Client, monkeypatch: pyte
             await asyncio.sleep(0)
             turns += 1
 
-    body = {"query": "a man", "candidates": CANDIDATES}
+    body = {"query": "a man", "candidates": CANDIDATES * 3}
     await client.post("/rank", json=body)
     task = asyncio.create_task(others())
     await client.post("/rank", json=body)
     task.cancel()
-    assert turns >= len(CANDIDATES) // 2
+    assert turns >= len(body["candidates"]) // 2

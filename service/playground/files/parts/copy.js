@@ -44,4 +44,5 @@ export function python(call, shown) {
 /** A JSON text is a Python text too. */
 export const text = (value) => JSON.stringify(value);
 
-const quoted = (value) => `'${value.replaceAll("'", `'\\''`)}'`;
+/** A word for a shell. */
+export const quoted = (value) => `'${value.replaceAll("'", `'\\''`)}'`;

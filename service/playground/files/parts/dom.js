@@ -18,6 +18,23 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** A table with these titles of its columns, and rows or a <tbody>; `caption` is for who does not see it. */
+export function table(titles, rows, { caption, ...attributes } = {}) {
+  return h(
+    "table",
+    attributes,
+    caption && h("caption", { class: "visually-hidden" }, caption),
+    h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))),
+    rows instanceof Element ? rows : h("tbody", {}, rows),
+  );
+}
+
+/** A table that may be wider than the page. */
+export const scrolled = (label, inner) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, inner);
+
+/** A part of the results, below its heading. */
+export const card = (title, ...children) => h("section", { class: "card" }, h("h2", {}, title), ...children);
+
 /** Replace what an element holds. */
 export function fill(element, ...children) {
   element.replaceChildren(...present(children));

@@ -1,6 +1,9 @@
 /** Which models there are, and in which order they are shown. */
 
 import { ask } from "./api.js";
+import { options } from "./dom.js";
+
+export const NO_SECOND = ""; // the choice of one stage
 
 /** What GET /models says; the same object is filled again when a key is given. */
 export const served = { models: [], defaults: {}, rerank: { default_model: null, default_top: 1 }, limits: {} };
@@ -33,3 +36,12 @@ export const defaultOf = (route) => served.defaults[route];
 
 /** Choices of a <select>. */
 export const choices = (models) => models.map((model) => [model.id, model.id]);
+
+/** Offer the models of a ranking's two stages, with what is asked chosen. */
+export function offerModels(model, second, asked, askedSecond) {
+  const models = choices(able("similarity", "/rank"));
+  // A link's model that is not served stays a choice, so that the service says so.
+  const known = (name) => (name && !models.some(([found]) => found === name) ? [...models, [name, name]] : models);
+  options(model, known(asked), asked ?? defaultOf("/rank"));
+  options(second, [[NO_SECOND, "none: one stage"], ...known(askedSecond)], askedSecond ?? NO_SECOND);
+}

@@ -3,17 +3,18 @@
 import { remember } from "../parts/address.js";
 import { clear, show } from "../parts/alerts.js";
 import { BASE, NoAnswer, Refused, ask, wasStopped } from "../parts/api.js";
-import { copyBar } from "../parts/copy.js";
+import { copyBar, quoted } from "../parts/copy.js";
 import { decode, parse, write } from "../parts/csv.js";
-import { $, fill, h, options, say } from "../parts/dom.js";
+import { $, card, fill, h, options, say, scrolled, table } from "../parts/dom.js";
 import { SAMPLE } from "../parts/examples.js";
-import { histogram } from "../parts/histogram.js";
 import { able, choices, defaultOf, served } from "../parts/models.js";
+import { onFile, onSubmit } from "../parts/tab.js";
 
 const MOST_PAIRS = 1_000;
 const MOST_BYTES = 4_000_000;
 const CHUNK = 100; // pairs a request, so that the bar moves
 const SHOWN = 20;
+const BINS = 10;
 const SEPARATORS = { ";": "semicolons", "\t": "tabs", "|": "bars" };
 const ENCODINGS = { "windows-1252": "Windows-1252", "utf-16le": "UTF-16", "utf-16be": "UTF-16, big-endian" };
 
@@ -56,12 +57,11 @@ function refuse(error) {
 
 function tooLarge(name, how, header) {
   const [left, right] = header.includes("a") && header.includes("b") ? ["a", "b"] : header;
-  const command = `semblance batch ${quoted(name)} scored.csv --column ${quoted(left)} --column ${quoted(right)} --url ${BASE.href}`;
+  const [file, a, b] = [name, left, right].map((word) => (/^[\w./-]+$/.test(word) ? word : quoted(word)));
+  const command = `semblance batch ${file} scored.csv --column ${a} --column ${b} --url ${BASE.href}`;
   const error = new Error(`${name} ${how}; this page takes ${MOST_PAIRS.toLocaleString("en")} pairs. The command line takes any number, and goes on where it was interrupted:`);
   return Object.assign(error, { command });
 }
-
-const quoted = (value) => (/^[\w./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`);
 
 async function read(given) {
   if (given.size > MOST_BYTES) {
@@ -140,49 +140,46 @@ function draw(asked, outcomes) {
   const scored = outcomes.filter(({ result }) => result);
   const rated = scored.some(({ result }) => result.rating !== undefined);
   const added = ["score", "raw_score", ...(rated ? ["rating"] : []), "truncated", "unknown", "error"];
-  const table = [[...asked.header, ...added.map((name) => (asked.header.includes(name) ? `semblance_${name}` : name))]];
-  asked.rows.forEach((row, i) => table.push([...asked.header.map((_, j) => row[j] ?? ""), ...cells(outcomes[i], rated)]));
+  const written = [[...asked.header, ...added.map((name) => (asked.header.includes(name) ? `semblance_${name}` : name))]];
+  asked.rows.forEach((row, i) => written.push([...asked.header.map((_, j) => row[j] ?? ""), ...cells(outcomes[i], rated)]));
   const mean = scored.reduce((sum, { result }) => sum + result.score, 0) / Math.max(1, scored.length);
   const bad = outcomes.length - scored.length;
-  const href = URL.createObjectURL(new Blob([write(table)], { type: "text/csv" }));
+  const href = URL.createObjectURL(new Blob([write(written)], { type: "text/csv" }));
+  const row = ({ result, error }, i) =>
+    h(
+      "tr",
+      {},
+      [first, second].map((column) => h("td", {}, asked.rows[i][column.value] ?? "")),
+      result ? h("td", { class: "number" }, result.score.toFixed(2)) : h("td", { class: "bad" }, error.message),
+    );
   say(`${scored.length} pairs scored`);
   fill(
     results,
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, `${scored.length} pairs scored by ${model.value}`),
+    card(
+      `${scored.length} pairs scored by ${model.value}`,
       h("p", {}, scored.length > 0 ? `Mean score ${mean.toFixed(2)}. ` : "", bad > 0 ? `${bad} ${bad === 1 ? "row was" : "rows were"} refused; the column error says why.` : "No row was refused."),
       h("p", {}, h("a", { href, download: asked.name.replace(/(\.\w+)?$/, ".scored.csv") }, "Download the file with scores")),
       scored.length > 0 && histogram(scored.map(({ result }) => result.score)),
     ),
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, outcomes.length > SHOWN ? `The first ${SHOWN} rows` : "The rows"),
-      h(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows with their scores" },
-        h(
-          "table",
-          {},
-          h("thead", {}, h("tr", {}, ["First sentence", "Second sentence", "Score"].map((title) => h("th", { scope: "col" }, title)))),
-          h(
-            "tbody",
-            {},
-            outcomes.slice(0, SHOWN).map(({ result, error }, i) =>
-              h(
-                "tr",
-                {},
-                h("td", {}, asked.rows[i][first.value] ?? ""),
-                h("td", {}, asked.rows[i][second.value] ?? ""),
-                result ? h("td", { class: "number" }, result.score.toFixed(2)) : h("td", { class: "bad" }, error.message),
-              ),
-            ),
-          ),
-        ),
-      ),
+    card(
+      outcomes.length > SHOWN ? `The first ${SHOWN} rows` : "The rows",
+      scrolled("Rows with their scores", table(["First sentence", "Second sentence", "Score"], outcomes.slice(0, SHOWN).map(row))),
     ),
+  );
+}
+
+/** How scores are spread: a table of ten bars. */
+function histogram(scores) {
+  const counts = new Array(BINS).fill(0);
+  for (const score of scores) counts[Math.min(BINS - 1, Math.floor(score * BINS))] += 1;
+  const most = Math.max(1, ...counts);
+  const title = (i) => (i / BINS).toFixed(1);
+  return h(
+    "table",
+    { class: "histogram-table" },
+    h("caption", { class: "hint" }, "How many pairs have scores from 0 to 1"),
+    h("tbody", {}, h("tr", {}, counts.map((count, i) => h("td", { title: `${title(i)} to ${title(i + 1)}: ${count}` }, count > 0 && String(count), h("i", { w: (100 * count) / most }))))),
+    h("tfoot", {}, h("tr", {}, counts.map((_, i) => h("th", { scope: "col" }, title(i))))),
   );
 }
 
@@ -193,21 +190,13 @@ function cells({ result, error }, rated) {
 }
 
 export function start() {
-  const drop = $("batch-drop");
-  for (const kind of ["dragover", "dragleave", "drop"]) {
-    drop.addEventListener(kind, (event) => {
-      event.preventDefault();
-      drop.classList.toggle("over", kind === "dragover");
-      if (kind === "drop" && event.dataTransfer.files.length > 0) read(event.dataTransfer.files[0]);
-    });
-  }
-  $("batch-file").addEventListener("change", (event) => event.target.files.length > 0 && read(event.target.files[0]));
+  onFile("batch", read);
   $("batch-sample").addEventListener("click", () => {
     take("example.csv", write(SAMPLE));
     run();
   });
   $("batch-stop").addEventListener("click", () => stop.abort());
-  $("batch-form").addEventListener("submit", (event) => (event.preventDefault(), file && run()));
+  onSubmit("batch", () => file && run());
 }
 
 export function open() {

@@ -1,41 +1,30 @@
 /** Claims: what a document says of each, and the passage that says so, marked in the text. */
 
 import { linkTo, remember } from "../parts/address.js";
-import { clear, show } from "../parts/alerts.js";
-import { NoAnswer, ask, wasStopped } from "../parts/api.js";
+import { ask } from "../parts/api.js";
 import { bar } from "../parts/bars.js";
 import { copyBar, curl, python, text } from "../parts/copy.js";
-import { $, fill, h, say } from "../parts/dom.js";
+import { $, card, fill, h, say, scrolled, table } from "../parts/dom.js";
 import { POLICY } from "../parts/examples.js";
+import { examples, onSubmit, runner } from "../parts/tab.js";
 
 const SAYS = { entailed: "Entailed", contradicted: "Contradicted", not_stated: "Not stated" };
 
-const panel = $("panel-claims");
 const claimsDocument = $("claims-document");
 const list = $("claims-list");
 const inputs = { documents: claimsDocument, claims: list };
-let stop = new AbortController();
 
 const listed = () => list.value.split("\n").map((line) => line.trim()).filter(Boolean);
 const body = () => ({ documents: claimsDocument.value, claims: listed() });
 const fields = () => ({ document: claimsDocument.value, claims: listed().join("\n") });
 
-async function run() {
-  stop.abort();
-  stop = new AbortController();
-  clear(panel);
+const run = runner("claims", inputs, async (signal) => {
   remember("claims", fields());
-  try {
-    const asked = body();
-    const answer = await ask("claims", asked, stop.signal);
-    draw(asked, answer);
-    say(`${answer.results.length} claims are checked`);
-  } catch (error) {
-    if (wasStopped(error)) return;
-    fill($("claims-results"));
-    show(panel, error, inputs, error instanceof NoAnswer ? run : null);
-  }
-}
+  const asked = body();
+  const answer = await ask("claims", asked, signal);
+  draw(asked, answer);
+  say(`${answer.results.length} claims are checked`);
+});
 
 function draw(asked, answer) {
   // Positions are in code points; a string of JavaScript counts some of them twice.
@@ -72,21 +61,9 @@ function draw(asked, answer) {
   };
   fill(
     $("claims-results"),
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, "What the document says"),
-      h(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Claims and evidence" },
-        h(
-          "table",
-          {},
-          h("caption", { class: "visually-hidden" }, "Each claim with its label, how sure it is, and the evidence"),
-          h("thead", {}, h("tr", {}, ["Claim", "It is", "Sure", "Evidence"].map((title) => h("th", { scope: "col" }, title)))),
-          h("tbody", {}, asked.claims.map(row)),
-        ),
-      ),
+    card(
+      "What the document says",
+      scrolled("Claims and evidence", table(["Claim", "It is", "Sure", "Evidence"], asked.claims.map(row), { caption: "Each claim with its label, how sure it is, and the evidence" })),
       h("p", { class: "hint" }, `${answer.encoder} found the passages, ${answer.model} read them. Below .6 read the passage yourself.`),
       copyBar(() => ({
         curl: curl("claims", asked),
@@ -94,7 +71,7 @@ function draw(asked, answer) {
         link: linkTo("claims", fields()),
       })),
     ),
-    h("section", { class: "card" }, h("h2", {}, "Where it stands"), marked),
+    card("Where it stands", marked),
   );
   choose(0);
 }
@@ -105,8 +82,8 @@ function put(example) {
 }
 
 export function start() {
-  fill($("claims-examples"), h("span", {}, "Example:"), h("button", { type: "button", onclick: () => (put(POLICY), run()) }, POLICY.name));
-  $("claims-form").addEventListener("submit", (event) => (event.preventDefault(), run()));
+  examples("claims", [POLICY], put, run);
+  onSubmit("claims", run);
 }
 
 export function open(asking) {

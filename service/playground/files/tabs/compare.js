@@ -8,6 +8,7 @@ import { $, fill, h, say } from "../parts/dom.js";
 import { PAIRS } from "../parts/examples.js";
 import { drawMeaning, drawVerdict } from "../parts/meaning.js";
 import { able, defaultOf, first, served } from "../parts/models.js";
+import { examples, onSubmit } from "../parts/tab.js";
 import { unknownWords } from "../parts/unknown.js";
 import { drawExplanation } from "./explanation.js";
 import { drawTable } from "./table.js";
@@ -190,15 +191,9 @@ function put(example) {
 }
 
 export function start() {
-  const button = (example) => h("button", { type: "button", onclick: () => (put(example), run()) }, example.name);
-  fill(
-    $("compare-examples"),
-    h("span", {}, "Examples:"),
-    PAIRS.filter(({ hard }) => !hard).map(button),
-    h("span", {}, "Hard ones:"),
-    PAIRS.filter(({ hard }) => hard).map(button),
-  );
-  $("compare-form").addEventListener("submit", (event) => (event.preventDefault(), run()));
+  examples("compare", PAIRS.filter(({ hard }) => !hard), put, run);
+  examples("compare", PAIRS.filter(({ hard }) => hard), put, run, "Hard ones:");
+  onSubmit("compare", run);
   $("compare-swap").addEventListener("click", () => (put({ a: b.value, b: a.value }), run()));
 }
 

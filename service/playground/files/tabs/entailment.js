@@ -1,25 +1,24 @@
 /** Entailment: does the second sentence follow from the first, and the first from the second? */
 
 import { linkTo, remember } from "../parts/address.js";
-import { clear, line, show } from "../parts/alerts.js";
-import { NoAnswer, Refused, ask, wasStopped } from "../parts/api.js";
+import { line } from "../parts/alerts.js";
+import { NoAnswer, Refused, ask } from "../parts/api.js";
 import { bar, two } from "../parts/bars.js";
 import { copyBar, curl, python, text } from "../parts/copy.js";
-import { $, fill, h, say } from "../parts/dom.js";
+import { $, card, fill, h, say, table } from "../parts/dom.js";
 import { PREMISES } from "../parts/examples.js";
 import { foreign } from "../parts/languages.js";
 import { able, defaultOf, served } from "../parts/models.js";
+import { examples, onSubmit, runner } from "../parts/tab.js";
 
 const ROUTE = "/entailment";
 const LABELS = ["entailment", "neutral", "contradiction", "not_entailment"]; // the last of models of two labels
 const SAYS = { entailment: "It follows", neutral: "It may or may not be so", contradiction: "It contradicts", not_entailment: "It does not follow" };
 
-const panel = $("panel-entailment");
 const premise = $("entailment-premise");
 const hypothesis = $("entailment-hypothesis");
 // The second pair is the first one turned round.
 const inputs = { "pairs.0.premise": premise, "pairs.0.hypothesis": hypothesis, "pairs.1.premise": hypothesis, "pairs.1.hypothesis": premise };
-let stop = new AbortController();
 let chosen = null;
 
 const pairs = () => [
@@ -27,27 +26,17 @@ const pairs = () => [
   { premise: hypothesis.value, hypothesis: premise.value },
 ];
 
-async function run() {
-  stop.abort();
-  stop = new AbortController();
-  const { signal } = stop;
-  clear(panel);
+const run = runner("entailment", inputs, async (signal) => {
   chosen ??= defaultOf(ROUTE);
   remember("entailment", fields());
   const names = able("entailment", ROUTE).map(({ id }) => id);
   if (!names.includes(chosen)) names.unshift(chosen);
-  try {
-    const answers = await Promise.all(names.map((model) => judged(model, signal)));
-    const first = answers.find(({ error }) => error === null) ?? answers[0];
-    if (first.error !== null) throw first.error;
-    draw(answers);
-    say(`${answers.length} models have answered`);
-  } catch (error) {
-    if (wasStopped(error)) return;
-    fill($("entailment-results"));
-    show(panel, error, inputs, error instanceof NoAnswer ? run : null);
-  }
-}
+  const answers = await Promise.all(names.map((model) => judged(model, signal)));
+  const first = answers.find(({ error }) => error === null) ?? answers[0];
+  if (first.error !== null) throw first.error;
+  draw(answers);
+  say(`${answers.length} models have answered`);
+});
 
 async function judged(model, signal) {
   try {
@@ -74,12 +63,18 @@ function draw(answers) {
     const { label, probabilities } = answer.results[i];
     return h("td", {}, `${label} ${two(probabilities[label])}`);
   };
+  const row = (answer) =>
+    h(
+      "tr",
+      { class: answer.model === chosen ? "chosen" : "" },
+      h("th", { scope: "row" }, h("button", { type: "button", class: "link", id: `entails-${answer.model}`, "aria-pressed": String(answer.model === chosen), onclick: () => choose(answer.model) }, answer.model)),
+      cell(answer, 0),
+      cell(answer, 1),
+    );
   fill(
     $("entailment-results"),
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, "What ", h("code", {}, chosen), " says"),
+    card(
+      ["What ", h("code", {}, chosen), " says"],
       error === null
         ? h("div", { class: "directions" }, direction("From first to second", forward, results[0]), direction("From second to first", backward, results[1]))
         : h("p", { class: "alert" }, line(error)),
@@ -89,33 +84,9 @@ function draw(answers) {
         link: linkTo("entailment", fields()),
       })),
     ),
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, "Every model\u2019s answer"),
-      h(
-        "div",
-        { class: "scroll" },
-        h(
-          "table",
-          {},
-          h("caption", { class: "visually-hidden" }, "The most probable label by each model, in both directions"),
-          h("thead", {}, h("tr", {}, ["Model", "First to second", "Second to first"].map((title) => h("th", { scope: "col" }, title)))),
-          h(
-            "tbody",
-            {},
-            answers.map((answer) =>
-              h(
-                "tr",
-                { class: answer.model === chosen ? "chosen" : "" },
-                h("th", { scope: "row" }, h("button", { type: "button", class: "link", id: `entails-${answer.model}`, "aria-pressed": String(answer.model === chosen), onclick: () => choose(answer.model) }, answer.model)),
-                cell(answer, 0),
-                cell(answer, 1),
-              ),
-            ),
-          ),
-        ),
-      ),
+    card(
+      "Every model\u2019s answer",
+      h("div", { class: "scroll" }, table(["Model", "First to second", "Second to first"], answers.map(row), { caption: "The most probable label by each model, in both directions" })),
       answers.some(({ model }) => served.models.some(({ id, title }) => id === model && title.includes("SICK"))) && h("p", { class: "hint" }, "Models trained on SICK know captions of pictures and little else; their probabilities of other text are to be doubted."),
     ),
   );
@@ -141,12 +112,8 @@ function put(example) {
 }
 
 export function start() {
-  fill(
-    $("entailment-examples"),
-    h("span", {}, "Examples:"),
-    PREMISES.map((example) => h("button", { type: "button", onclick: () => (put(example), run()) }, example.name)),
-  );
-  $("entailment-form").addEventListener("submit", (event) => (event.preventDefault(), run()));
+  examples("entailment", PREMISES, put, run);
+  onSubmit("entailment", run);
   $("entailment-swap").addEventListener("click", () => (put({ premise: hypothesis.value, hypothesis: premise.value }), run()));
 }
 

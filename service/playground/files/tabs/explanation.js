@@ -3,10 +3,16 @@
 import { around, largest, signed } from "../parts/bars.js";
 import { fill, h } from "../parts/dom.js";
 import { heat } from "../parts/heat.js";
-import { shown } from "../parts/tokens.js";
 
 const CHOSEN = "focus"; // PWIM: 1 where two words were matched one to one, 0.1 elsewhere
 const MATCHED = 0.99;
+const NO_PIECES = /^(<bucket \d+>|\[UNK\])$/;
+
+/** A token as a person reads it: `##ing` as `…ing`, what the model has no piece of as `?`. */
+function shown(token) {
+  if (NO_PIECES.test(token)) return "?";
+  return token.startsWith("##") ? `\u2026${token.slice(2)}` : token;
+}
 
 /** Draw what an answer of /explain holds; `copies` is the bar below the heading. */
 export function drawExplanation(place, answer, copies) {

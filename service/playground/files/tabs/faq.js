@@ -2,16 +2,16 @@
 
 import { linkTo, remember } from "../parts/address.js";
 import { clear, show } from "../parts/alerts.js";
-import { NoAnswer, Refused, ask, wasStopped } from "../parts/api.js";
+import { NoAnswer, Refused, ask } from "../parts/api.js";
 import { bar, two } from "../parts/bars.js";
 import { copyBar, curl } from "../parts/copy.js";
 import { decode, parse } from "../parts/csv.js";
-import { $, fill, h, options, say } from "../parts/dom.js";
+import { $, fill, h, options, say, table } from "../parts/dom.js";
 import { FAQ } from "../parts/examples.js";
 import { foreign } from "../parts/languages.js";
-import { able, choices, defaultOf } from "../parts/models.js";
+import { NO_SECOND, defaultOf, offerModels } from "../parts/models.js";
+import { examples, onFile, onSubmit, runner } from "../parts/tab.js";
 
-const NO_SECOND = "";
 const MATCHES = [["both", "both as one text"], ["either", "either: the better one"], ["question", "its question"], ["answer", "its answer"]];
 const USUAL = { confidence: 0.4, score: 0.5 }; // from which on to answer, where nothing was chosen
 const MOST_BYTES = 1_000_000;
@@ -23,7 +23,6 @@ const [model, second, match] = [$("faq-model"), $("faq-second"), $("faq-match")]
 const inputs = { query: question, entries: list, model, rerank_model: second, match };
 let chosen = {}; // what `semblance choose --faq` chose, of a file that it wrote
 let least = null; // null: what was chosen, else what is usual, until the slider is moved
-let stop = new AbortController();
 
 /** A pasted list -> its entries: blocks of lines, the first of which is the question; or CSV with these columns. */
 function entriesOf(text) {
@@ -101,22 +100,11 @@ const fields = () => ({
   match: match.value === "both" ? null : match.value,
 });
 
-async function run() {
-  stop.abort();
-  stop = new AbortController();
-  const { signal } = stop;
-  clear(panel);
+const run = runner("faq", inputs, async (signal) => {
   remember("faq", fields());
-  try {
-    const entries = entriesOf(list.value);
-    const asked = body(entries);
-    draw(asked, await ask("rank", asked, signal));
-  } catch (error) {
-    if (wasStopped(error)) return;
-    fill($("faq-results"));
-    refuse(error, run);
-  }
-}
+  const asked = body(entriesOf(list.value));
+  draw(asked, await ask("rank", asked, signal));
+}, refuse);
 
 /** What is no error of the service is told in its own words. */
 function refuse(error, again = null) {
@@ -159,13 +147,7 @@ function draw(asked, answer) {
       h("p", {}, why(asked, answer, entry)),
       cut && h("p", { class: "hint" }, "That entry was cut at the model\u2019s limit."),
       answer.language && h("p", { class: "hint" }, foreign([["the question", answer.language]])),
-      h(
-        "table",
-        { class: "stack" },
-        h("caption", { class: "visually-hidden" }, "The first entry and the runner-up"),
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Entry"), h("th", { scope: "col" }, "Its answer"), h("th", { scope: "col" }, "Score"))),
-        h("tbody", {}, [first, next].map((result, place) => drawRow(asked, result, place))),
-      ),
+      table(["Entry", "Its answer", "Score"], [first, next].map((result, place) => drawRow(asked, result, place)), { class: "stack", caption: "The first entry and the runner-up" }),
       copyBar(() => ({ link: linkTo("faq", fields()), curl: curl("rank", asked) })),
     ),
   );
@@ -198,30 +180,15 @@ function why(asked, { results: [first, next], confidence }, entry) {
 }
 
 function offer(asking) {
-  const models = choices(able("similarity", "/rank"));
-  // A link's model that is not served stays a choice, so that the service says so.
-  const known = (name) => (name && !models.some(([found]) => found === name) ? [...models, [name, name]] : models);
-  options(model, known(asking.model), asking.model ?? defaultOf("/rank"));
-  options(second, [[NO_SECOND, "none: one stage"], ...known(asking.rerank_model)], asking.rerank_model ?? NO_SECOND);
+  offerModels(model, second, asking.model, asking.rerank_model);
   options(match, MATCHES, MATCHES.some(([name]) => name === asking.match) ? asking.match : "both");
 }
 
 export function start() {
-  fill(
-    $("faq-examples"),
-    h("span", {}, "Examples:"),
-    FAQ.questions.map((text) => h("button", { type: "button", onclick: () => ((question.value = text), run()) }, text)),
-  );
-  $("faq-form").addEventListener("submit", (event) => (event.preventDefault(), run()));
-  $("faq-file").addEventListener("change", ({ target }) => target.files[0] && read(target.files[0]));
-  const drop = $("faq-drop");
-  for (const name of ["dragover", "dragleave", "drop"]) {
-    drop.addEventListener(name, (event) => {
-      event.preventDefault();
-      drop.classList.toggle("over", name === "dragover");
-      if (name === "drop" && event.dataTransfer.files[0]) read(event.dataTransfer.files[0]);
-    });
-  }
+  const asked = FAQ.questions.map((name) => ({ name }));
+  examples("faq", asked, ({ name }) => (question.value = name), run);
+  onSubmit("faq", run);
+  onFile("faq", read);
 }
 
 export function open(asking) {

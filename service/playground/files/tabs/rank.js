@@ -1,19 +1,17 @@
 /** Rank: a question and candidates, in one stage or two, and what a threshold would keep. */
 
 import { linkTo, remember } from "../parts/address.js";
-import { clear, show } from "../parts/alerts.js";
-import { NoAnswer, ask, wasStopped } from "../parts/api.js";
+import { ask } from "../parts/api.js";
 import { bar, two } from "../parts/bars.js";
 import { copyBar, curl, python, text } from "../parts/copy.js";
-import { $, fill, h, options, say } from "../parts/dom.js";
+import { $, card, fill, h, say, table } from "../parts/dom.js";
 import { QUESTIONS } from "../parts/examples.js";
 import { foreign } from "../parts/languages.js";
-import { able, choices, defaultOf, served } from "../parts/models.js";
+import { NO_SECOND, defaultOf, offerModels, served } from "../parts/models.js";
+import { examples, onSubmit, runner } from "../parts/tab.js";
 
 const MOST_SHOWN = 200;
-const NO_SECOND = "";
 
-const panel = $("panel-rank");
 const query = $("rank-query");
 const candidates = $("rank-candidates");
 const model = $("rank-model");
@@ -21,7 +19,6 @@ const second = $("rank-second");
 const top = $("rank-top");
 const inputs = { query, candidates, model, rerank_model: second, rerank_top: top };
 let threshold = null; // null: half the best score, until the slider is moved
-let stop = new AbortController();
 
 const listed = () => candidates.value.split("\n").map((line) => line.trim()).filter(Boolean);
 
@@ -30,24 +27,14 @@ function body(stages) {
   return stages === 1 ? one : { ...one, rerank_model: second.value, rerank_top: top.value === "" ? null : Number(top.value) };
 }
 
-async function run() {
-  stop.abort();
-  stop = new AbortController();
-  const { signal } = stop;
-  clear(panel);
+const run = runner("rank", inputs, async (signal) => {
   const stages = second.value === NO_SECOND ? 1 : 2;
   remember("rank", fields());
-  try {
-    const first = await ask("rank", body(1), signal);
-    const final = stages === 2 ? await ask("rank", body(2), signal) : first;
-    draw(first, final, stages);
-    say(`${final.results.length} candidates in order`);
-  } catch (error) {
-    if (wasStopped(error)) return;
-    fill($("rank-results"));
-    show(panel, error, inputs, error instanceof NoAnswer ? run : null);
-  }
-}
+  const first = await ask("rank", body(1), signal);
+  const final = stages === 2 ? await ask("rank", body(2), signal) : first;
+  draw(first, final, stages);
+  say(`${final.results.length} candidates in order`);
+});
 
 const fields = () => ({
   query: query.value,
@@ -70,14 +57,14 @@ function draw(first, final, stages) {
     counts: stages === 1 || result.stage === 2 ? result.score : -1,
   }));
   const kept = h("output", { for: "rank-threshold" });
-  const table = h("tbody", {});
+  const drawn = h("tbody", {});
   const slider = h("input", { id: "rank-threshold", type: "range", min: "0", max: "1", step: "0.01", value: String(threshold ?? Math.floor(50 * rows[0].score) / 100), oninput: move, onchange: () => remember("rank", fields()) });
 
   function keep() {
     const least = Number(slider.value);
     const count = rows.filter((row) => row.counts >= least).length;
     kept.textContent = `${two(least)} keeps ${count} of ${rows.length}`;
-    fill(table, rows.slice(0, MOST_SHOWN).map((row) => drawRow(row, final, row.counts >= least)));
+    fill(drawn, rows.slice(0, MOST_SHOWN).map((row) => drawRow(row, final, row.counts >= least)));
   }
 
   function move() {
@@ -89,37 +76,13 @@ function draw(first, final, stages) {
   const second = stages === 2;
   fill(
     $("rank-results"),
-    h(
-      "section",
-      { class: "card" },
-      h("h2", {}, second ? `${final.model} ordered all, ${final.rerank_model} the best ${final.results.filter(({ stage }) => stage === 2).length} again` : `The order by ${final.model}`),
+    card(
+      second ? `${final.model} ordered all, ${final.rerank_model} the best ${final.results.filter(({ stage }) => stage === 2).length} again` : `The order by ${final.model}`,
       h("div", { class: "threshold" }, h("label", { for: "rank-threshold" }, "Keep scores of at least"), slider, kept),
       second && h("p", { class: "hint" }, `The two models\u2019 scores are on different scales. The threshold looks at ${final.rerank_model}\u2019s (${scaleIn(final.rerank_scale)}); what only the first model has read is not kept.`),
       !second && h("p", { class: "hint" }, `Scores are ${scaleIn(final.scale)}.`),
       final.language && h("p", { class: "hint" }, foreign([["the question", final.language]])),
-      h(
-        "div",
-        {},
-        h(
-          "table",
-          { class: "stack" },
-          h("caption", { class: "visually-hidden" }, "Candidates, best first"),
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              h("th", { scope: "col" }, "Place"),
-              h("th", { scope: "col" }, "Candidate"),
-              h("th", { scope: "col" }, second ? final.model : "Score"),
-              second && h("th", { scope: "col" }, final.rerank_model),
-              second && h("th", { scope: "col" }, "Moved"),
-            ),
-          ),
-          table,
-        ),
-      ),
+      h("div", {}, table(["Place", "Candidate", ...(second ? [final.model, final.rerank_model, "Moved"] : ["Score"])], drawn, { class: "stack", caption: "Candidates, best first" })),
       rows.length > MOST_SHOWN && h("p", { class: "hint" }, `The best ${MOST_SHOWN} of ${rows.length} are shown; the threshold counts all.`),
       copyBar(() => ({ curl: curl("rank", body(stages)), Python: python(call(stages), "answer.results[0].index"), link: linkTo("rank", fields()) })),
     ),
@@ -165,20 +128,12 @@ function put(example) {
 }
 
 export function start() {
-  fill(
-    $("rank-examples"),
-    h("span", {}, "Examples:"),
-    QUESTIONS.map((example) => h("button", { type: "button", onclick: () => (put(example), run()) }, example.name)),
-  );
-  $("rank-form").addEventListener("submit", (event) => (event.preventDefault(), run()));
+  examples("rank", QUESTIONS, put, run);
+  onSubmit("rank", run);
 }
 
 export function open(asking) {
-  const models = choices(able("similarity", "/rank"));
-  // A link's model that is not served stays a choice, so that the service says so.
-  const known = (name) => (name && !models.some(([found]) => found === name) ? [...models, [name, name]] : models);
-  options(model, known(asking.model), asking.model ?? defaultOf("/rank"));
-  options(second, [[NO_SECOND, "none: one stage"], ...known(asking.rerank_model)], asking.rerank_model ?? (asking.query === undefined ? served.rerank.default_model : NO_SECOND) ?? NO_SECOND);
+  offerModels(model, second, asking.model, asking.rerank_model ?? (asking.query === undefined ? served.rerank.default_model : null));
   top.value = asking.rerank_top ?? "5";
   threshold = asking.threshold === undefined ? null : Math.min(1, Math.max(0, Number(asking.threshold) || 0));
   put(asking.query === undefined && asking.candidates === undefined ? QUESTIONS[0] : { query: asking.query ?? "", candidates: (asking.candidates ?? "").split("\n") });
