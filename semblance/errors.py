@@ -163,14 +163,9 @@ _CLASSES: Mapping[int, type[RequestFailed]] = {
 }
 
 
-def request_class(status: int) -> type[RequestFailed]:
-    """The kind of error that a status of HTTP is."""
-    return ServiceFailed if status >= 500 else _CLASSES.get(status, RequestFailed)
-
-
 def request_failed(status: int, body: bytes, request_id: str | None, retry_after: float | None) -> RequestFailed:
     """The error for an answer that is none of the expected ones; `body` may come from another program."""
-    kind = request_class(status)
+    kind = ServiceFailed if status >= 500 else _CLASSES.get(status, RequestFailed)
     try:
         detail: dict[str, Any] = json.loads(body)["error"]
         return kind(
