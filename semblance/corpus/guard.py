@@ -92,7 +92,7 @@ class Guard:
         for pairs in near:
             agree = self.agree(pairs)
             self._remember(pairs, ~agree)
-            yield Near(pairs.queries[agree], pairs.rows[agree], pairs.cosines[agree])
+            yield pairs.only(agree)
 
     def agree(self, pairs: Near) -> npt.NDArray[np.bool_]:
         """Which of n pairs agree, bool [n]."""

@@ -138,7 +138,7 @@ def test_a_review_file_says_again_what_was_written(tmp_path: Path) -> None:
 
 
 def test_weights_move_as_far_as_the_pairs_speak() -> None:
-    start = PairModel(("cosine", "nearest_of"), (5.0, 1.0), -6.0, (0.2, 0.7))
+    start = PairModel((5.0, 1.0), -6.0, (0.2, 0.7))
     random = np.random.default_rng(0)
     features = np.column_stack([random.uniform(0, 1, 200), random.integers(0, 3, 200)]).astype(float)
     same = features[:, 0] > 0.8
