@@ -271,15 +271,10 @@ class RowClusters:
         text = self._of_row[row]
         cells: list[Any] = [leader + 1, int(self.sizes[leader]), round(float(self._cosines[text]), 6)]
         if self._guard is not None:
-            cells.append(self._kept_apart(self._guard, int(self._vector_of[text])))
+            vector = int(self._vector_of[text])
+            why, nearest = self._guard.why(vector), self._corpus.vectors.texts[self._guard.nearest[vector]]
+            cells.append(None if why is None else f"row {int(self._corpus.texts.first_row[nearest]) + 1}: {why}")
         return cells
-
-    def _kept_apart(self, guard: Guard, vector: int) -> str | None:
-        """The row that a text was kept apart from, and why."""
-        if (why := guard.why(vector)) is None:
-            return None
-        row = int(self._corpus.texts.first_row[self._corpus.vectors.texts[guard.nearest[vector]]])
-        return f"row {row + 1}: {why}"
 
 
 def _places_of(
