@@ -107,15 +107,8 @@ class RequestFailed(SemblanceError):
         message = self.message
         if field is not None and message.startswith(f"{self.field}:"):
             message = field + message.removeprefix(str(self.field))
-        return type(self)(
-            self.status,
-            self.code,
-            message,
-            field=field,
-            limit=self.limit,
-            request_id=self.request_id,
-            retry_after=self.retry_after,
-        )
+        same: dict[str, Any] = {"limit": self.limit, "request_id": self.request_id, "retry_after": self.retry_after}
+        return type(self)(self.status, self.code, message, field=field, **same)
 
     def at(self, places: Sequence[int], items: str) -> "RequestFailed":
         """The same error with its item renumbered: `pairs.3.a` becomes `pairs.259.a` where `places[3]` is 259.

@@ -258,9 +258,8 @@ def test_a_row_that_the_service_stumbles_over_is_found(url: str, tmp_path: Path,
     given[37]["a"] = "guitar guitar guitar"
     stumbling = Stumbling(url, given[37]["a"], code)
     ask_all(url, write(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl", lambda _: stumbling)
-    assert len(stumbling.asked) <= 2 * 6 + 1 + (
-        2 if code == "timeout" else 0
-    )  # halves of 64; a time-out may be the service's
+    tries = 2 if code == "timeout" else 0  # a time-out may be the service's
+    assert len(stumbling.asked) <= 2 * 6 + 1 + tries  # halves of 64
     assert [row["id"] for row in read(tmp_path / "out.jsonl")] == [row["id"] for row in given if row != given[37]]
     assert errors_of(tmp_path / "out.jsonl") == [{"row": 38, "column": None, "code": code, "reason": "it failed"}]
 
