@@ -192,10 +192,10 @@ def main() -> None:
         rows.append({"model": name, **measure(first, second[0] if second else None)})
         print(rows[-1], flush=True)  # a long run that is ended has said something
     about = (
-        f"{command(parser)}. `question`, `answer`: the right one first of {BLOCK}, of COVID-Q's questions in other words, "
-        "and mean of three FAQs' answers. `health`, `related`: MAP. `relatedness`: rho. `intents`: the nearest other text "
-        "has the same one. `milliseconds`: CPU of one thread for a new answer; of two stages, for a pair of the second. "
-        f"{machine('onnxruntime', 'numpy')}."
+        f"{command(parser)}. `question`, `answer`: the right one first of {BLOCK}, of COVID-Q's questions in other "
+        "words, and mean of three FAQs' answers. `health`, `related`: MAP. `relatedness`: rho. `intents`: the nearest "
+        "other text has the same one. `milliseconds`: CPU of one thread for a new answer; of two stages, for a pair of "
+        f"the second. {machine('onnxruntime', 'numpy')}."
     )
     write(options.out, "kept-aside", "Quality and cost on sets kept aside", about, [figures(rows)], {"rows": rows})
 
