@@ -8,7 +8,7 @@ what it says that would not.
 
 import heapq
 import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import islice
@@ -36,7 +36,7 @@ from semblance.types import (
 )
 
 T = TypeVar("T")
-_adapter_of = cache(TypeAdapter)
+_adapter_of: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 @dataclass(frozen=True)

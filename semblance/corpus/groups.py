@@ -133,9 +133,11 @@ def _divide(scores: PairScores, members: Indices, least: float, first: npt.NDArr
     if 1 - higher < 1e-4:
         return  # as good as equal, all of them
     first[members] = members
-    near = scores.at_least(members, higher)
-    places = (Near(*(np.searchsorted(members, side) for side in each[:2]), each.cosines) for each in near)  # they rise
-    of_part = connected(places, len(members))
+    near = (
+        Near(np.searchsorted(members, pairs.queries), np.searchsorted(members, pairs.rows), pairs.cosines)
+        for pairs in scores.at_least(members, higher)  # members rise
+    )
+    of_part = connected(near, len(members))
     first[members] = members[of_part]
     for part in _parts(of_part):
         _divide(scores, members[part], higher if len(part) > MOST else least, first)

@@ -43,7 +43,7 @@ class Near(NamedTuple):
 
     def only(self, kept: npt.NDArray[np.bool_] | Indices) -> "Near":
         """Some of the pairs, by a mask or by their places."""
-        return Near(*(side[kept] for side in self))
+        return Near(self.queries[kept], self.rows[kept], self.cosines[kept])
 
 
 class Neighbours:
