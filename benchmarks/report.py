@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,6 +23,11 @@ def arguments(module: str, about: str | None) -> ArgumentParser:
     parser = ArgumentParser(prog=module, description=about, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the dated result")
     return parser
+
+
+def command(parser: ArgumentParser) -> str:
+    """What was called, for a result to say."""
+    return f"`{' '.join([parser.prog, *sys.argv[1:]])}`"
 
 
 def machine(*packages: str) -> str:

@@ -229,7 +229,14 @@ def _claims() -> str:
 
 
 def _kept_aside() -> str:
-    columns = ("question", "answer", "health", "related", "relatedness", "intents")
+    columns = {
+        "FAQ by question": "question",
+        "FAQ by answer": "answer",
+        "health, MAP": "health",
+        "related, MAP": "related",
+        "relatedness, rho": "relatedness",
+        "intents": "intents",
+    }
     found: dict[str, list[str]] = {}  # of each model, or two stages, what was measured last
     for path in sorted((ROOT / "benchmarks" / "results").glob("????-??-??-kept-aside.json")):
         rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
@@ -239,21 +246,9 @@ def _kept_aside() -> str:
             name = f"`{first}`" if not second else f"`{first}`, then `{second[0]}` on the best {DEPTH}"
             cost = None if second or base is None else row["milliseconds"] / base
             before = found.get(row["model"], [_three(None)])[-1]  # a run without `minilm` has nothing to compare with
-            values = (_three(row.get(column)) for column in columns)
+            values = (_three(row.get(column)) for column in columns.values())
             found[row["model"]] = [name, *values, before if cost is None else _three(cost)]
-    return table(
-        [
-            "model",
-            "FAQ by question",
-            "FAQ by answer",
-            "health, MAP",
-            "related, MAP",
-            "relatedness, rho",
-            "intents",
-            "CPU",
-        ],
-        list(found.values()),
-    )
+    return table(["model", *columns, "CPU"], list(found.values()))
 
 
 def _settings() -> str:

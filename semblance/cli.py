@@ -125,13 +125,10 @@ def rank(
             min_score=min_score,
             min_confidence=min_confidence,
         )
-    if as_json:
-        found = _plain(answer)
-        for result in found["results"]:
-            result["text"] = texts[result["index"]]
-        _print(found, as_json, str)
-    else:
-        _print(answer, as_json, lambda ranking: render.ranking(ranking, texts))
+    found = _plain(answer)
+    for result in found["results"]:
+        result["text"] = texts[result["index"]]
+    _print(found, as_json, lambda _: render.ranking(answer, texts))
 
 
 @app.command()
@@ -200,12 +197,9 @@ def embed(
     texts = _texts(sentences, file, "sentences")
     with service.client(_SENTENCES) as client:
         answer = client.embed(texts, model=model)
-    if as_json:
-        found = {"model": answer.model, "dim": answer.dim, "embeddings": answer.embeddings.tolist()}
-        found["truncated"] = answer.truncated
-        _print(found, as_json, str)
-    else:
-        _print(answer, as_json, lambda embeddings: render.embeddings(embeddings, texts))
+    found = {"model": answer.model, "dim": answer.dim, "embeddings": answer.embeddings.tolist()}
+    found["truncated"] = answer.truncated
+    _print(found, as_json, lambda _: render.embeddings(answer, texts))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The clients, blocking and for asyncio. Each call is declared once, in `semblance.protocol.ServiceRequests`."""
+"""The clients, blocking and for asyncio. Each call is declared once, in `semblance.requests.ServiceRequests`."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from tenacity import AsyncRetrying, Retrying
 
 from semblance.errors import InvalidArgument, NoAnswer, TimedOut, UnexpectedAnswer
 from semblance.local import IN_PROCESS, BlockingInProcess, InProcess
-from semblance.protocol import Answer, Call, ServiceRequests, Steps, read
+from semblance.requests import Answer, Call, ServiceRequests, Steps, read
 from semblance.retries import Retries
 from semblance.version import version
 

@@ -107,15 +107,8 @@ class RequestFailed(SemblanceError):
         message = self.message
         if field is not None and message.startswith(f"{self.field}:"):
             message = field + message.removeprefix(str(self.field))
-        return type(self)(
-            self.status,
-            self.code,
-            message,
-            field=field,
-            limit=self.limit,
-            request_id=self.request_id,
-            retry_after=self.retry_after,
-        )
+        same: dict[str, Any] = {"limit": self.limit, "request_id": self.request_id, "retry_after": self.retry_after}
+        return type(self)(self.status, self.code, message, field=field, **same)
 
     def at(self, places: Sequence[int], items: str) -> "RequestFailed":
         """The same error with its item renumbered: `pairs.3.a` becomes `pairs.259.a` where `places[3]` is 259.
@@ -163,14 +156,9 @@ _CLASSES: Mapping[int, type[RequestFailed]] = {
 }
 
 
-def request_class(status: int) -> type[RequestFailed]:
-    """The kind of error that a status of HTTP is."""
-    return ServiceFailed if status >= 500 else _CLASSES.get(status, RequestFailed)
-
-
 def request_failed(status: int, body: bytes, request_id: str | None, retry_after: float | None) -> RequestFailed:
     """The error for an answer that is none of the expected ones; `body` may come from another program."""
-    kind = request_class(status)
+    kind = ServiceFailed if status >= 500 else _CLASSES.get(status, RequestFailed)
     try:
         detail: dict[str, Any] = json.loads(body)["error"]
         return kind(

@@ -28,30 +28,17 @@ _NO_LIMITS = {
 }
 
 
-def open_service(models_dir: str | Path | None = None, **changes: Any) -> Any:
-    """The application of `service.app`, its default models open.
+def local_settings(models_dir: str | Path | None = None) -> Any:
+    """The service's settings for a process of one caller.
 
     Args:
         models_dir: instead of SEMBLANCE_MODELS_DIR, or of the usual folder; other settings come from the environment,
             except for those that protect a service against its callers.
-        changes: of further settings.
 
     Raises:
         MissingExtra: the service's packages are not installed.
-        CannotStart: a setting or a model is invalid.
+        CannotStart: a setting is invalid, or there is no such folder.
     """
-    with needs(_HERE, extra="service"):
-        from service.app import create_app
-        from service.errors import StartupError
-    settings = local_settings(models_dir).model_copy(update=changes)
-    try:
-        return create_app(settings)
-    except StartupError as error:
-        raise CannotStart("; ".join(str(error).splitlines())) from None
-
-
-def local_settings(models_dir: str | Path | None = None) -> Any:
-    """The service's settings for a process of one caller; arguments and errors as for `open_service`."""
     with needs(_HERE, extra="service"):
         from service.errors import StartupError
         from service.settings import Settings
@@ -76,8 +63,19 @@ class InProcess(httpx.AsyncBaseTransport):
     """Passes requests to the service, which starts with the first request and stops with the transport."""
 
     def __init__(self, models_dir: str | Path | None = None, **changes: Any) -> None:
-        """Open the models; see `open_service`."""
-        self._app = open_service(models_dir, **changes)
+        """Open the default models; `changes` are of further settings.
+
+        Raises:
+            MissingExtra, CannotStart: as `local_settings`; or a model is invalid.
+        """
+        settings = local_settings(models_dir).model_copy(update=changes)
+        from service.app import create_app
+        from service.errors import StartupError
+
+        try:
+            self._app = create_app(settings)
+        except StartupError as error:
+            raise CannotStart("; ".join(str(error).splitlines())) from None
         self._http = httpx.ASGITransport(self._app)
         self._starting: asyncio.Task[None] | None = None
 
@@ -134,7 +132,7 @@ class BlockingInProcess(httpx.BaseTransport):
     """`InProcess` for a blocking client: the service runs in its own thread."""
 
     def __init__(self, models_dir: str | Path | None = None) -> None:
-        """Open the models; see `open_service`."""
+        """Open the models, as `InProcess` does."""
         self._inner = InProcess(models_dir)
         self._loop = LoopThread()
         # Called once: by `close`, when a client that was not closed is collected, or at the end of the process.

@@ -4,28 +4,19 @@ The wait is what `retry-after-ms` or `Retry-After` says; without either it doubl
 added, so that clients that were refused together do not retry together.
 """
 
+import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Self, TypedDict
+from typing import Any, Self
 
-from tenacity import RetryCallState, retry_base, retry_if_exception, stop_before_delay, wait_random
-from tenacity.wait import wait_base, wait_combine, wait_exponential
+from tenacity import RetryCallState, retry_if_exception, stop_before_delay, wait_exponential
 
 from semblance.errors import NoAnswer, RequestFailed
 
 AGAIN = frozenset({408, 429, 502, 503, 504})
 TIMEOUT = "timeout"  # the code of a request that exceeds the service's time limit
-
-
-class RetryPlan(TypedDict):
-    """Arguments of `tenacity.Retrying` and `tenacity.AsyncRetrying`."""
-
-    stop: Callable[[RetryCallState], bool]
-    wait: wait_base
-    retry: retry_base
-    reraise: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +37,9 @@ class Retries:
         """Those of a batch, which goes on asking a busy service, and divides what takes too long."""
         return cls(patience=patience, within=patience, final=frozenset({TIMEOUT}))
 
-    def plan(self) -> RetryPlan:
-        """The arguments for tenacity."""
-        growing = wait_exponential(multiplier=self.first_wait, max=self.longest_wait)
-        return {
-            "stop": self.enough,
-            "wait": wait_combine(RetryAfterOr(growing), wait_random(0, self.jitter)),
-            "retry": retry_if_exception(self.worth_it),
-            "reraise": True,
-        }
+    def plan(self) -> dict[str, Any]:
+        """The arguments for `tenacity.Retrying` and `tenacity.AsyncRetrying`."""
+        return {"stop": self.enough, "wait": self.pause, "retry": retry_if_exception(self.worth_it), "reraise": True}
 
     def worth_it(self, error: BaseException) -> bool:
         """Whether to retry after this error."""
@@ -70,19 +55,12 @@ class Retries:
             return bool(stop_before_delay(self.within)(state))
         return state.attempt_number > self.retries
 
-
-class RetryAfterOr(wait_base):
-    """The wait that the service asked for, or else `own`."""
-
-    def __init__(self, own: wait_base) -> None:
-        self._own = own
-
-    def __call__(self, retry_state: RetryCallState) -> float:
-        """Seconds to wait before the next try."""
-        error = retry_state.outcome.exception() if retry_state.outcome else None
-        if isinstance(error, RequestFailed) and error.retry_after is not None:
-            return error.retry_after
-        return self._own(retry_state)
+    def pause(self, state: RetryCallState) -> float:
+        """Seconds to wait before the next try: as many as the service asked for, or ever more; and a random extra."""
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.retry_after if isinstance(error, RequestFailed) else None
+        growing = wait_exponential(multiplier=self.first_wait, max=self.longest_wait)(state)
+        return (growing if asked is None else asked) + random.uniform(0, self.jitter)
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Figure, Provenance, TrainingData
+from contract.manifest import Provenance, TrainingData
 from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, load_weights
 from training.corpora.readers import sts, written
 from training.errors import UserError
@@ -58,10 +58,6 @@ def publish_minilm(source: Path, models: Path) -> Path:
         recipe={"architecture": asdict(encoder.config)},
         commands=("python -m workbench publish-minilm",),
     )
-
-
-def _figures(model: PublishedModel) -> Sequence[Figure]:
-    return [*transfer_figures(model), *pairwise_figures(model, "wikiqa"), *pairwise_figures(model, "trecqa")]
 
 
 def publish_student(config: StudentConfig, folder: Path, runs: Path, models: Path, seed: int) -> Path:
@@ -171,7 +167,9 @@ def _publish(
             languages=("en",),
         )
         manifest = calibrated(draft, manifest, CalibrationPairs(rated, STS_SCALE, "sts-2016"))
-        finish(draft, manifest, _figures(PublishedModel(draft, manifest)), GOLDEN_TEXTS, models, target)
+        model = PublishedModel(draft, manifest)
+        figures = [*transfer_figures(model), *pairwise_figures(model, "wikiqa"), *pairwise_figures(model, "trecqa")]
+        finish(draft, manifest, figures, GOLDEN_TEXTS, models, target)
     return target
 
 

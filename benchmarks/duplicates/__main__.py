@@ -30,7 +30,7 @@ from semblance.cli import app
 from semblance.corpus.duplicates import find_candidates
 from semblance.corpus.guard import Guard
 from semblance.corpus.neighbours import Neighbours
-from semblance.corpus.pair_model import FEATURES, READ, PairModel, empty_model, fit, log_odds
+from semblance.corpus.pair_model import PairModel, empty_model, fit, log_odds
 from semblance.corpus.wording import words_of
 
 HERE = Path(__file__).parent
@@ -113,21 +113,18 @@ def print_weights() -> None:
             reached = sum(truth[a] == truth[b] for a, b in pairs)
             print(f"{kind}: {len(pairs)} candidates, {reached} of {len(list(_pairs(truth)))} right pairs among them")
     inputs, same = np.concatenate(features), np.array(labels)
-    first = fit(inputs, same, empty_model(FEATURES, inputs), STRENGTH)
+    first = fit(inputs, same, empty_model(inputs), STRENGTH)
     with_read = np.column_stack([inputs, log_odds(np.concatenate(read))])
-    second = fit(with_read, same, empty_model((*FEATURES, READ), with_read), STRENGTH)
+    second = fit(with_read, same, empty_model(with_read), STRENGTH)
     for name, model, used in (("FIRST", first, inputs), ("SECOND", second, with_read)):
         print(f"{name} = {_rounded(model)}")
-        shown = _out_of_sample(used, same, groups, model)
-        print("  F1 of pairs that did not fit it, by threshold:", shown)
+        print("  F1 of pairs that did not fit it, by threshold:", _out_of_sample(used, same, groups))
 
 
-def _out_of_sample(
-    inputs: npt.NDArray[np.float64], same: npt.NDArray[np.bool_], groups: Sequence[str], model: PairModel
-) -> str:
+def _out_of_sample(inputs: npt.NDArray[np.float64], same: npt.NDArray[np.bool_], groups: Sequence[str]) -> str:
     found = np.zeros(len(same))
     for learnt, left in GroupKFold(10).split(inputs, same, groups):
-        part = fit(inputs[learnt], same[learnt], empty_model(model.names, inputs[learnt]), STRENGTH)
+        part = fit(inputs[learnt], same[learnt], empty_model(inputs[learnt]), STRENGTH)
         found[left] = part.probabilities(inputs[left])
     return ", ".join(f"{at:g}: {f1_score(same, found >= at):.3f}" for at in (0.2, 0.25, 0.3, 0.35, 0.4))
 
@@ -136,7 +133,7 @@ def _rounded(model: PairModel) -> PairModel:
     def short(values: Sequence[float]) -> tuple[float, ...]:
         return tuple(float(f"{value:.4g}") for value in values)
 
-    return PairModel(model.names, short(model.weights), float(f"{model.intercept:.4g}"), short(model.scales))
+    return PairModel(short(model.weights), float(f"{model.intercept:.4g}"), short(model.scales))
 
 
 def files_of(name: str) -> dict[str, tuple[list[str], list[str]]]:

@@ -9,12 +9,11 @@ The FAQs, the claims about them, the thirty contrasts and the halves called deve
 were improved with an eye on them. Choose nothing by the test halves of the requests and statements.
 """
 
-import sys
 from pathlib import Path
 
 from benchmarks.general.sections import SECTIONS, measure
 from benchmarks.general.sets import MOST
-from benchmarks.report import ROOT, arguments, machine, write
+from benchmarks.report import ROOT, arguments, command, machine, write
 from training.publishing.runtime import PublishedModel
 
 MODELS = ("avg-paraphrase", "minilm", "avg-sick", "pwim-sick", "pwim-qa", "minilm-cross")
@@ -31,11 +30,11 @@ def main() -> None:
     names = [name for name in SECTIONS if not options.only or name in options.only]
     models = {name: PublishedModel(options.models / name) for name in options.ids}
     lines, found = measure(models, names, options.most)
-    command = " ".join([parser.prog, *sys.argv[1:]])
-    about = f"`{command}`. {machine('onnxruntime', 'numpy', 'scikit-learn')}."
+    called = command(parser)
+    about = f"{called}. {machine('onnxruntime', 'numpy', 'scikit-learn')}."
     name = "-".join(["general-text", *(options.only or ())])
     prints = {each: model.manifest.fingerprint for each, model in models.items()}
-    result = {"command": command, "models": prints, **found}
+    result = {"command": called.strip("`"), "models": prints, **found}
     write(options.out, name, "Text that is like no corpus", about, lines, result)
 
 

@@ -120,6 +120,11 @@ def metrics_page(families: list[Metric]) -> str:
 
 def models_page(models: Path) -> str:
     """Every published model: what it does, its size and its main figures."""
+    main = {
+        "20 transfer sets, r x 100": ("transfer", "mean of sets", "pearson"),
+        "SICK, r x 100": ("SICK", "test", "pearson"),
+        "SICK entailment, %": ("SICK", "test", "accuracy"),
+    }
     rows = []
     for path in sorted(models.glob("*/manifest.json")):
         manifest = Manifest.model_validate_json(path.read_bytes())
@@ -130,39 +135,14 @@ def models_page(models: Path) -> str:
         ]
         size = sum(entry.bytes for entry in manifest.files.values()) / 1e6
         figures = {(f.corpus, f.split, f.metric): f.value for f in manifest.figures}
-        shown = [
-            f"{100 * value:.1f}" if (value := figures.get(key)) is not None else ""
-            for key in (
-                ("transfer", "mean of sets", "pearson"),
-                ("SICK", "test", "pearson"),
-                ("SICK", "test", "accuracy"),
-            )
-        ]
-        rows.append(
-            (
-                f"[{manifest.id}](models/{manifest.id}.md)",
-                manifest.architecture,
-                ", ".join(tasks),
-                f"{size:.0f}",
-                *shown,
-            )
-        )
+        shown = [f"{100 * figures[key]:.1f}" if key in figures else "" for key in main.values()]
+        link = f"[{manifest.id}](models/{manifest.id}.md)"
+        rows.append((link, manifest.architecture, ", ".join(tasks), f"{size:.0f}", *shown))
     return "\n".join(
         [
             "# Published models\n",
             "Written from the manifests in `models/`. Figures are of the published files, through ONNX Runtime. "
             "Which model to take: [choose a model](../choosing.md).\n",
-            table(
-                (
-                    "model",
-                    "architecture",
-                    "tasks",
-                    "MB",
-                    "20 transfer sets, r x 100",
-                    "SICK, r x 100",
-                    "SICK entailment, %",
-                ),
-                rows,
-            ),
+            table(("model", "architecture", "tasks", "MB", *main), rows),
         ]
     )

@@ -122,5 +122,3 @@ def lines_of(file: TextIO) -> Iterator[tuple[str, int]]:
     assert isinstance(file, TextIOWrapper)
     for line in file:
         yield line, file.buffer.tell()
-    for line in file:
-        yield line, file.buffer.tell()

@@ -7,7 +7,7 @@ found before anything is asked or written.
 import csv
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -54,6 +54,7 @@ class Delimited:
     Attributes:
         columns: those of the header.
         total: bytes of the file.
+        notes: what was found out about the file, and what looks odd in it, a line each.
         decimal_comma: whether a number may be written 0,5: columns are not separated by commas.
     """
 
@@ -71,7 +72,7 @@ class Delimited:
         """
         self._path, self._quoting = path, quoting
         self.total = path.stat().st_size
-        self._notes: list[str] = []
+        self.notes: list[str] = []
         self._encoding = encoding_of(path, read_as.encoding)
         self._skipped = 0  # lines before the header
         self._separator = read_as.separator or ("\t" if not quoting else self._found())
@@ -79,11 +80,6 @@ class Delimited:
         csv.field_size_limit(sys.maxsize)  # the service limits the length of a text
         self.columns: list[str] | None = None
         self._check()
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What was found out about the file, and what looks odd in it, a line each."""
-        return self._notes
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
         """Chunks of rows after the first `start`, as in `RowSource.chunks`."""
@@ -110,7 +106,7 @@ class Delimited:
                 raise BatchError(f"{self._path}: line 1: the header has as many {names}: give --delimiter")
             found = best[0] if most else ","
         if found != ",":
-            self._notes.append(f"{self._path}: columns are separated by {SEPARATORS.get(found, repr(found))}")
+            self.notes.append(f"{self._path}: columns are separated by {SEPARATORS.get(found, repr(found))}")
         return found
 
     def _check(self) -> None:
@@ -128,11 +124,11 @@ class Delimited:
         if self.columns is None:
             raise BatchError(f"{self._path}: there is no header")
         if quoted is not None:
-            self._notes.append(
+            self.notes.append(
                 f"{self._path}: line {quoted}: a field begins and ends with a quote; .tsv has no quoting, so it is kept"
             )
         if inner is not None:
-            self._notes.append(
+            self.notes.append(
                 f"{self._path}: line {inner}: a field in quotes holds line breaks and what looks like rows of the file"
             )
 

@@ -108,5 +108,13 @@ class RowSource(Protocol):
         ...
 
 
+def numbered(source: RowSource) -> Iterator[tuple[int, Row | Unreadable]]:
+    """The rows but for empty lines, each with its line, or its number where a file has no lines; from 1."""
+    for chunk in source.chunks(0, 1000):
+        for place, row in enumerate(chunk.rows):
+            if row is not None:
+                yield chunk.line(place) or chunk.before + place + 1, row
+
+
 Rows = Callable[[], Iterator[Answered]]  # all that have answers, from the first on
 Write = Callable[[BinaryIO, RowSource, Mapping[str, Kind], Rows], None]  # into a file, with the new columns

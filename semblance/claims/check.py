@@ -106,7 +106,8 @@ async def check(
     texts = [text_of_file(path, read_as.encoding) for path in documents]
     chunks = list(given.source.chunks(0, ROWS_AT_ONCE))
     found, bad = _claims_of(given, chunks, names)
-    problems = [f"{_where(row, why)}: {why.reason}" for row, why in sorted(bad.items())]
+    places = {row: f"row {row + 1}" if why.line is None else f"line {why.line}" for row, why in bad.items()}
+    problems = [f"{places[row]}: {why.reason}" for row, why in sorted(bad.items())]
     if not found:
         if problems:
             raise BatchError(f"{claims}, {problems[0]}")
@@ -126,11 +127,6 @@ async def check(
         len(answers), counts["entailed"], counts["contradicted"], counts["not_stated"], len(bad), problems[:SHOWN]
     )
     return counted, [(claim.text, answers[claim]) for claim in found]
-
-
-def _where(row: int, why: BadRow) -> str:
-    """The line of a row, or its number where a file has no lines."""
-    return f"row {row + 1}" if why.line is None else f"line {why.line}"
 
 
 def names_of(documents: Sequence[Path]) -> list[str]:

@@ -185,13 +185,8 @@ async def _group_by_rule(
     cosines = CosineScores(near, values, guard)
     if work.asking.rerank is None:
         return Grouping(group(cosines, len(values), rule.cosine), recall)
-    parts = [
-        (pairs.queries[kept], pairs.rows[kept], pairs.cosines[kept])
-        for pairs in cosines.at_least(None, rule.cosine)
-        for kept in [pairs.queries < pairs.rows]
-    ]
-    queries, rows, of_pairs = (np.concatenate(side) for side in zip(*parts, strict=True))
-    found = Near(queries, rows, of_pairs)
+    parts = [pairs.only(pairs.queries < pairs.rows) for pairs in cosines.at_least(None, rule.cosine)]
+    found = Near(*map(np.concatenate, zip(*parts, strict=True)))
     read_scores = np.nan_to_num(await read_pairs(work, found, corpus, beside), nan=-1.0)
     return Grouping(group(ListedScores(found, read_scores, len(values)), len(values), rule.score), recall)
 
@@ -216,8 +211,7 @@ async def _group_by_judging(
     places = _places_of(answers, judged, corpus, embedded)
     asked = np.union1d(judged.doubtful(len(values)), np.fromiter(places, np.int64, len(places)))
     if work.asking.rerank is not None and len(asked):
-        part = Near(judged.pairs.queries[asked], judged.pairs.rows[asked], judged.pairs.cosines[asked])
-        judged.read[asked] = await read_pairs(work, part, corpus, beside, entailment=True)
+        judged.read[asked] = await read_pairs(work, judged.pairs.only(asked), corpus, beside, entailment=True)
     if places:
         at, same = np.array(list(places), dtype=np.int64), np.array(list(places.values()), dtype=bool)
         judged.learn(at, same)
@@ -277,15 +271,10 @@ class RowClusters:
         text = self._of_row[row]
         cells: list[Any] = [leader + 1, int(self.sizes[leader]), round(float(self._cosines[text]), 6)]
         if self._guard is not None:
-            cells.append(self._kept_apart(self._guard, int(self._vector_of[text])))
+            vector = int(self._vector_of[text])
+            why, nearest = self._guard.why(vector), self._corpus.vectors.texts[self._guard.nearest[vector]]
+            cells.append(None if why is None else f"row {int(self._corpus.texts.first_row[nearest]) + 1}: {why}")
         return cells
-
-    def _kept_apart(self, guard: Guard, vector: int) -> str | None:
-        """The row that a text was kept apart from, and why."""
-        if (why := guard.why(vector)) is None:
-            return None
-        row = int(self._corpus.texts.first_row[self._corpus.vectors.texts[guard.nearest[vector]]])
-        return f"row {row + 1}: {why}"
 
 
 def _places_of(

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from semblance.corpus.groups import APART
+from semblance.corpus.groups import APART, listed_at_least
 from semblance.corpus.guard import Guard
 from semblance.corpus.neighbours import Indices, Near, Neighbours
-from semblance.corpus.pair_model import FEATURES, READ, PairModel, Values, features_of, fit, log_odds, nearest_cosines
+from semblance.corpus.pair_model import PairModel, Values, features_of, fit, log_odds, nearest_cosines
 from semblance.corpus.vectors import Matrix
 
 NEIGHBOURS = 10  # of a text that are candidates
@@ -22,21 +22,17 @@ SEED = 1
 DOUBTFUL = (0.05, 0.8)  # probabilities of the first model between which a pair is read
 READ_OF_A_TEXT = 0.5  # pairs, on average
 READ_AT_LEAST, READ_AT_MOST = 1000, 20_000  # pairs, where that many are in doubt
-JOINED_FROM = (
-    0.35  # the probability from which on two texts are one, chosen on the development pairs for the highest F1
-)
-
+# The probability from which on two texts are one, chosen on the development pairs for the highest F1.
+JOINED_FROM = 0.35
 MIDDLE = float(np.log(JOINED_FROM / (1 - JOINED_FROM)))
 
 # `python -m benchmarks.duplicates --fit` printed both: minilm-small's cosines, read by minilm-cross.
 FIRST = PairModel(
-    FEATURES,
     weights=(5.578, 0.6961, 6.818, -12.81, -3.453),
     intercept=-6.0,
     scales=(0.2097, 0.6914, 0.2364, 0.1962, 0.1805),
 )
 SECOND = PairModel(
-    (*FEATURES, READ),
     weights=(1.595, 0.884, 7.01, -11.09, -5.517, 1.077),
     intercept=-2.259,
     scales=(0.2097, 0.6914, 0.2364, 0.1962, 0.1805, 1.178),
@@ -49,7 +45,7 @@ class CandidatePairs:
 
     Attributes:
         pairs: n pairs, each once, the earlier text first.
-        features: [n, 5]; see `pair_model.FEATURES`.
+        features: [n, 5]; see `features_of`.
         least: the cosine from which on two texts are candidates.
         usual: the mean cosine of two texts of the file.
         read: [n], the smaller P(entailment) of both directions, as a model says that reads both texts; NaN: not asked.
@@ -60,8 +56,8 @@ class CandidatePairs:
     least: float
     usual: float
     read: Values
-    first: PairModel = FIRST
-    second: PairModel = SECOND
+    first: PairModel = FIRST  # of the features
+    second: PairModel = SECOND  # of these, and the log odds of `read`
 
     def probabilities(self) -> Values:
         """That the two texts of a pair say the same, [n]."""
@@ -128,11 +124,7 @@ class JudgedScores:
 
     def at_least(self, members: Indices | None, least: float) -> "list[Near]":
         """Pairs with at least this score, as in `PairScores.at_least`."""
-        pairs = self._judged.pairs
-        kept = self._scores >= least
-        if members is not None:
-            kept &= np.isin(pairs.queries, members) & np.isin(pairs.rows, members)
-        return [Near(pairs.queries[kept], pairs.rows[kept], pairs.cosines[kept])]
+        return [listed_at_least(self._judged.pairs, self._scores, members, least)]
 
     def matrix(self, members: Indices) -> Matrix:
         """All scores of m texts, as in `PairScores.matrix`."""

@@ -5,7 +5,7 @@ scores within a part of the file, so it runs within parts: texts that near pairs
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -75,16 +75,21 @@ class ListedScores:
 
     def at_least(self, members: Indices | None, least: float) -> Iterable[Near]:
         """Pairs with at least this score, as in `PairScores.at_least`."""
-        kept = self._scores >= least
-        if members is not None:
-            kept &= np.isin(self._pairs.queries, members) & np.isin(self._pairs.rows, members)
-        yield Near(self._pairs.queries[kept], self._pairs.rows[kept], self._pairs.cosines[kept])
+        return [listed_at_least(self._pairs, self._scores, members, least)]
 
     def matrix(self, members: Indices) -> Matrix:
         """All scores of m texts, as in `PairScores.matrix`."""
         found: Matrix = self._matrix[members][:, members].toarray()
         np.fill_diagonal(found, 1)
         return found
+
+
+def listed_at_least(pairs: Near, scores: npt.NDArray[Any], members: Indices | None, least: float) -> Near:
+    """Those of n pairs of some texts (None: of all) whose score [n] is at least this."""
+    kept = scores >= least
+    if members is not None:
+        kept &= np.isin(pairs.queries, members) & np.isin(pairs.rows, members)
+    return pairs.only(kept)
 
 
 def group(scores: PairScores, size: int, least: float) -> npt.NDArray[np.int64]:
@@ -128,19 +133,14 @@ def _divide(scores: PairScores, members: Indices, least: float, first: npt.NDArr
     if 1 - higher < 1e-4:
         return  # as good as equal, all of them
     first[members] = members
-    place = {int(member): i for i, member in enumerate(members)}
     near = (
-        Near(_places(pairs.queries, place), _places(pairs.rows, place), pairs.cosines)
-        for pairs in scores.at_least(members, higher)
+        Near(np.searchsorted(members, pairs.queries), np.searchsorted(members, pairs.rows), pairs.cosines)
+        for pairs in scores.at_least(members, higher)  # members rise
     )
     of_part = connected(near, len(members))
     first[members] = members[of_part]
     for part in _parts(of_part):
         _divide(scores, members[part], higher if len(part) > MOST else least, first)
-
-
-def _places(texts: Indices, place: dict[int, int]) -> Indices:
-    return np.array([place[text] for text in texts.tolist()], dtype=np.int64)
 
 
 def _parts(first: npt.NDArray[np.int64]) -> Iterator[Indices]:

@@ -92,7 +92,7 @@ class Guard:
         for pairs in near:
             agree = self.agree(pairs)
             self._remember(pairs, ~agree)
-            yield Near(pairs.queries[agree], pairs.rows[agree], pairs.cosines[agree])
+            yield pairs.only(agree)
 
     def agree(self, pairs: Near) -> npt.NDArray[np.bool_]:
         """Which of n pairs agree, bool [n]."""
@@ -101,9 +101,9 @@ class Guard:
         agree = np.array([self._between(int(a), int(b)) is None for a, b in distinct], dtype=bool)
         return agree[places.ravel()]
 
-    def why(self, text: int, other: int | None = None) -> Difference | None:
-        """How a text differs from another one, or from the nearest one that it was kept apart from."""
-        other = int(self.nearest[text]) if other is None else other
+    def why(self, text: int) -> Difference | None:
+        """How a text differs from the nearest one that it was kept apart from; None: it was kept apart from none."""
+        other = int(self.nearest[text])
         return None if other < 0 else self._between(int(self._kind_of[text]), int(self._kind_of[other]))
 
     def _between(self, a: int, b: int) -> Difference | None:

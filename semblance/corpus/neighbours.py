@@ -8,8 +8,7 @@ Shapes: N vectors, Q queries, D dimensions, K neighbours.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +28,7 @@ SEED = 1
 Indices = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Near:
+class Near(NamedTuple):
     """Pairs of a query and a vector.
 
     Attributes:
@@ -42,6 +40,10 @@ class Near:
     queries: Indices
     rows: Indices
     cosines: Matrix
+
+    def only(self, kept: npt.NDArray[np.bool_] | Indices) -> "Near":
+        """Some of the pairs, by a mask or by their places."""
+        return Near(self.queries[kept], self.rows[kept], self.cosines[kept])
 
 
 class Neighbours:

@@ -5,7 +5,6 @@ reviewed pairs move them: the weights that are most likely given those pairs, wi
 were there.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +15,6 @@ from semblance.corpus.wording import wordings
 from semblance.logistic import most_likely_weights, probabilities_of
 
 Values = npt.NDArray[np.float64]
-FEATURES = (
-    "cosine",
-    "nearest_of",  # of how many of the two texts the other one is the nearest: 0, 1 or 2
-    "alike",  # see `Wording`
-    "alike_squared",
-    "edited",
-)
-READ = "entails"  # the log odds of P(entailment), the smaller of both directions, from a model that reads both texts
 STRENGTH = 1.0  # of the prior: how many standard deviations of a feature weigh as much as one unit of log-likelihood
 
 
@@ -32,13 +23,11 @@ class PairModel:
     """A logistic regression on features of a pair.
 
     Attributes:
-        names: of the features, in their order.
-        weights: [k].
+        weights: [k], of the features in their order.
         intercept: the log odds where all features are 0.
         scales: [k], a feature's standard deviation on the pairs that the weights come from.
     """
 
-    names: tuple[str, ...]
     weights: tuple[float, ...]
     intercept: float
     scales: tuple[float, ...]
@@ -57,7 +46,8 @@ def nearest_cosines(near: Near, size: int) -> Values:
 
 
 def features_of(near: Near, best: Values, words: list[list[str]]) -> Values:
-    """Features of n pairs, [n, 5], in the order of `FEATURES`.
+    """Features of n pairs, [n, 5]: the cosine; of how many of the two texts the other one is the nearest, 0, 1 or 2;
+    `Wording.alike` and its square; `Wording.edited`.
 
     Args:
         near: the pairs.
@@ -90,10 +80,10 @@ def fit(features: Values, labels: npt.NDArray[np.bool_], start: PairModel, stren
     *weights, intercept = most_likely_weights(
         np.column_stack([features, np.ones(len(features))]), labels, mean, precision
     ).tolist()
-    return PairModel(start.names, tuple(weights), intercept, start.scales)
+    return PairModel(tuple(weights), intercept, start.scales)
 
 
-def empty_model(names: Sequence[str], features: Values) -> PairModel:
+def empty_model(features: Values) -> PairModel:
     """A start without an opinion: all weights 0, the scales of these features [n, k]."""
     scales = np.maximum(features.std(axis=0), 1e-6)
-    return PairModel(tuple(names), (0.0,) * len(names), 0.0, tuple(scales.tolist()))
+    return PairModel((0.0,) * len(scales), 0.0, tuple(scales.tolist()))

@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import open_source
-from semblance.batch.rows import Row, Unreadable
+from semblance.batch.rows import Row, Unreadable, numbered
 from semblance.errors import BatchError
 
 COLUMNS = ("row_1", "row_2", "text_1", "text_2", "score", "joined", "why", "same")
 MOST = 500  # pairs in the file
 ANSWERS: Mapping[str, bool] = {"yes": True, "y": True, "1": True, "no": False, "n": False, "0": False}
-_ROWS_AT_ONCE = 1000
 
 
 class ReviewedPair(NamedTuple):
@@ -63,15 +62,12 @@ def read_review(path: Path, read_as: FileFormat) -> list[ReviewedPair]:
     Raises:
         BatchError: a column is missing, a cell is neither yes nor no, a row number is none, or nothing is answered.
     """
-    source = open_source(path, read_as=read_as)
     found: list[ReviewedPair] = []
-    for chunk in source.chunks(0, _ROWS_AT_ONCE):
-        for place, row in enumerate(chunk.rows):
-            line = chunk.line(place) or chunk.before + place + 1
-            if isinstance(row, Unreadable):
-                raise BatchError(f"{path}, line {line}: {row.reason}")
-            if row is not None and (pair := _answered(path, line, row)) is not None:
-                found.append(pair)
+    for line, row in numbered(open_source(path, read_as=read_as)):
+        if isinstance(row, Unreadable):
+            raise BatchError(f"{path}, line {line}: {row.reason}")
+        if (pair := _answered(path, line, row)) is not None:
+            found.append(pair)
     if not found:
         raise BatchError(f"{path}: no row says yes or no in the column 'same'")
     return found

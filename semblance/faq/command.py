@@ -167,13 +167,13 @@ def _with_range(share: Share) -> tuple[str, str]:
 
 def _wrong(taken: Decided, faq: Faq, questions: Questions) -> Iterator[str]:
     """The questions whose decision goes wrong in most of the repeats, each with what was answered."""
-    wrong = np.flatnonzero(taken.each_right < 0.5).tolist()
+    wrong = np.flatnonzero(taken.outcome.right < 0.5).tolist()
     if len(wrong):
         yield f"wrong, of questions that the fit had not seen ({len(wrong)}):"
     for i in wrong:
         answered = faq.entries[taken.ranked.first[i]]
         right = questions.right[i]
-        given = taken.each_given[i] >= 0.5
+        given = taken.outcome.given[i] >= 0.5
         if right == NONE:
             what = f"answered {answered.id} ({_short(answered.question)}), and there is no answer"
         elif not given:
@@ -181,7 +181,7 @@ def _wrong(taken: Decided, faq: Faq, questions: Questions) -> Iterator[str]:
             what += " and came first" if right == taken.ranked.first[i] else f"; first came {answered.id}"
         else:
             what = f"answered {answered.id} ({_short(answered.question)}) instead of {faq.entries[right].id}"
-        yield f"  {_short(questions.texts[i])}: {what}; confidence {taken.chances[i]:.2f}"
+        yield f"  {_short(questions.texts[i])}: {what}; confidence {taken.outcome.chances[i]:.2f}"
 
 
 def _short(text: str) -> str:
@@ -221,10 +221,10 @@ def _summary(
             "question": questions.texts[i],
             "id": "" if questions.right[i] == NONE else faq.entries[questions.right[i]].id,
             "first": faq.entries[taken.ranked.first[i]].id,
-            "answered": bool(taken.each_given[i] >= 0.5),
-            "confidence": float(taken.chances[i]),
+            "answered": bool(taken.outcome.given[i] >= 0.5),
+            "confidence": float(taken.outcome.chances[i]),
         }
-        for i in np.flatnonzero(taken.each_right < 0.5).tolist()
+        for i in np.flatnonzero(taken.outcome.right < 0.5).tolist()
     ]
     counts = {"entries": len(faq.entries), "questions": len(questions.texts)}
     return {**counts, "configurations": rows, "wrong": wrong, "output": str(output)}

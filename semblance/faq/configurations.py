@@ -40,7 +40,6 @@ class Ranked(NamedTuple):
     Attributes:
         configuration: whose.
         first: [m], places of the entries that come first.
-        runner_up: [m], those that come second.
         right: [m], whether the first is the right entry.
         features: [m, k], what the confidence is made of.
         seconds: of one question.
@@ -48,7 +47,6 @@ class Ranked(NamedTuple):
 
     configuration: Configuration
     first: list[int]
-    runner_up: list[int]
     right: Flags
     features: Floats
     seconds: float
@@ -108,4 +106,4 @@ def ranked(configuration: Configuration, scores: Scores, faq: Faq, questions: Qu
     first = [order[0] for order, _ in found]
     right = np.array([place == wanted for place, wanted in zip(first, questions.right, strict=True)])
     features = np.array([each for _, each in found])
-    return Ranked(configuration, first, [order[1] for order, _ in found], right, features, seconds)
+    return Ranked(configuration, first, right, features, seconds)

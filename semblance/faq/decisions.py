@@ -33,9 +33,7 @@ class Decided(NamedTuple):
         decisions_right: of all, those whose right answer is given, or which are rightly refused.
         wrong_given: of all, those to which a wrong answer is given.
         refused_known: of all, those that are refused although they have an answer.
-        each_right: [m], of each question the share of the repeats in which its decision is right.
-        each_given: [m], likewise, in which its first entry is given as the answer.
-        chances: [m], of each question the mean confidence.
+        outcome: of each question.
         behind: how far its decisions are below the best one's.
         behind_error: standard error of that.
         fitted: the confidence, fitted on all questions.
@@ -48,9 +46,7 @@ class Decided(NamedTuple):
     decisions_right: Share
     wrong_given: Share
     refused_known: Share
-    each_right: Floats
-    each_given: Floats
-    chances: Floats
+    outcome: "Outcome"
     behind: float
     behind_error: float
     fitted: Fitted
@@ -58,11 +54,11 @@ class Decided(NamedTuple):
     calibration_error: float
 
 
-class _Outcome(NamedTuple):
+class Outcome(NamedTuple):
     """Of each question the share of repeats with that outcome, [m]; and its confidence, the mean of the repeats."""
 
     right: Floats
-    given: Floats
+    given: Floats  # its first entry is the answer
     wrong_given: Floats
     refused_known: Floats
     chances: Floats
@@ -91,9 +87,7 @@ def compare(found: Sequence[Ranked], questions: Questions, *, resamples: int, se
                 _share(outcome.right, drawn),
                 _share(outcome.wrong_given, drawn),
                 _share(outcome.refused_known, drawn),
-                outcome.right,
-                outcome.given,
-                outcome.chances,
+                outcome,
                 float(outcomes[top].right.mean() - outcome.right.mean()),
                 float(np.std(samples[top] - sample)),
                 fitted,
@@ -115,7 +109,7 @@ def recommended(compared: Sequence[Decided]) -> Decided:
     return next(each for each in good if each.ranked.seconds <= ABOUT_AS_CHEAP * cheapest)
 
 
-def _out_of_sample(ranked: Ranked, unanswerable: Flags, seed: int) -> _Outcome:
+def _out_of_sample(ranked: Ranked, unanswerable: Flags, seed: int) -> Outcome:
     size = len(unanswerable)
     towards = ranked.configuration.published
     random = np.random.default_rng(seed)  # the same folds for every configuration with the same answers
@@ -133,7 +127,7 @@ def _out_of_sample(ranked: Ranked, unanswerable: Flags, seed: int) -> _Outcome:
             given[held] += answers
             wrong[held] += answers & ~ranked.right[held]
             refused[held] += ~answers & ~unanswerable[held]
-    return _Outcome(*(each / REPEATS for each in (right, given, wrong, refused, chances)))
+    return Outcome(*(each / REPEATS for each in (right, given, wrong, refused, chances)))
 
 
 def _share(each: Floats, drawn: Floats, among: npt.NDArray[np.bool_] | None = None) -> Share:

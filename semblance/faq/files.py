@@ -7,7 +7,7 @@ from typing import NamedTuple
 from contract.ranking import MOST_ENTRIES
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND, open_source
-from semblance.batch.rows import BadRow, Row, Unreadable, text_of
+from semblance.batch.rows import BadRow, Row, Unreadable, numbered, text_of
 from semblance.errors import BatchError
 from semblance.faq.saved import FAQEntry
 
@@ -15,7 +15,6 @@ NONE = -1  # in the place of an entry: the FAQ has no answer
 FEWEST_ENTRIES = 2
 FEWEST_QUESTIONS = 10
 FEWEST_OF_A_KIND = 3  # questions with an answer, and questions without
-_CHUNK = 1000  # rows read at a time
 
 
 class Faq(NamedTuple):
@@ -90,13 +89,10 @@ def _rows(path: Path, columns: Sequence[str], read_as: FileFormat) -> tuple[Iter
     kind = "row" if path.suffix.lower() == ".parquet" else "line"
 
     def rows() -> Iterator[tuple[str, Row]]:
-        for chunk in source.chunks(0, _CHUNK):
-            lines = chunk.lines or range(chunk.before + 1, chunk.before + 1 + len(chunk.rows))
-            for line, row in zip(lines, chunk.rows, strict=True):
-                if isinstance(row, Unreadable):
-                    raise BatchError(f"{path}: {kind} {line}: {row.reason}")
-                if row is not None:
-                    yield f"{kind} {line}", row
+        for line, row in numbered(source):
+            if isinstance(row, Unreadable):
+                raise BatchError(f"{path}: {kind} {line}: {row.reason}")
+            yield f"{kind} {line}", row
 
     return rows(), source.notes
 

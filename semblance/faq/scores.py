@@ -6,13 +6,13 @@ from time import time_ns
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from contract.ranking import Match, texts_of
 from contract.scoring import best_first
 from semblance.client import Client
 from semblance.errors import BatchError
 from semblance.faq.files import Faq, Questions
+from semblance.logistic import Floats
 from semblance.types import ConfidenceInfo, ModelInfo
 
 Part = Literal["question", "answer", "both"]  # the texts of an entry that a model may read
@@ -25,8 +25,6 @@ PARTS_OF: Mapping[Match, tuple[Part, ...]] = {
 }
 MOST_PAIRS = 12_000  # that a model which reads pairs is asked about all entries; some minutes
 _TIMED = 5  # times that each cost is measured, all models in turn
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,6 @@ class Scores:
         raw: of a model and a part [m, n]; NaN where a model was not asked.
         seconds: of a model and a match: of one new question, with all entries as a first stage.
         rerank_seconds: likewise, with `rerank_top` entries as a second stage.
-        cut: how many texts of the FAQ a model cuts, of a model and a part.
     """
 
     models: list[Model]
@@ -58,7 +55,6 @@ class Scores:
     raw: dict[tuple[str, Part], Floats] = field(default_factory=dict)
     seconds: dict[tuple[str, Match], float] = field(default_factory=dict)
     rerank_seconds: dict[tuple[str, Match], float] = field(default_factory=dict)
-    cut: dict[tuple[str, Part], int] = field(default_factory=dict)
 
     @property
     def second_only(self) -> str:
@@ -162,19 +158,13 @@ def _ask(
 ) -> None:
     raw = {part: np.full((len(questions.texts), len(faq.entries)), np.nan) for part in PARTS}
     texts = {part: _texts(faq, part) for part in PARTS}
-    cut: dict[Part, set[int]] = {part: set() for part in PARTS}
     for i, (question, wanted) in enumerate(zip(questions.texts, places, strict=True)):
         said(f"asking {model.id}", i / len(questions.texts))
         at = [(part, place) for part in PARTS for place in sorted(wanted)]
-        found = client.rank(question, [texts[part][place] for part, place in at], model=model.id)
-        for result in found.results:
+        for result in client.rank(question, [texts[part][place] for part, place in at], model=model.id).results:
             part, place = at[result.index]
             raw[part][i, place] = result.raw_score
-        for n in found.truncated.candidates:
-            cut[at[n][0]].add(at[n][1])
-    for part in PARTS:
-        scores.raw[model.id, part] = raw[part]
-        scores.cut[model.id, part] = len(cut[part])
+    scores.raw |= {(model.id, part): raw[part] for part in PARTS}
 
 
 def _time(client: Client, model: Model, faq: Faq, question: str, scores: Scores, clock: Callable[[], float]) -> None:

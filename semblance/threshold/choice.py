@@ -112,10 +112,5 @@ def resampled(
         low, high = np.percentile(values, [2.5, 97.5])
         return Estimate(float(np.mean(values)), float(low), float(high))
 
-    return ThresholdInterval(
-        len(found),
-        estimate([each.threshold for each in found]),
-        estimate([each.precision for each in found]),
-        estimate([each.recall for each in found]),
-        estimate([each.f1 for each in found]),
-    )
+    names = ("threshold", "precision", "recall", "f1")
+    return ThresholdInterval(len(found), *(estimate([getattr(each, name) for each in found]) for name in names))

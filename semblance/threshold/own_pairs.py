@@ -9,13 +9,13 @@ No row is lost without a word: a row that does not fit becomes a fault with its 
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND, open_source
-from semblance.batch.rows import BadRow, Chunk, Row, RowSource, Unreadable, text_of
+from semblance.batch.rows import BadRow, Row, RowSource, Unreadable, numbered, text_of
 from semblance.errors import BatchError
 
 Kind = Literal["score", "label", "ranking", "entailment"]
@@ -24,7 +24,6 @@ VALUES = ("score", "label")
 ENTAILMENT = ("entailment", "neutral", "contradiction")
 YES_OR_NO: Mapping[object, float] = {0: 0.0, 1: 1.0, "0": 0.0, "1": 1.0}  # JSON's true and false equal 1 and 0
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+").fullmatch
-_CHUNK = 1000  # rows read at a time
 _SHOWN = 5  # faults in a message
 
 
@@ -99,7 +98,7 @@ def read_own(
     place = "row" if path.suffix.lower() == ".parquet" else "line"
     texts: list[tuple[int, str, str, Any]] = []
     faults: list[RowFault] = []
-    for number, row in _rows(source):
+    for number, row in numbered(source):
         read = _texts(row, names)
         if isinstance(read, str):
             faults.append(RowFault(number, read))
@@ -123,7 +122,7 @@ def read_own(
 def _columns(path: Path, source: RowSource, wanted: Sequence[str] | None) -> tuple[str, str, str]:
     present = source.columns
     if present is None and wanted is None:  # JSON Lines: as its first object has them
-        present = next((list(row) for _, row in _rows(source) if isinstance(row, dict)), [])
+        present = next((list(row) for _, row in numbered(source) if isinstance(row, dict)), [])
     shown = ", ".join(map(repr, present or ())) or "none"
     if wanted is not None:
         if present is not None and (absent := [name for name in wanted if name not in present]):
@@ -143,17 +142,6 @@ def _columns(path: Path, source: RowSource, wanted: Sequence[str] | None) -> tup
         twice = texts if len(texts) > 1 else values
         raise PairsError(f"{path}: has {' and '.join(map(str, twice))}: name the three columns to read (--column)")
     return (*texts[0], values[0])
-
-
-def _rows(source: RowSource) -> Iterator[tuple[int, Row | Unreadable]]:
-    for chunk in source.chunks(0, _CHUNK):
-        for place, row in zip(_places(chunk), chunk.rows, strict=True):
-            if row is not None:
-                yield place, row
-
-
-def _places(chunk: Chunk) -> Sequence[int]:
-    return chunk.lines or range(chunk.before + 1, chunk.before + 1 + len(chunk.rows))
 
 
 def _texts(row: Row | Unreadable, columns: tuple[str, str, str]) -> tuple[str, str, Any] | str:

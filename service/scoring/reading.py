@@ -4,7 +4,7 @@ The language is a cheap guess by a text's commonest words. Words are looked up i
 prepositions and the like (`common_words`), each of which counts for the languages that have it. Letters of other
 scripts, and accented ones, count where a text has some. Libraries that tell languages apart take ten to thirty times as
 long, and call a quarter or more of short English titles and names another language: they always decide, and this does
-not (`python -m benchmarks.language_hints`).
+not (benchmarks/results/2026-11-26-language-hints.md).
 """
 
 import re

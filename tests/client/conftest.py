@@ -1,7 +1,9 @@
 """A service of tiny models: in this process for most tests, on a loopback port for those about the wire."""
 
+import contextlib
+import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,19 @@ def published() -> Iterator[str]:
     """A service of the published models, as `make serve` runs it."""
     with running(ROOT / "models") as (_, address):
         yield address
+
+
+@pytest.fixture
+def printed_by(published: str) -> Callable[[str], str]:
+    """What a page's example in Python prints, beside the service of the published models."""
+
+    def run(code: str) -> str:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(code.replace("http://127.0.0.1:8000", published), "snippet", "exec"), {})
+        return out.getvalue()
+
+    return run
 
 
 @pytest.fixture

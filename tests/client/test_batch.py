@@ -232,44 +232,34 @@ def test_bad_records_of_csv(batch: Batch, tmp_path: Path) -> None:
 def test_bad_rows_of_rank(batch: Batch, tmp_path: Path, row: dict[str, Any], code: str, column: str) -> None:
     source = write(tmp_path / "in.jsonl", [row, {"query": "q", "candidates": ["x", "y"]}])
     assert batch(source, tmp_path / "out.jsonl", "--task", "rank").code == 4
-    assert [(line["row"], line["code"], line["column"]) for line in errors_of(tmp_path / "out.jsonl")] == [
-        (1, code, column)
-    ]
+    (line,) = errors_of(tmp_path / "out.jsonl")
+    assert (line["row"], line["code"], line["column"]) == (1, code, column)
     assert len(read(tmp_path / "out.jsonl")) == 1
 
 
 class Stumbling(AsyncClient):
     """Fails at requests that hold a certain text, without saying which of its rows that is."""
 
-    def __init__(self, inner: AsyncClient, text: str, code: str) -> None:
-        self._inner = inner
-        self._text = text
-        self._code = code
+    def __init__(self, url: str, text: str, code: str) -> None:
+        super().__init__(url)
+        self._text, self._code = text, code
         self.asked: list[int] = []
-
-    async def models(self) -> Any:
-        return await self._inner.models()
 
     async def similarity(self, pairs: Any, *, model: str | None = None, task: Any = None) -> Similarities:
         self.asked.append(len(pairs))
         if any(a == self._text for a, _ in pairs):
             raise ServiceFailed(500 if self._code == "inference_failed" else 503, self._code, "it failed")
-        return await self._inner.similarity(pairs, model=model)
+        return await super().similarity(pairs, model=model)
 
 
 @pytest.mark.parametrize("code", ["inference_failed", "timeout"])
 def test_a_row_that_the_service_stumbles_over_is_found(url: str, tmp_path: Path, code: str) -> None:
     given = rows(64)
     given[37]["a"] = "guitar guitar guitar"
-
-    async def ask() -> list[int]:
-        async with AsyncClient(url) as inner:
-            stumbling = Stumbling(inner, given[37]["a"], code)
-            await run_batch(stumbling, write(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl", OPTIONS)
-            return stumbling.asked
-
-    asked = asyncio.run(ask())
-    assert len(asked) <= 2 * 6 + 1 + (2 if code == "timeout" else 0)  # halves of 64; a time-out may be the service's
+    stumbling = Stumbling(url, given[37]["a"], code)
+    ask_all(url, write(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl", lambda _: stumbling)
+    tries = 2 if code == "timeout" else 0  # a time-out may be the service's
+    assert len(stumbling.asked) <= 2 * 6 + 1 + tries  # halves of 64
     assert [row["id"] for row in read(tmp_path / "out.jsonl")] == [row["id"] for row in given if row != given[37]]
     assert errors_of(tmp_path / "out.jsonl") == [{"row": 38, "column": None, "code": code, "reason": "it failed"}]
 
@@ -329,7 +319,9 @@ def test_killed_it_goes_on_exactly(url: str, tmp_path: Path, out: str) -> None:
     assert not partial.exists()
 
 
-def ask_all(url: str, source: Path, output: Path, client: type[AsyncClient] = AsyncClient, **options: Any) -> Any:
+def ask_all(
+    url: str, source: Path, output: Path, client: Callable[[str], AsyncClient] = AsyncClient, **options: Any
+) -> Any:
     async def run() -> Any:
         async with client(url) as opened:
             return await run_batch(opened, source, output, OPTIONS, **options)

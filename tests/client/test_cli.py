@@ -2,7 +2,7 @@
 
 import io
 import json
-import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -100,10 +100,8 @@ def test_candidates_from_a_file_and_from_standard_input(
     lines = "a dog runs\n\n  the guitar  \n"
     (tmp_path / "lines.txt").write_text(lines)
     from_file = json.loads(here("rank", "guitar", "--file", tmp_path / "lines.txt", "--json").out)
-    assert [(result["index"], result["text"]) for result in from_file["results"]] == [
-        (1, "the guitar"),
-        (0, "a dog runs"),
-    ]
+    found = [(result["index"], result["text"]) for result in from_file["results"]]
+    assert found == [(1, "the guitar"), (0, "a dog runs")]
     for arguments in ((), ("--file", "-")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
         assert json.loads(here("rank", "guitar", *arguments, "--json").out) == from_file
@@ -187,28 +185,11 @@ def test_version(semblance: Run) -> None:
 
 def test_serve_runs_the_service(models: Path) -> None:
     port = free_port()
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "semblance",
-            "serve",
-            "--port",
-            str(port),
-            "--models-dir",
-            models,
-            "--set",
-            "max_pairs=7",
-        ],
-        cwd=ROOT,
-        env=os.environ,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = f"{sys.executable} -m semblance serve --port {port} --models-dir {models} --set max_pairs=7"
+    process = subprocess.Popen(shlex.split(command), cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    often = Retries(retries=600, first_wait=0.1, longest_wait=0.1)
     try:
-        with Client(
-            f"http://127.0.0.1:{port}", retries=Retries(retries=600, first_wait=0.1, longest_wait=0.1)
-        ) as client:
+        with Client(f"http://127.0.0.1:{port}", retries=often) as client:
             assert client.models().limits.max_pairs == 7
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=NEEDED_SECONDS)

@@ -50,25 +50,15 @@ def client(models: Path) -> Iterator[Client]:
 
 
 def test_every_answer_says_what_the_service_says(url: str) -> None:
+    """Those of the other calls: test_cli.py, by the command line."""
     claims = {"documents": ["A man plays.", "A dog runs."], "claims": CANDIDATES, "encoder": "avg-sick"}
-    labels = {"text": CANDIDATES, "labels": ["dog", "cat"], "template": "the {}", "multi_label": True}
     staged = {"top_k": 3, "rerank_model": "pair-sick", "rerank_top": 2}
     with Client(url) as client:
+        ranking = {"query": "a man", "candidates": CANDIDATES, **staged}
         for answer, path, body in (
-            (client.similarity(PAIRS, model="avg-sick"), "similarity", {"pairs": PAIRS, "model": "avg-sick"}),
-            (client.entailment(PAIRS), "entailment", {"pairs": PAIRS}),
             (client.claims(claims["documents"], CANDIDATES, encoder="avg-sick"), "claims", claims),
-            (client.classify(CANDIDATES, ["dog", "cat"], template="the {}", multi_label=True), "classify", labels),
-            (
-                client.rank("a man", CANDIDATES, **staged),
-                "rank",
-                {"query": "a man", "candidates": CANDIDATES, **staged},
-            ),
-            (client.explain("a", "b", model="pair-sick"), "explain", {"a": "a", "b": "b", "model": "pair-sick"}),
+            (client.rank("a man", CANDIDATES, **staged), "rank", ranking),
         ):
-            if "pairs" in body:
-                names = ("premise", "hypothesis") if path == "entailment" else "ab"
-                body = body | {"pairs": [dict(zip(names, pair, strict=True)) for pair in PAIRS]}
             found = TypeAdapter(type(answer)).dump_python(answer, mode="json", exclude_none=True)
             said = httpx.post(f"{url}/{path}", json=body).json()
             assert_alike(found, {name: value for name, value in said.items() if value is not None})

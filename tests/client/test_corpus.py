@@ -172,18 +172,23 @@ def test_the_nearest_texts_of_a_file(url: str, semblance: Run, tmp_path: Path, s
     np.testing.assert_allclose(same(found, "cosine"), -np.sort(-distinct)[:, :3].reshape(-1), atol=1e-5)
 
 
-def test_a_second_model_decides_which_near_texts_are_joined(
-    url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked_about: list[tuple[str, str]] = []
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The names and rows of the files that models are asked about."""
+    found: list[tuple[str, list[dict[str, Any]]]] = []
     run_batch = options.run_batch
 
-    async def noted(client: Any, source: Path, *rest: Any, **options: Any) -> Any:
-        if source.name.endswith(".pairs.jsonl"):
-            asked_about.extend((row["a"], row["b"]) for row in read(source))
-        return await run_batch(client, source, *rest, **options)
+    async def noted(client: Any, source: Path, *rest: Any, **more: Any) -> Any:
+        found.append((source.name, read(source)))
+        return await run_batch(client, source, *rest, **more)
 
     monkeypatch.setattr(options, "run_batch", noted)
+    return found
+
+
+def test_a_second_model_decides_which_near_texts_are_joined(
+    url: str, semblance: Run, tmp_path: Path, batches: list[tuple[str, list[dict[str, Any]]]]
+) -> None:
     texts = list(dict.fromkeys(sentences(40)))
     source, output = tmp_path / "in.txt", tmp_path / "out.csv"
     source.write_text("\n\n".join(texts) + "\n")  # with empty lines
@@ -204,7 +209,9 @@ def test_a_second_model_decides_which_near_texts_are_joined(
     asked = ("--rerank", "pair-sick", "--task", "similarity", "--score", least, "--cosine", 0.8, "--url", url)
     ran = semblance("dedupe", source, output, *asked)
     assert (ran.code, ran.err) == (0, "")
-    assert sorted(asked_about) == sorted((texts[i], texts[j]) for i, j in near)  # each pair once, no text about itself
+    (asked_about,) = (rows for name, rows in batches if name.endswith(".pairs.jsonl"))
+    found = sorted((row["a"], row["b"]) for row in asked_about)
+    assert found == sorted((texts[i], texts[j]) for i, j in near)  # each pair once, no text about itself
     first = average_linkage(kept, least)
     assert same(read(output), "cluster") == [2 * lead + 1 for lead in first]
     assert 1 < len(set(first)) < len(texts)
@@ -321,39 +328,22 @@ def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, m
 
 
 def test_kept_embeddings_are_used_again(
-    url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    url: str, semblance: Run, tmp_path: Path, batches: list[tuple[str, list[dict[str, Any]]]]
 ) -> None:
     corpus = write(tmp_path / "corpus.csv", [{"sentence": text} for text in sentences(20)])
     queries = write(tmp_path / "queries.csv", [{"query": "a dog"}])
-    command = (
-        "search",
-        corpus,
-        queries,
-        tmp_path / "out.csv",
-        "--url",
-        url,
-        "--keep",
-        tmp_path / "kept",
-        "--overwrite",
-    )
-    asked: list[str] = []
-    run_batch = options.run_batch
+    output = tmp_path / "out.csv"
 
-    async def counted(client: Any, source: Path, *rest: Any, **options: Any) -> Any:
-        asked.append(source.name)
-        return await run_batch(client, source, *rest, **options)
+    def found() -> tuple[list[dict[str, Any]], list[str]]:
+        output.unlink(missing_ok=True)
+        batches.clear()
+        assert semblance("search", corpus, queries, output, "--url", url, "--keep", tmp_path / "kept").code == 0
+        return read(output), [name for name, _ in batches]
 
-    monkeypatch.setattr(options, "run_batch", counted)
-    assert semblance(*command[:-1]).code == 0
-    assert asked == ["out.csv.queries.texts.jsonl", "corpus.csv.texts.jsonl"]
-    kept = read(tmp_path / "out.csv")
-    (tmp_path / "out.csv").unlink()
-    asked.clear()
-    assert semblance(*command[:-1]).code == 0
-    assert asked == ["out.csv.queries.texts.jsonl"]
-    assert read(tmp_path / "out.csv") == kept
+    both = ["out.csv.queries.texts.jsonl", "corpus.csv.texts.jsonl"]
+    first, asked = found()
+    assert asked == both
+    assert found() == (first, both[:1])
     write(corpus, [{"sentence": "another file"}])
-    (tmp_path / "out.csv").unlink()
-    assert semblance(*command[:-1]).code == 0
-    assert asked[1:] == ["out.csv.queries.texts.jsonl", "corpus.csv.texts.jsonl"]
-    assert read(tmp_path / "out.csv")[0]["match"] == "another file"
+    rows, asked = found()
+    assert (rows[0]["match"], asked) == ("another file", both)

@@ -1,18 +1,17 @@
-"""The three jobs on the development texts that were written for them, as hard as people's own; two through a service.
+"""FAQs, claims and edits on the development texts written for them, as hard as people's; duplicates: test_dedupe.py.
 
-The floors are a little under what is reached (`python -m benchmarks.decisions` and `python -m benchmarks.duplicates`
-print it); a share of some forty decisions moves by .02 or so from one CPU to another.
+The floors are a little under what is reached (`python -m benchmarks.decisions` prints it); a share of some forty
+decisions moves by .02 or so from one CPU to another.
 """
 
-import csv
 from pathlib import Path
 
 import pytest
 
 from benchmarks import decisions
-from benchmarks.duplicates.__main__ import f1, files_of, scored
 from semblance import FAQ, Client
 from tests.harness.commands import Run
+from tests.harness.tables import write
 from training.corpora.readers import written
 
 pytestmark = pytest.mark.artifacts
@@ -24,8 +23,7 @@ def test_an_faq_is_answered_or_not_more_often_rightly_than_by_refusing_all(
     faq = written.faqs("dev")[0]
     columns = {"faq": (("id", "question", "answer"), faq.entries), "questions": (("question", "id"), faq.questions)}
     for name, (head, rows) in columns.items():
-        with (tmp_path / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([head, *rows])
+        write(tmp_path / f"{name}.csv", [dict(zip(head, row, strict=True)) for row in rows])
     files = [tmp_path / name for name in ("faq.csv", "questions.csv", "faq.json")]
     ran = semblance("choose", "--faq", *files[:2], "--output", files[2], "--model", "minilm-small", "--url", published)
     assert ran.code == 0, ran.err
@@ -53,9 +51,3 @@ def test_edits_of_meaning_are_told_from_other_wordings(published: str) -> None:
         found = decisions.edits(client, "dev", "minilm-cross")
     assert found["all"] >= 0.95
     assert found["numbers"] >= 0.95
-
-
-@pytest.mark.parametrize(("kind", "floor"), [("title", 0.8), ("company", 0.82), ("ticket", 0.55)])
-def test_rows_that_say_the_same_are_found_without_options(kind: str, floor: float) -> None:
-    texts, groups = files_of("development")[kind]
-    assert f1(*scored(texts, groups, ())) >= floor

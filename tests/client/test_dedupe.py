@@ -1,6 +1,5 @@
 """`semblance dedupe` without options: judged pairs, the file to review, and what is learnt from its answers."""
 
-import csv
 import json
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +15,7 @@ from semblance.corpus.review import ReviewRow, read_review, write_review
 from semblance.corpus.wording import wording, words_of
 from semblance.errors import BatchError
 from tests.harness.commands import Run
+from tests.harness.tables import read, write
 
 FILES = files_of("development")
 
@@ -25,16 +25,12 @@ def pairs(groups: list[Any]) -> set[tuple[int, int]]:
 
 
 def quality(path: Path, truth: list[str]) -> float:
-    with path.open(encoding="utf-8", newline="") as file:
-        found = pairs([row["cluster"] for row in csv.DictReader(file)])
-    right = pairs(truth)
+    found, right = pairs([row["cluster"] for row in read(path)]), pairs(truth)
     return f1(len(found & right), len(found), len(right))
 
 
 def written(path: Path, texts: list[str]) -> Path:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([["sentence"], *([text] for text in texts)])
-    return path
+    return write(path, [{"sentence": text} for text in texts])
 
 
 @pytest.mark.parametrize(("kind", "least"), [("title", 0.78), ("company", 0.8), ("ticket", 0.5), ("mixed", 0.3)])
@@ -59,23 +55,17 @@ def test_forty_answers_are_worth_their_time(published: str, semblance: Run, tmp_
     command = ("dedupe", source, output, "--url", published, "--keep", tmp_path / "kept")
     assert semblance(*command).code == 0
     before = quality(output, truth)
-    with review.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read(review)
     doubts = [abs(float(row["score"]) - 0.35) for row in rows]
     assert doubts == pytest.approx(sorted(doubts), abs=2e-3)  # written with three digits
     for row in rows[:40]:
         row["same"] = "yes" if truth[int(row["row_1"]) - 1] == truth[int(row["row_2"]) - 1] else "no"
-    answered = tmp_path / "answered.csv"
-    with answered.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    answered = write(tmp_path / "answered.csv", rows)
     ran = semblance(*command, "--reviewed", answered, "--overwrite", "--json")
     assert ran.code == 0, ran.err
     assert "learnt from 40 reviewed pairs" in json.loads(ran.out)["chosen"]
     assert quality(output, truth) > before
-    with review.open(encoding="utf-8", newline="") as file:
-        said = {(row["row_1"], row["row_2"]): row["same"] for row in csv.DictReader(file)}
+    said = {(row["row_1"], row["row_2"]): row["same"] for row in read(review)}
     for row in rows[:40]:
         assert said[row["row_1"], row["row_2"]] == row["same"]  # no answer is lost, and none is asked again
 
@@ -101,18 +91,8 @@ def test_a_review_that_does_not_fit_is_refused(
     url: str, semblance: Run, tmp_path: Path, change: dict[str, str], error: str
 ) -> None:
     source = written(tmp_path / "in.csv", ["a man plays guitar", "a man plays the guitar", "it rains"])
-    row = {
-        "row_1": "1",
-        "row_2": "2",
-        "text_1": "a man plays guitar",
-        "text_2": "a man plays the guitar",
-        "same": "yes",
-    }
-    review = tmp_path / "review.csv"
-    with review.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(row))
-        writer.writeheader()
-        writer.writerow(row | change)
+    texts = {"text_1": "a man plays guitar", "text_2": "a man plays the guitar"}
+    review = write(tmp_path / "review.csv", [{"row_1": "1", "row_2": "2", **texts, "same": "yes"} | change])
     ran = semblance("dedupe", source, tmp_path / "out.csv", "--url", url, "--reviewed", review)
     assert (ran.code, ran.err.strip().endswith(error)) == (2, True), ran.err
     assert not (tmp_path / "out.csv").exists()
@@ -138,7 +118,7 @@ def test_a_review_file_says_again_what_was_written(tmp_path: Path) -> None:
 
 
 def test_weights_move_as_far_as_the_pairs_speak() -> None:
-    start = PairModel(("cosine", "nearest_of"), (5.0, 1.0), -6.0, (0.2, 0.7))
+    start = PairModel((5.0, 1.0), -6.0, (0.2, 0.7))
     random = np.random.default_rng(0)
     features = np.column_stack([random.uniform(0, 1, 200), random.integers(0, 3, 200)]).astype(float)
     same = features[:, 0] > 0.8

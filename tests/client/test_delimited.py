@@ -1,7 +1,5 @@
 """Text files as people have them: read right, or refused with the line and what to do."""
 
-import csv
-import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from semblance.batch.rows import Row, Unreadable
 from semblance.errors import BatchError
 from semblance.threshold.own_pairs import read_own
 from tests.harness.commands import Run
+from tests.harness.tables import read, write
 
 AS_FOUND = FileFormat()
 OPEN = 'a,b\nWhere is my card?,"I lost it\nHow do I pay?,By invoice\nCan I cancel?,Yes\n'
@@ -210,11 +209,10 @@ def test_a_text_that_tsv_cannot_hold_is_not_written_otherwise(
     semblance: Run, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("in.jsonl").write_text(json.dumps({"a": "a man\twaits", "b": 'a "dog"'}) + "\n", encoding="utf-8")
+    write(Path("in.jsonl"), [{"a": "a man\twaits", "b": 'a "dog"'}])
     code, _, err = semblance("batch", "in.jsonl", "out.tsv", "--models-dir", models)
     assert code == 2
     assert "a text has a tab or a line break, which .tsv cannot hold: write .csv or .jsonl" in err
     assert not Path("out.tsv").exists()
     assert semblance("batch", "in.jsonl", "out.csv", "--models-dir", models).code == 0
-    with Path("out.csv").open(encoding="utf-8", newline="") as file:
-        assert next(csv.DictReader(file))["a"] == "a man\twaits"
+    assert read(Path("out.csv"))[0]["a"] == "a man\twaits"

@@ -23,17 +23,12 @@ checks.CHECK_SECONDS = 0.0
 folder = sys.argv[1]
 """
 ENDS = {
-    "a closed client": """
-from semblance import Client
-with Client.local(folder) as client:
-    client.similarity([("a man", "a dog")])
-""",
     "a client that nobody closes": """
 from semblance import Client
 client = Client.local(folder)
 client.similarity([("a man", "a dog")])
 """,
-    "an error": """
+    "an error, the client being closed": """
 from semblance import Client
 with Client.local(folder) as client:
     client.similarity([("a man", "a dog")])
@@ -82,7 +77,7 @@ sys.argv = ["semblance", "score", "a man", "a dog", "--models-dir", folder]
 sys.exit(main())
 """,
 }
-CODES = {"an error": 3, "Ctrl-C": -signal.SIGINT}
+CODES = {"an error, the client being closed": 3, "Ctrl-C": -signal.SIGINT}
 
 
 @pytest.mark.parametrize("end", ENDS)

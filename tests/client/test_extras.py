@@ -40,19 +40,20 @@ def test_a_client_without_its_packages_says_what_to_install(package: str) -> Non
     assert done.stdout == f"the client needs {package}, which is not installed: {install_command('cli')}\n"
 
 
-@pytest.mark.parametrize("package", ["typer", "rich", "httpx"])
-def test_a_command_line_without_its_packages_says_what_to_install(package: str) -> None:
-    done = python("from semblance.__main__ import main; sys.exit(main())", package)
-    assert done.returncode == 2
-    assert done.stderr == (
-        f"semblance: the command line needs {package}, which is not installed: {install_command('cli')}\n"
-    )
-
-
-def test_tuning_without_the_training_half_says_what_to_install() -> None:
-    done = python("from semblance.__main__ import main; sys.argv[1:] = ['tune', 'x.csv']; sys.exit(main())", "torch")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"semblance: tuning needs torch, which is not installed: {install_command('training')}\n"
+@pytest.mark.parametrize(
+    ("arguments", "package", "what", "extra"),
+    [
+        *([[], package, "the command line", "cli"] for package in ("typer", "rich", "httpx")),
+        (["tune", "x.csv"], "torch", "tuning", "training"),
+    ],
+    ids=["typer", "rich", "httpx", "torch"],
+)
+def test_a_command_without_its_packages_says_what_to_install(
+    arguments: list[str], package: str, what: str, extra: str
+) -> None:
+    done = python(f"from semblance.__main__ import main; sys.argv[1:] = {arguments}; sys.exit(main())", package)
+    needs = f"semblance: {what} needs {package}, which is not installed: {install_command(extra)}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", needs)
 
 
 def commands(monkeypatch: pytest.MonkeyPatch, *, installed: bool, path: str) -> str:

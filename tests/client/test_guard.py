@@ -1,6 +1,5 @@
 """Numbers, codes, sizes, attributes and negations keep texts apart that are otherwise alike."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from semblance.corpus.guard import Guard, difference, facts
 from semblance.corpus.neighbours import Near
 from tests.harness.commands import Run
+from tests.harness.tables import read, write
 
 
 @pytest.mark.parametrize(
@@ -93,23 +93,17 @@ def test_dedupe_keeps_rows_apart_and_says_why(
     semblance: Run, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("in.csv").write_text(
-        "sentence\na man plays 20\na man plays 30\n a man plays 20\na man plays\n", encoding="utf-8"
-    )
+    texts = ("a man plays 20", "a man plays 30", " a man plays 20", "a man plays")
+    write(Path("in.csv"), [{"sentence": text} for text in texts])
 
     def clusters(*more: str) -> list[dict[str, str]]:
         ran = semblance("dedupe", "in.csv", "out.csv", "--cosine", -1, "--overwrite", *more, "--models-dir", models)
         assert ran.code == 0, ran.err
-        with Path("out.csv").open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
+        return read(Path("out.csv"))
 
     found = clusters("--no-guard")
     assert [row["cluster"] for row in found] == ["1"] * 4
     assert "kept_apart" not in found[0]
     found = clusters()
-    assert [row["kept_apart"] for row in found] == [
-        "row 2: 20 is not 30",
-        "row 1: 30 is not 20",
-        "row 2: 20 is not 30",
-        "",
-    ]
+    first, second = "row 2: 20 is not 30", "row 1: 30 is not 20"
+    assert [row["kept_apart"] for row in found] == [first, second, first, ""]

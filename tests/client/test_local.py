@@ -1,17 +1,12 @@
-"""The service inside the client's process: how it starts, fails to, and ends."""
+"""The service inside the client's process: how it starts and fails to; how it ends: test_ends.py."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from semblance import AsyncClient, Client
 from semblance.errors import CannotStart
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_settings_that_do_not_fit_are_one_line(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,11 +50,3 @@ def test_closing_twice_and_without_a_request(models: Path) -> None:
         await AsyncClient.local(models).aclose()
 
     asyncio.run(never_asked())
-
-
-def test_a_client_nobody_closed_lets_the_interpreter_end(models: Path) -> None:
-    code = f"from semblance import Client; c = Client.local({str(models)!r}); print(c.health().status)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=os.environ, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "ready\n", "")

@@ -1,17 +1,12 @@
 """Files of a user's labelled pairs: what each column may hold, and what is said of rows that do not fit."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from semblance.errors import BatchError
 from semblance.threshold.own_pairs import PairsError, RowFault, read_own
-
-
-def jsonl(path: Path, *rows: object) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+from tests.harness.tables import write
 
 
 def test_scores_of_any_scale(tmp_path: Path) -> None:
@@ -19,9 +14,8 @@ def test_scores_of_any_scale(tmp_path: Path) -> None:
     path.write_text("b,a,score,note\nthe dog,a dog,4.5,x\na cat,the man,1,y\n")
     read = read_own(path)
     assert (read.kind, read.columns, read.scale, read.faults) == ("score", ("a", "b", "score"), (1.0, 4.5), [])
-    assert [(p.a, p.b, p.target, p.label) for p in read.pairs] == [
-        *(("a dog", "the dog", 4.5, None), ("the man", "a cat", 1.0, None))
-    ]
+    found = [(p.a, p.b, p.target, p.label) for p in read.pairs]
+    assert found == [("a dog", "the dog", 4.5, None), ("the man", "a cat", 1.0, None)]
     assert read_own(path, scale=(0, 5)).scale == (0, 5)
     inside = read_own(path, scale=(0, 2))
     assert inside.faults == [RowFault(2, "score: '4.5' is no number from 0 to 2")]
@@ -29,18 +23,17 @@ def test_scores_of_any_scale(tmp_path: Path) -> None:
 
 
 def test_labels_of_three_kinds(tmp_path: Path) -> None:
-    yes = read_own(
-        jsonl(tmp_path / "yes.jsonl", {"a": "x", "b": "y", "label": True}, {"a": "x", "b": "z", "label": "0"})
-    )
+    rows = [{"a": "x", "b": "y", "label": True}, {"a": "x", "b": "z", "label": "0"}]
+    yes = read_own(write(tmp_path / "yes.jsonl", rows))
     assert (yes.kind, [(p.target, p.label) for p in yes.pairs]) == ("label", [(1.0, "1"), (0.0, "0")])
-    other = read_own(jsonl(tmp_path / "other.jsonl", {"a": "x", "b": "y", "label": 2}), kind="label")
+    other = read_own(write(tmp_path / "other.jsonl", [{"a": "x", "b": "y", "label": 2}]), kind="label")
     assert other.faults == [RowFault(1, "label: expected 0 or 1, found 2")]
     path = tmp_path / "nli.tsv"
     path.write_text("a\tb\tlabel\nx\ty\tENTAILMENT\nx\tz\tneutral\nx\tw\tmaybe\n")
     nli = read_own(path)
     assert (nli.kind, [p.label for p in nli.pairs]) == ("entailment", ["entailment", "neutral"])
     assert nli.faults == [RowFault(4, "label: expected entailment, neutral, contradiction, found 'maybe'")]
-    ranked = read_own(jsonl(tmp_path / "qa.jsonl", {"question": "q", "answer": "x", "label": 1}))
+    ranked = read_own(write(tmp_path / "qa.jsonl", [{"question": "q", "answer": "x", "label": 1}]))
     assert (ranked.kind, ranked.pairs[0].group) == ("ranking", "q")
 
 
@@ -60,7 +53,7 @@ def test_a_fault_has_the_line_on_which_its_row_begins(tmp_path: Path) -> None:
 def test_no_row_is_lost(tmp_path: Path) -> None:
     rows = [{"a": "x", "b": "y", "score": 1}, {"a": "x"}, [1], {"a": 1, "b": "y", "score": 2}, {"a": "x", "b": "y"}]
     rows += [{"a": "x", "b": "y", "score": value} for value in (True, "1e999", [2], 3)]
-    read = read_own(jsonl(tmp_path / "pairs.jsonl", *rows))
+    read = read_own(write(tmp_path / "pairs.jsonl", rows))
     assert len(read.pairs) + len(read.faults) == len(rows)
     assert [fault.line for fault in read.faults] == [2, 3, 4, 5, 6, 7, 8]
     assert read.said(read.faults).endswith("; and 2 more rows")
@@ -68,7 +61,7 @@ def test_no_row_is_lost(tmp_path: Path) -> None:
 
 def test_columns_of_other_names_say_what_they_are(tmp_path: Path) -> None:
     rows = [{"one": f"x {i}", "two": "y", "stars": i % 5, "same": i % 2, "nli": "neutral"} for i in range(6)]
-    path = jsonl(tmp_path / "pairs.jsonl", *rows)
+    path = write(tmp_path / "pairs.jsonl", rows)
     assert read_own(path, ("one", "two", "stars")).kind == "score"
     assert read_own(path, ("one", "two", "same")).kind == "label"
     assert read_own(path, ("one", "two", "nli")).kind == "entailment"

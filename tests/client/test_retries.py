@@ -3,26 +3,21 @@
 import asyncio
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
+import tenacity
 
-from semblance import AsyncClient, Client
-from semblance.errors import NoAnswer, RequestFailed, ServiceFailed, TimedOut
+from semblance import AsyncClient, Client, Retries
+from semblance.errors import NoAnswer, Overloaded, RequestFailed, ServiceFailed, TimedOut
 from semblance.retries import retry_after
 from semblance.types import Explanation
 from tests.harness.requests import refusal
 
-ANSWER = {
-    "model": "m",
-    "score": 0.5,
-    "raw_score": 0.1,
-    "a": {"tokens": ["x"], "truncated": False},
-    "b": {"tokens": ["y"], "truncated": False},
-    "matrices": [],
-    "vectors": [],
-}
+TOKENS = {"tokens": ["x"], "truncated": False}
+ANSWER = {"model": "m", "score": 0.5, "raw_score": 0.1, "a": TOKENS, "b": TOKENS, "matrices": [], "vectors": []}
 Reply = httpx.Response | Exception
 Ask = Callable[..., tuple[Explanation | Exception, list[float], int]]
 
@@ -56,8 +51,10 @@ def ask_blocking(*replies: Reply, **options: Any) -> tuple[Explanation | Excepti
             return error, waits, script.asked
 
 
-def ask_async(*replies: Reply, **options: Any) -> tuple[Explanation | Exception, list[float], int]:
-    script, waits = Script(list(replies)), []
+def ask_async(
+    *replies: Reply, waits: list[float] | None = None, **options: Any
+) -> tuple[Explanation | Exception, list[float], int]:
+    script, waits = Script(list(replies)), [] if waits is None else waits
 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
@@ -124,6 +121,18 @@ def test_a_connection_that_breaks_is_made_again(ask: Ask, broken: Exception, kin
     assert type(found) is kind
     assert "http://service" in str(found)
     assert (len(waits), asked) == (2, 3)
+
+
+def test_a_batch_asks_a_busy_service_until_its_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(tenacity, "time", SimpleNamespace(monotonic=lambda: sum(waits)))  # moves when somebody waits
+    patient = {"waits": waits, "retries": Retries.of_batch(600.0)}
+    found, _, asked = ask_async(*[refusal(retry_after="2")] * 30, answer(), **patient)
+    assert (type(found), asked) == (Explanation, 31)
+    assert all(2.0 <= wait <= 2.25 for wait in waits)
+    waits.clear()
+    assert isinstance(ask_async(refusal(), **patient)[0], Overloaded)
+    assert sum(waits) > 500
 
 
 @pytest.mark.parametrize(

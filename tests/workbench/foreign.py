@@ -97,10 +97,10 @@ def transformer(folder: Path, family: str = "bert", labels: Sequence[str] | None
     transformers = pytest.importorskip("transformers", reason="missing here: pip install '.[distill]'")
     kind, settings = FAMILIES[family]
     read = tokenizer(kind)
-    pad = "<pad>" if read.token_to_id("<pad>") is not None else "[PAD]"
-    ids = {name: read.token_to_id(token) for name, token in zip(_SPECIAL, _named(read), strict=True)}
+    pad, unknown, first, end = ("<pad>", "<unk>", "<s>", "</s>") if "<pad>" in read.get_vocab() else _BERT[:4]
     torch.manual_seed(0)
-    own = {"pad_token_id": ids["pad"]} | {name: ids[short] for name, short in _NAMES.items()}
+    names = {"pad": pad, "cls": first, "bos": first, "sep": end, "eos": end}
+    own = {f"{name}_token_id": read.token_to_id(token) for name, token in names.items()}
     config = transformers.AutoConfig.for_model(family, **(settings | own | {"vocab_size": read.get_vocab_size()}))
     if labels is not None:
         config.num_labels = len(labels)
@@ -115,7 +115,6 @@ def transformer(folder: Path, family: str = "bert", labels: Sequence[str] | None
             elif name.endswith("bias"):
                 parameter.normal_(std=0.1)
     model.save_pretrained(folder)
-    first, end, unknown = (_named(read)[_SPECIAL.index(each)] for each in ("first", "end", "unknown"))
     segments = ["token_type_ids"] if config.model_type == "bert" else []
     transformers.PreTrainedTokenizerFast(
         tokenizer_object=read,
@@ -127,14 +126,6 @@ def transformer(folder: Path, family: str = "bert", labels: Sequence[str] | None
         model_input_names=["input_ids", *segments, "attention_mask"],
     ).save_pretrained(folder)
     return folder
-
-
-_SPECIAL = ("pad", "unknown", "first", "end")
-_NAMES = {"cls_token_id": "first", "bos_token_id": "first", "sep_token_id": "end", "eos_token_id": "end"}
-
-
-def _named(read: "tokenizers.Tokenizer") -> tuple[str, str, str, str]:
-    return ("<pad>", "<unk>", "<s>", "</s>") if read.token_to_id("<pad>") is not None else _BERT[:4]
 
 
 def encoder(

@@ -136,8 +136,12 @@ def import_model(
         folder, manifest = written("float32", "float32")
         opened = PublishedModel(folder, manifest)
         found = _texts(opened)
-        theirs, whole = _theirs(model, *found), answers(opened, *found)
-        if theirs is not None:
+        whole, theirs = answers(opened, *found), None
+        try:
+            theirs = model.theirs(*found)
+        except ModuleNotFoundError as error:
+            logger.warning("%s is not installed (%s): parity is not checked", model.library, error.name)
+        else:
             _check(whole, theirs, found, model.library)
         _check_alone(opened, whole, found)
         if storage != "float32":
@@ -149,7 +153,8 @@ def import_model(
                 folder, manifest = written("tempered", storage, temperature_of(folder, manifest, pairs))
             else:
                 manifest = calibrated(folder, manifest, pairs)
-        recipe = manifest.provenance.recipe | {"parity": _said(parity, storage)}
+        said = "not checked: its library is not installed" if parity is None else parity.sentence(storage)
+        recipe = manifest.provenance.recipe | {"parity": said}
         provenance = manifest.provenance.model_copy(update={"recipe": recipe})
         finish(folder, manifest.model_copy(update={"provenance": provenance}), (), GOLDEN_TEXTS, models, target)
     return Imported(target, parity, storage, _calibration(pairs), model.facts.notes)
@@ -173,14 +178,6 @@ def _texts(model: PublishedModel) -> tuple[list[str], list[str]]:
     if limit <= _LONGEST * 10 and model.manifest.architecture != "static_mean":  # what is cut, and where
         a[0], b[1] = "the cat sat here. " * limit, "a dog ran there, " * limit
     return a, b
-
-
-def _theirs(model: ImportedModel, a: Sequence[str], b: Sequence[str]) -> Floats | None:
-    try:
-        return model.theirs(a, b)
-    except ModuleNotFoundError as error:
-        logger.warning("%s is not installed (%s): parity is not checked", model.library, error.name)
-        return None
 
 
 def _check(ours: Floats, theirs: Floats, found: tuple[list[str], list[str]], library: str) -> None:
@@ -216,10 +213,6 @@ def _parity(library: str, whole: Floats, kept: Floats, theirs: Floats, manifest:
         cosine = float(((kept * theirs).sum(axis=1)[known] / lengths[known]).min())
     float32, stored = float(_differences(whole, theirs).max()), float(_differences(kept, theirs).max())
     return Parity(_with_version(library), len(theirs), float32, stored, cosine)
-
-
-def _said(parity: Parity | None, storage: Storage) -> str:
-    return "not checked: its library is not installed" if parity is None else parity.sentence(storage)
 
 
 def _differences(ours: Floats, theirs: Floats) -> Floats:

@@ -254,15 +254,10 @@ def read_transformer(folder: Path, drafts: Path, options: ImportOptions) -> Tran
     _try(source, limit + special)
     if embeds:
         ending = read_ending(folder, options.pooling) if source.rank == 3 else AS_IT_IS
-        return _same_ids(Transformer(source, "embedding", limit, ending, read_prompts(folder, options.prompts)))
-    return _same_ids(_with_head(source, options, limit))
-
-
-def _same_ids(read: Transformer) -> Transformer:
-    """The same, if the folder's library gives texts the ids that the service will give them; raises ImportRefused."""
-    tokens = read.source.tokens
-    served = Subwords(tokens.tokenizer.to_str())
-    check_ids(read.source.folder, tokens.template(read.sides), served, read.max_tokens)
+        read = Transformer(source, "embedding", limit, ending, read_prompts(folder, options.prompts))
+    else:
+        read = _with_head(source, options, limit)
+    check_ids(folder, tokens.template(read.sides), Subwords(tokens.tokenizer.to_str()), read.max_tokens)
     return read
 
 
@@ -386,10 +381,8 @@ def _tasks(head: str, labels: tuple[EntailmentLabel, ...]) -> dict[str, Any]:
     """The manifest's entries of a graph's tasks; a relevance is a similarity as well."""
     if head == "entailment":
         return {"entailment": EntailmentTask(graph=PAIR, labels=labels)}
-    columns = (0, 1)
-    similarity = SimilarityTask(graph=PAIR, columns=columns, raw_range=(0.0, 1.0), symmetric=False)
+    similarity = SimilarityTask(graph=PAIR, columns=(0, 1), raw_range=(0.0, 1.0), symmetric=False)
     if head == "similarity":
         return {"similarity": similarity}
-    logistic = Logistic(slope=1.0)
-    relevance = ProbabilityTask(graph=PAIR, columns=(1, 2), calibration=logistic, symmetric=False)
+    relevance = ProbabilityTask(graph=PAIR, columns=(1, 2), calibration=Logistic(slope=1.0), symmetric=False)
     return {"similarity": similarity, "relevance": relevance}

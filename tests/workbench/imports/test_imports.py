@@ -1,6 +1,5 @@
 """Models of other libraries: imported, equal to their own library, served; refused by name where they cannot be."""
 
-import csv
 import json
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 
 from contract.manifest import Manifest
 from contract.measures import Logistic
+from tests.harness.tables import write
 from tests.workbench import foreign
 from tests.workbench.foreign import changed
 from training.publishing.graphs import ParityError
@@ -193,14 +193,8 @@ def test_labels_of_entailment_that_the_folder_does_not_name(nli: Path, tmp_path:
 
 def pairs_file(path: Path, column: str, values: list[str]) -> Path:
     texts = ["the cat", "a dog", "the man plays", "a woman sleeps on the sofa", "guitar", "the big park"]
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["a", "b", column])
-        writer.writerows(
-            [f"{texts[i % 6]} {texts[i % 5]}", f"{texts[i % 6]} {texts[(i * i) % 5]}", value]
-            for i, value in enumerate(values)
-        )
-    return path
+    pairs = [(f"{texts[i % 6]} {texts[i % 5]}", f"{texts[i % 6]} {texts[(i * i) % 5]}") for i in range(len(values))]
+    return write(path, [{"a": a, "b": b, column: value} for (a, b), value in zip(pairs, values, strict=True)])
 
 
 def test_labelled_pairs_calibrate_every_kind(bert: Path, nli: Path, ranker: Path, tmp_path: Path) -> None:
@@ -238,9 +232,7 @@ def test_labelled_pairs_calibrate_every_kind(bert: Path, nli: Path, ranker: Path
     ("content", "reason"),
     [
         ("a,c,score\n", "no column 'b'; there are 'a', 'c', 'score'"),
-        ("a,b,score\nthe cat,,3\n", "line 2: b: the text has no visible character"),
-        ("a,b,score\nthe cat,a dog,three\n", "line 2: score: 'three' is no number"),
-        ("a,b,score\nthe cat,a dog,9\n", "line 2: score: '9' is no number from 0 to 5"),
+        ("a,b,score\nthe cat,a dog,9\n", "line 2: score: '9' is no number from 0 to 5"),  # more: test_own_pairs.py
         ("a,b,score\nthe cat,a dog,3\n", "1 pairs, at least 20 are needed"),
     ],
 )

@@ -3,7 +3,6 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
 from functools import cache
@@ -122,9 +121,3 @@ def rows(kind: str, count: int, seed: int = 0) -> list[dict[str, object]]:
         else:
             found.append({"a": a, "b": b, "label": int(same)})
     return found
-
-
-def write(path: Path, found: Sequence[Mapping[str, object]]) -> Path:
-    """Write pairs as a file of JSON Lines."""
-    path.write_text("".join(json.dumps(row) + "\n" for row in found), encoding="utf-8")
-    return path

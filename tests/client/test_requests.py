@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from semblance.errors import RequestFailed, TooLarge
-from semblance.protocol import Call, ServiceRequests, Steps, read
+from semblance.requests import Call, ServiceRequests, Steps, read
 from semblance.types import Ranking
 
 LIMITS = {
@@ -113,7 +113,6 @@ def test_what_would_take_too_long_is_asked_in_parts(most: int) -> None:
 def test_what_is_too_slow_alone_is_an_error() -> None:
     error = {"code": "too_slow", "message": "m", "field": "pairs", "limit": 4, "request_id": "r"}
     body = json.dumps({"error": error}).encode()
-    call = Call("/similarity", b"{}", range(5), "pairs")
-    assert isinstance(read(call, 413, {}, body), RequestFailed)
+    assert isinstance(read(Call("/similarity", {}, range(5), "pairs"), 413, {}, body), RequestFailed)
     with pytest.raises(TooLarge):
-        read(Call("/similarity", b"{}", range(4), "pairs"), 413, {}, body)
+        read(Call("/similarity", {}, range(4), "pairs"), 413, {}, body)

@@ -1,4 +1,4 @@
-"""Builds requests and parses answers, without I/O; the methods of both clients are declared here.
+"""The requests that a client makes and the parsing of their answers, without I/O; both clients' methods stand here.
 
 Each method of `ServiceRequests` is a generator. It yields a list of independent requests, receives their answers in
 the same order, and returns the parsed result. Input that is too large for one request is split by the limits in
@@ -8,8 +8,9 @@ what it says that would not.
 
 import heapq
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
@@ -35,49 +36,62 @@ from semblance.types import (
 )
 
 T = TypeVar("T")
-_OK = frozenset({200})
-_TOO_SLOW = "too_slow"
-_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}  # made on first use
+_adapter_of: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
     """One request to the service.
 
     Attributes:
         path: of the route.
-        body: JSON to post; a GET without it.
+        content: what to post, without its values that are None; a GET without it.
         places: position of each item of the body in the client's input, for errors that name an item.
         items: the field that holds these items.
         fine: statuses that are not errors.
     """
 
     path: str
-    body: bytes | None = None
+    content: Mapping[str, Any] | None = None
     places: Sequence[int] = ()
     items: str = ""
-    fine: frozenset[int] = _OK
+    fine: frozenset[int] = frozenset({200})
 
     @property
     def method(self) -> str:
         """The HTTP method of the request."""
-        return "GET" if self.body is None else "POST"
+        return "GET" if self.content is None else "POST"
+
+    @cached_property
+    def body(self) -> bytes | None:
+        """The content as JSON."""
+        if self.content is None:
+            return None
+        given = {name: value for name, value in self.content.items() if value is not None}
+        try:
+            return json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
+        except UnicodeEncodeError:  # a lone surrogate: sent escaped, so that the service's error names its field
+            return json.dumps(given, separators=(",", ":")).encode()
 
     def parts(self, most: int) -> "list[Call]":
         """The same in requests of `most` items each."""
-        content = json.loads(self.body or b"")
+        content = self.content or {}
         given = content[self.items]
         return [
-            replace(self, body=_encode({**content, self.items: given[i : i + most]}), places=self.places[i : i + most])
+            replace(self, content={**content, self.items: given[i : i + most]}, places=self.places[i : i + most])
             for i in range(0, len(given), most)
         ]
+
+    def fitting(self, room: int) -> "list[Call]":
+        """The same in requests of at most `room` bytes, halved until they fit; a single item is sent at any size."""
+        if len(self.body or b"") <= room or len(self.places) == 1:
+            return [self]
+        return [part for half in self.parts((len(self.places) + 1) // 2) for part in half.fitting(room)]
 
 
 Answer = bytes | RequestFailed  # the latter where the service says how many items it would answer in time
 Steps = Generator[list[Call], list[Answer], T]
-ScoredTask = (
-    Literal["similarity", "paraphrase", "relevance"] | None
-)  # of pairs; None: the service's default, similarity
+ScoredTask = Literal["similarity", "paraphrase", "relevance"] | None  # of pairs; None: similarity
 Role = Literal["query", "passage"] | None  # of texts to embed, for models with prompts; None: neither
 
 
@@ -90,7 +104,7 @@ def read(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> An
     if status in call.fine:
         return body
     error = request_failed(status, body, headers.get("x-request-id"), retry_after(headers))
-    if error.code == _TOO_SLOW and 0 < (error.limit or 0) < len(call.places):
+    if error.code == "too_slow" and 0 < (error.limit or 0) < len(call.places):
         return error
     raise error.at(call.places, call.items)
 
@@ -115,14 +129,13 @@ class ServiceRequests:
                 similarity by default.
         """
         items = [{"a": a, "b": b} for a, b in _pairs(pairs)]
-        parts = yield from self._ask_in_parts("/similarity", "pairs", items, model, Similarities, {"task": task})
-        return replace(parts[0], results=_results(parts))
+        fixed = {"task": task, "model": model}
+        return (yield from self._joined(Similarities, "/similarity", "pairs", items, fixed))
 
     def entailment(self, pairs: Iterable[tuple[str, str]], *, model: str | None = None) -> Steps[Entailments]:
         """Label pairs of premise and hypothesis; any number of them."""
         items = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in _pairs(pairs)]
-        parts = yield from self._ask_in_parts("/entailment", "pairs", items, model, Entailments)
-        return replace(parts[0], results=_results(parts))
+        return (yield from self._joined(Entailments, "/entailment", "pairs", items, {"model": model}))
 
     def claims(
         self,
@@ -141,10 +154,8 @@ class ServiceRequests:
             encoder: id of the model whose embeddings find the passages.
         """
         given = documents if isinstance(documents, str) else _texts("documents", documents)
-        parts = yield from self._ask_in_parts(
-            *("/claims", "claims", _texts("claims", claims), model, Claims), {"documents": given, "encoder": encoder}
-        )
-        return replace(parts[0], results=_results(parts))
+        fixed = {"documents": given, "encoder": encoder, "model": model}
+        return (yield from self._joined(Claims, "/claims", "claims", _texts("claims", claims), fixed))
 
     def classify(
         self,
@@ -165,18 +176,15 @@ class ServiceRequests:
             model: id of a model with entailment, or, without labels, of one with labels.
         """
         given = None if labels is None else _texts("labels", labels)
-        parts = yield from self._ask_in_parts(
-            *("/classify", "text", _texts("texts", texts), model, Labels),
-            {"labels": given, "template": template, "multi_label": multi_label or None},
-            limit="max_sentences" if given is None else "max_pairs",
-            each=len(given or ()),
-        )
-        return replace(parts[0], results=_results(parts))
+        fixed = {"labels": given, "template": template, "multi_label": multi_label or None, "model": model}
+        limit = "max_sentences" if given is None else "max_pairs"
+        items = _texts("texts", texts)
+        return (yield from self._joined(Labels, "/classify", "text", items, fixed, limit, len(given or ())))
 
     def embed(self, sentences: Iterable[str], *, model: str | None = None, role: Role = None) -> Steps[Embeddings]:
         """Embed sentences, any number of them; `role`: as queries or passages, with the model's prompt for it."""
         given = _texts("sentences", sentences)
-        parts = yield from self._ask_in_parts("/embed", "sentences", given, model, EmbedResponse, {"role": role})
+        parts = yield from self._parts(EmbedResponse, "/embed", "sentences", given, {"role": role, "model": model})
         hints = [hint for part in parts for hint in part.language or [None] * len(part.truncated)]
         return Embeddings(
             parts[0].model,
@@ -186,25 +194,9 @@ class ServiceRequests:
             hints if any(hints) else None,
         )
 
-    def _ask_in_parts(
-        self,
-        path: str,
-        name: str,
-        items: Sequence[Any],
-        model: str | None,
-        kind: type[T],
-        more: Mapping[str, Any] | None = None,
-        *,
-        limit: str | None = None,
-        each: int = 1,
-    ) -> Steps[list[T]]:
-        fixed = {**(more or {}), "model": model}
-        calls = yield from self._split(path, name, items, fixed, limit, each)
-        return [_parse(kind, answer) for _, answer in (yield from _answers(calls))]
-
     def explain(self, a: str, b: str, *, model: str | None = None) -> Steps[Explanation]:
         """Explain the score of two sentences, by token."""
-        (answer,) = yield [Call("/explain", _encode({"a": _text("a", a), "b": _text("b", b), "model": model}))]
+        (answer,) = yield [Call("/explain", {"a": _text("a", a), "b": _text("b", b), "model": model})]
         return _parse(Explanation, answer)
 
     def models(self) -> Steps[Models]:
@@ -248,7 +240,7 @@ class ServiceRequests:
         """
         given = _texts("candidates", candidates)
         fixed = {"query": _text("query", query), "model": model, "top_k": top_k}
-        second: dict[str, Any] = {"rerank_model": rerank_model, "rerank_top": rerank_top}
+        second = {"rerank_model": rerank_model, "rerank_top": rerank_top}
         least = {"min_score": min_score, "min_confidence": min_confidence}
         calls = yield from self._split("/rank", "candidates", given, {**fixed, **second, **least})
         if len(calls) == 1:
@@ -257,7 +249,7 @@ class ServiceRequests:
                 return _parse(Ranking, answer)
         if min_confidence is not None:
             raise InvalidArgument("min_confidence: there is no confidence of candidates that need several requests")
-        merged = yield from self._in_parts(given, fixed, rerank_model, rerank_top)
+        merged = yield from self._ranked_in_parts(given, fixed, rerank_model, rerank_top)
         if min_score is not None and merged.results and merged.results[0].score < min_score:
             return replace(merged, results=[], answered=False)
         return merged
@@ -269,12 +261,12 @@ class ServiceRequests:
             query: the question.
             faq: what `semblance choose --faq` wrote (`FAQ.load`).
         """
-        (found,) = yield [Call("/rank", _encode({"query": _text("query", query), **faq.body()}))]
+        (found,) = yield [Call("/rank", {"query": _text("query", query), **faq.body()})]
         ranking = _parse(Ranking, found)
         entry = faq.entries[ranking.results[0].index] if ranking.results else None
         return Reply(entry, ranking.confidence, ranking)
 
-    def _in_parts(
+    def _ranked_in_parts(
         self, given: Sequence[str], fixed: Mapping[str, Any], rerank_model: str | None, rerank_top: int | None
     ) -> Steps[Ranking]:
         """Order candidates that need several requests."""
@@ -321,34 +313,32 @@ class ServiceRequests:
             confidence=None,
         )
 
+    def _joined(self, kind: type[T], *request: Any) -> Steps[T]:
+        """The answers to the requests of `_split` as one, with the results of all."""
+        parts: list[Any] = yield from self._parts(kind, *request)
+        whole: T = replace(parts[0], results=[result for part in parts for result in part.results])
+        return whole
+
+    def _parts(self, kind: type[T], *request: Any) -> Steps[list[T]]:
+        """The answers to the requests of `_split`, in order."""
+        calls = yield from self._split(*request)
+        return [_parse(kind, answer) for _, answer in (yield from _answers(calls))]
+
     def _split(
-        self,
-        path: str,
-        name: str,
-        items: Sequence[Any],
-        fixed: Mapping[str, Any],
-        limit: str | None = None,
-        each: int = 1,
+        self, path: str, name: str, items: Sequence[Any], fixed: Mapping[str, Any], limit: str = "", each: int = 1
     ) -> Steps[list[Call]]:
         """The requests that carry all items in the field `name`, within the limits `max_<name>` and `max_body_bytes`.
 
         A single item needs no limits, and so no `GET /models` before. `limit` is another limit, of which each item
         takes up `each`.
         """
-
-        def encode(part: Sequence[Any]) -> bytes:
-            return _encode({name: part, **fixed})
-
+        whole = Call(path, {name: items, **fixed}, range(len(items)), name)
         if len(items) <= 1:
-            return [Call(path, encode(items), range(len(items)), name)]
+            return [whole]
         limits = (yield from self._served_there()).limits
         most: int = max(1, getattr(limits, limit or f"max_{name}") // max(1, each))
-        size = min(most, self._max_items or len(items))
-        return [
-            Call(path, body, range(start, stop), name)
-            for i in range(0, len(items), size)
-            for start, stop, body in _fitting(items, i, min(i + size, len(items)), limits.max_body_bytes, encode)
-        ]
+        parts = whole.parts(min(most, self._max_items or len(items)))
+        return [call for part in parts for call in part.fitting(limits.max_body_bytes)]
 
     def _served_there(self) -> Steps[Models]:
         return self._served or (yield from self._models("/models"))
@@ -405,37 +395,11 @@ def _kind(found: object) -> str:
     return f"the text {found[:40] + '...' if len(found) > 40 else found!r}"
 
 
-def _results(parts: Sequence[Any]) -> list[Any]:
-    return [result for part in parts for result in part.results]
-
-
-def _fitting(
-    items: Sequence[Any], start: int, stop: int, room: int, encode: Callable[[Sequence[Any]], bytes]
-) -> Iterator[tuple[int, int, bytes]]:
-    """Bodies of at most `room` bytes, halved until they fit; a single item is sent whatever its size."""
-    body = encode(items[start:stop])
-    if len(body) <= room or stop - start == 1:
-        yield start, stop, body
-        return
-    middle = (start + stop) // 2
-    yield from _fitting(items, start, middle, room, encode)
-    yield from _fitting(items, middle, stop, room, encode)
-
-
-def _encode(body: Mapping[str, Any]) -> bytes:
-    given = {name: value for name, value in body.items() if value is not None}
-    try:
-        return json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # a lone surrogate: sent escaped, so that the service's error names its field
-        return json.dumps(given, separators=(",", ":")).encode()
-
-
 def _parse(kind: type[T], answer: Answer) -> T:
     if isinstance(answer, RequestFailed):
         raise answer
-    adapter = _ADAPTERS.get(kind) or _ADAPTERS.setdefault(kind, TypeAdapter(kind))
     try:
-        parsed: T = adapter.validate_json(answer)
+        parsed: T = _adapter_of(kind).validate_json(answer)
         return parsed
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
