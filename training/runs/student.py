@@ -18,7 +18,7 @@ from torch import nn
 from contract.subwords import Subwords
 from training.architectures.models import Precision
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
-from training.corpora.readers import stsb, written
+from training.corpora.readers import labelled_pairs, written
 from training.objectives.development import GradedSets
 from training.objectives.faqs import FAQConfig, FAQObjective, FAQTexts
 from training.objectives.imitation import AnswersObjective, ImitationObjective, Student
@@ -108,7 +108,7 @@ def teach(
         student,
         Sentences(texts, words, config.max_tokens),
         target,
-        GradedSets({"stsb-dev": stsb.read("dev")}, words, config.max_tokens),
+        GradedSets({"stsb-dev": labelled_pairs.read("stsb-dev")}, words, config.max_tokens),
         config.batch_size,
         seed,
     )
@@ -153,7 +153,7 @@ def teach_faqs(config: FAQConfig, name: str, start: SentenceBERT, tokenizer: Pat
     words = Subwords.load(tokenizer)
     learnt, held = (FAQTexts(written.faqs(part), words, config.max_tokens) for part in ("train", "dev"))
     kept = Sentences([text for _, text in imitated_texts(StudentConfig.texts, 1)], words, config.max_tokens)
-    development = GradedSets({"stsb-dev": stsb.read("dev")}, words, config.max_tokens)
+    development = GradedSets({"stsb-dev": labelled_pairs.read("stsb-dev")}, words, config.max_tokens)
     objective = FAQObjective(student, began, learnt, kept, held, development, config, seed)
     optimiser = OptimiserConfig(
         "adamw", learning_rate=config.learning_rate, embedding_learning_rate=None, clip=config.clip

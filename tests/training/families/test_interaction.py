@@ -61,7 +61,7 @@ pytestmark = pytest.mark.usefixtures("exports_once")
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every corpus is of eight pairs."""
     return toy_runs.runs_in(
-        tmp_path, monkeypatch, RATED, pairwise=PARTS.__getitem__, sick=lambda split: list(toys.RATED)
+        tmp_path, monkeypatch, RATED, pairwise=PARTS.__getitem__, labelled=lambda name: list(toys.RATED)
     )
 
 

@@ -39,8 +39,8 @@ TRANSFER = replace(
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Corpora of eight pairs."""
     rated = list(toys.RATED)
-    parts = {"train": rated, "dev": rated[:5], "test": rated[:5]}
-    read = {"sick": parts.__getitem__, "year": lambda year: {"toy": rated}, "transfer": lambda name: rated}
+    parts = {"sick-train": rated, "sick-dev": rated[:5], "sick-test": rated[:5]}
+    read = {"labelled": parts.__getitem__, "year": lambda year: {"toy": rated}, "transfer": lambda name: rated}
     return toy_runs.runs_in(tmp_path, monkeypatch, **read)
 
 

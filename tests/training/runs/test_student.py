@@ -140,7 +140,7 @@ def test_questions_are_taught_and_half_of_what_they_change_is_kept(
         for name, words in {"a": ("man", "dog", "guitar"), "b": ("woman", "flute", "park"), "c": ("sofa", "is")}.items()
     ]
     monkeypatch.setattr(students.written, "faqs", lambda part: faqs)
-    toy_runs.read_instead(monkeypatch, stsb=lambda part: toys.RATED)
+    toy_runs.read_instead(monkeypatch, labelled={"stsb-dev": toys.RATED}.__getitem__)
     monkeypatch.setattr(students, "imitated_texts", lambda limit, seed: [("snli-train", text) for text in TEXTS])
     (tmp_path / "tokenizer.json").write_text(wordpiece_json())
     torch.manual_seed(0)
