@@ -18,10 +18,14 @@ _NAMED = {
     "nl": "Dutch",
     "pt": "Portuguese",
 }
-_ORDERLESS = ("word_averaging", "projection", "dan")
+_ORDERLESS = {  # what sees no word order, by the architecture
+    "word_averaging": "Word averaging",
+    "projection": "A projection of the words' mean",
+    "dan": "A network on the words' mean",
+}
 _WITHOUT_ORDER = (
-    '- Word averaging sees no word order: "dog bites man" and "man bites dog" score 1, and a negation is one word '
-    "among others."
+    '- {} sees no word order: "dog bites man" and "man bites dog" are the same to it, and a negation is one word among '
+    "others."
 )
 _WITH_ORDER = (
     "- It reads words in order, but was trained to call paraphrases similar: sentences of the same words in other "
@@ -235,4 +239,5 @@ def _weaknesses(manifest: Manifest) -> str:
         return "\n".join([_TOGETHER, *([_DIRECTED] if directed else [])])
     if manifest.similarity is None and manifest.classification is not None:
         return _LABELS
-    return _WITHOUT_ORDER if manifest.architecture in _ORDERLESS else _WITH_ORDER
+    orderless = _ORDERLESS.get(manifest.architecture)
+    return _WITH_ORDER if orderless is None else _WITHOUT_ORDER.format(orderless)
