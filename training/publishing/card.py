@@ -24,8 +24,7 @@ _ORDERLESS = {  # what sees no word order, by the architecture
     "dan": "A network on the words' mean",
 }
 _WITHOUT_ORDER = (
-    '- {} sees no word order: "dog bites man" and "man bites dog" are the same to it, and a negation is one word among '
-    "others."
+    '- {} sees no word order: "dog bites man" and "man bites dog" score 1, and a negation is one word among others.'
 )
 _WITH_ORDER = (
     "- It reads words in order, but was trained to call paraphrases similar: sentences of the same words in other "
