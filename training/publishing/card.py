@@ -18,13 +18,10 @@ _NAMED = {
     "nl": "Dutch",
     "pt": "Portuguese",
 }
-_ORDERLESS = {  # what sees no word order, by the architecture
-    "word_averaging": "Word averaging",
-    "projection": "A projection of the words' mean",
-    "dan": "A network on the words' mean",
-}
+_ORDERLESS = ("word_averaging", "projection", "dan")
 _WITHOUT_ORDER = (
-    '- {} sees no word order: "dog bites man" and "man bites dog" score 1, and a negation is one word among others.'
+    '- Word averaging sees no word order: "dog bites man" and "man bites dog" score 1, and a negation is one word '
+    "among others."
 )
 _WITH_ORDER = (
     "- It reads words in order, but was trained to call paraphrases similar: sentences of the same words in other "
@@ -238,5 +235,4 @@ def _weaknesses(manifest: Manifest) -> str:
         return "\n".join([_TOGETHER, *([_DIRECTED] if directed else [])])
     if manifest.similarity is None and manifest.classification is not None:
         return _LABELS
-    orderless = _ORDERLESS.get(manifest.architecture)
-    return _WITH_ORDER if orderless is None else _WITHOUT_ORDER.format(orderless)
+    return _WITHOUT_ORDER if manifest.architecture in _ORDERLESS else _WITH_ORDER
