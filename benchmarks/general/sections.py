@@ -21,7 +21,7 @@ from benchmarks.general.measures import (
 )
 from benchmarks.report import figures
 from contract.manifest import ScoreTask
-from training.corpora.readers import labelled_pairs, nli
+from training.corpora.readers import labelled_pairs
 from training.corpora.tasks import CALIBRATION_PAIRS, measured
 from training.publishing.runtime import PublishedModel
 
@@ -115,11 +115,11 @@ def entailment(models: Models, most: int) -> Rows:
     other pairs of SNLI and MultiNLI.
     """
     parts = {
-        "SNLI": sets.sample(measured(nli.snli("dev")), most),
-        "MultiNLI": sets.sample(measured(nli.multinli()), most),
+        "SNLI": sets.sample(measured(labelled_pairs.read("snli-dev")), most),
+        "MultiNLI": sets.sample(measured(labelled_pairs.read("multinli")), most),
         "SciTail": sets.sample(labelled_pairs.read("scitail-dev"), most),
     }
-    fit = [*nli.snli("dev")[:CALIBRATION_PAIRS], *nli.multinli()[:CALIBRATION_PAIRS]]
+    fit = [*labelled_pairs.read("snli-dev")[:CALIBRATION_PAIRS], *labelled_pairs.read("multinli")[:CALIBRATION_PAIRS]]
     rows: Rows = []
     for of, pairs in parts.items():
         rows.append({"set": of, "model": BASELINE, **entailment_figures(overlap_entailment(fit, pairs), pairs)})

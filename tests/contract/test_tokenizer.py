@@ -1,4 +1,4 @@
-"""ErrorAnswer to ids: the layout, the fallbacks, the limit, and the file."""
+"""Text to ids: the layout, the fallbacks, the limit, and the file."""
 
 import json
 import zlib

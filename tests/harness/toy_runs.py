@@ -36,14 +36,11 @@ RECIPE = Recipe(
 )
 READERS = {
     "pairwise": "training.corpora.pairwise.read",  # of a corpus
-    "sick": "training.corpora.readers.sick.read",  # of a part
+    "labelled": "training.corpora.readers.labelled_pairs.read",  # of a name in its table
     "split": "training.corpora.sts_split.read",  # of a seed
     "transfer": "training.corpora.transfer.read",  # of a set
     "year": "training.corpora.readers.sts.read_year",
     "paraphrases": "training.corpora.mixtures.paraphrase_pairs",
-    "stsb": "training.corpora.readers.stsb.read",  # of a part
-    "snli": "training.corpora.readers.nli.snli",
-    "multinli": "training.corpora.readers.nli.multinli",
 }
 
 

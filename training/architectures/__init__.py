@@ -1,19 +1,31 @@
 """Architectures by name: one file per paper idea."""
 
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
 from contract.manifest import Matrix
-from training.architectures.dan import DAN, DANConfig
-from training.architectures.gran import GRAN, GRANConfig
-from training.architectures.lstm import LSTMConfig, LSTMEncoder
-from training.architectures.mgim import MGIM, MGIMConfig
-from training.architectures.projection import Projection, ProjectionConfig
-from training.architectures.pwim import PWIM, PWIMConfig, PWIMTasks, PWIMTasksConfig
-from training.architectures.rnn import RNNConfig, RNNEncoder
-from training.architectures.transformer import CrossEncoder, CrossEncoderConfig
-from training.architectures.word_averaging import WordAveraging, WordAveragingConfig
+from training.architectures.averaging import DAN as DAN
+from training.architectures.averaging import DANConfig as DANConfig
+from training.architectures.averaging import Projection as Projection
+from training.architectures.averaging import ProjectionConfig as ProjectionConfig
+from training.architectures.averaging import WordAveraging as WordAveraging
+from training.architectures.averaging import WordAveragingConfig as WordAveragingConfig
+from training.architectures.gran import GRAN as GRAN
+from training.architectures.gran import GRANConfig as GRANConfig
+from training.architectures.lstm import LSTMConfig as LSTMConfig
+from training.architectures.lstm import LSTMEncoder as LSTMEncoder
+from training.architectures.mgim import MGIM as MGIM
+from training.architectures.mgim import MGIMConfig as MGIMConfig
+from training.architectures.pwim import PWIM as PWIM
+from training.architectures.pwim import PWIMConfig as PWIMConfig
+from training.architectures.pwim import PWIMTasks as PWIMTasks
+from training.architectures.pwim import PWIMTasksConfig as PWIMTasksConfig
+from training.architectures.rnn import RNNConfig as RNNConfig
+from training.architectures.rnn import RNNEncoder as RNNEncoder
+from training.architectures.transformer import CrossEncoder as CrossEncoder
+from training.architectures.transformer import CrossEncoderConfig as CrossEncoderConfig
 
 ArchitectureConfig = WordAveragingConfig | ProjectionConfig | DANConfig | RNNConfig | LSTMConfig | GRANConfig
 InteractionConfig = PWIMConfig | MGIMConfig
@@ -38,13 +50,21 @@ class InteractionNetwork(Protocol):
         """The same -> `MATRICES` [B, M, S, T], zero on the padding."""
 
 
+_ENCODERS: Mapping[type, Callable[[Any, nn.Module], nn.Module]] = {
+    WordAveragingConfig: WordAveraging,
+    ProjectionConfig: Projection,
+    DANConfig: DAN,
+    RNNConfig: RNNEncoder,
+    LSTMConfig: LSTMEncoder,
+    GRANConfig: GRAN,
+}
+
+
 def build_interaction(config: InteractionConfig, embedding: nn.Module, outputs: int) -> nn.Module:
     """The interaction network a config describes, around an embedding of words."""
-    match config:
-        case PWIMConfig():
-            return PWIM(config, embedding, outputs)
-        case MGIMConfig():
-            return MGIM(config, embedding, outputs)
+    if isinstance(config, PWIMConfig):
+        return PWIM(config, embedding, outputs)
+    return MGIM(config, embedding, outputs)
 
 
 def build_encoder(config: ArchitectureConfig, embedding: nn.Module) -> nn.Module:
@@ -53,47 +73,4 @@ def build_encoder(config: ArchitectureConfig, embedding: nn.Module) -> nn.Module
     Raises:
         ValueError: the config cannot be built around words of that width.
     """
-    match config:
-        case WordAveragingConfig():
-            return WordAveraging(config, embedding)
-        case ProjectionConfig():
-            return Projection(config, embedding)
-        case DANConfig():
-            return DAN(config, embedding)
-        case RNNConfig():
-            return RNNEncoder(config, embedding)
-        case LSTMConfig():
-            return LSTMEncoder(config, embedding)
-        case GRANConfig():
-            return GRAN(config, embedding)
-
-
-__all__ = [
-    "DAN",
-    "GRAN",
-    "MGIM",
-    "PWIM",
-    "ArchitectureConfig",
-    "CrossEncoder",
-    "CrossEncoderConfig",
-    "DANConfig",
-    "GRANConfig",
-    "HeadsConfig",
-    "InteractionConfig",
-    "InteractionNetwork",
-    "LSTMConfig",
-    "LSTMEncoder",
-    "MGIMConfig",
-    "PWIMConfig",
-    "PWIMTasks",
-    "PWIMTasksConfig",
-    "PairWithHeads",
-    "Projection",
-    "ProjectionConfig",
-    "RNNConfig",
-    "RNNEncoder",
-    "WordAveraging",
-    "WordAveragingConfig",
-    "build_encoder",
-    "build_interaction",
-]
+    return _ENCODERS[type(config)](config, embedding)

@@ -54,7 +54,7 @@ class SiameseModel(nn.Module):
 
     def encode(self, batch: Batch) -> Tensor:
         """(ids [B, T], lengths [B]) -> embeddings [B, D], on the model's own device."""
-        device = self.embedding.weight.device
+        device = device_of(self)
         low = self.training and self.precision == "bfloat16"
         with torch.autocast(device.type, torch.bfloat16, enabled=low):
             embeddings: Tensor = self.encoder(batch[0].to(device), batch[1].to(device))

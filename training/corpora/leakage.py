@@ -27,7 +27,7 @@ from typing import TypeVar
 
 from training.corpora.files import CorpusMissing, data_dir, numbered_lines, one_of
 from training.corpora.penn import detokenise
-from training.corpora.readers import answers, msrp, pit2015, sick, sts, stsb
+from training.corpora.readers import labelled_pairs, pit2015, sts
 from training.pairs import Pair
 
 _log = logging.getLogger(__name__)
@@ -36,13 +36,18 @@ _WORD = re.compile(r"[a-z0-9]+")
 Item = TypeVar("Item", str, Pair)
 
 _SPLITS: dict[str, list[Callable[[], list[Pair]]]] = {
-    "sick": [functools.partial(sick.read, split) for split in sick.FILES],
     "sts": [functools.partial(sts.read, year, name) for year, names in sts.SETS.items() for name in names],
-    "stsb": [functools.partial(stsb.read, "dev")],
-    "msrp": [functools.partial(msrp.read, "test")],
     "pit2015": [functools.partial(pit2015.read, split) for split in pit2015.FILES],
-    "wikiqa": [functools.partial(answers.wikiqa, split) for split in ("dev", "test")],
-    "trecqa": [functools.partial(answers.trecqa, split) for split in ("dev-raw", "test-raw")],
+    **{
+        corpus: [functools.partial(labelled_pairs.read, f"{corpus}-{split}") for split in splits]
+        for corpus, splits in {
+            "sick": ("train", "dev", "test"),
+            "stsb": ("dev",),
+            "msrp": ("test",),
+            "wikiqa": ("dev", "test"),
+            "trecqa": ("dev-raw", "test-raw"),
+        }.items()
+    },
 }
 # Files of the sets kept aside; every cell of theirs is a text of theirs.
 KEPT_ASIDE = (

@@ -8,7 +8,7 @@ training text looks like user input.
 import html
 import random
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TypeVar
 from training.corpora.files import data_dir, one_of
 from training.corpora.leakage import evaluation_sentences, normalise_for_overlap, pair_key
 from training.corpora.penn import detokenise
-from training.corpora.readers import answers, captions, msrp, nli, paraphrase, wikipedia
+from training.corpora.readers import captions, labelled_pairs, wikipedia
 from training.pairs import Pair
 
 Item = TypeVar("Item")
@@ -58,6 +58,8 @@ PAIR_SHARES: dict[str, float] = {
 # The nearest to SimpWiki, on which Wieting & Gimpel (2017) train: complex and simple sentences, all of them.
 SIMPLE = ("simplification", "simplification-extra")
 
+# Of corpora in parts, the one whose sentences are taken.
+_TRAINING_PART = {"snli": "snli-dev", "wikiqa": "wikiqa-train", "trecqa": "trecqa-train-all", "msrp": "msrp-train"}
 _DEFINITION = re.compile(
     r"(?:(?:The|A|An)\s+)?[\w'\u2019-]+(?:\s+[\w'\u2019-]+){0,4}\s+(?:\([^)]*\)\s+)?"
     r"(?:is|are|was|were)\s+((?:an?|the|any|one)\s+[^;]+?)\.?"
@@ -88,7 +90,7 @@ def _unlabelled_sentences(
     pools: dict[str, list[str]] = {}
     for source in shares:
         pool = []
-        for text in filter(_fits, map(_plain, _SENTENCES[one_of("source", source, _SENTENCES)]())):
+        for text in filter(_fits, map(_plain, _sentences_of(one_of("source", source, SENTENCE_SHARES)))):
             key = normalise_for_overlap(text)
             if key not in seen and key not in unwanted:
                 seen.add(key)
@@ -116,7 +118,7 @@ def _paraphrase_pairs(folder: Path, limit: int | None, seed: int, sources: tuple
     pools: dict[str, list[Pair]] = {}
     for source in sources:
         pool = []
-        for raw in _PAIRS[one_of("source", source, _PAIRS)]():
+        for raw in _pairs_of(one_of("source", source, (*PAIR_SHARES, *SIMPLE))):
             pair = Pair(_plain(raw.a), _plain(raw.b), label="1", group=raw.group)
             key = pair_key(pair.a, pair.b)
             if key[0] == key[1] or key in seen or not unwanted.isdisjoint(key):
@@ -175,12 +177,6 @@ def _fits(text: str) -> bool:
     return MIN_WORDS <= len(text.split()) <= MAX_WORDS
 
 
-def _sides(pairs: Iterable[Pair]) -> Iterator[str]:
-    for pair in pairs:
-        yield pair.a
-        yield pair.b
-
-
 def _definitions() -> Iterator[str]:
     """The part after ``X is`` of sentences like ``X is a ...``: similar to glosses of the STS OnWN and FNWN sets."""
     for sentence in wikipedia.sentences():
@@ -189,52 +185,23 @@ def _definitions() -> Iterator[str]:
             yield found[1]
 
 
-def _captions() -> Iterator[str]:
-    for source in captions.SOURCES:
-        for texts in captions.read(source).values():
-            yield from texts
+def _sentences_of(source: str) -> Iterable[str]:
+    match source:
+        case "captions":
+            return (text for each in captions.SOURCES for texts in captions.read(each).values() for text in texts)
+        case "wikipedia":
+            return wikipedia.sentences()
+        case "wikipedia-definitions":
+            return _definitions()
+    return (text for pair in labelled_pairs.read(_TRAINING_PART.get(source, source)) for text in (pair.a, pair.b))
 
 
-def _grouped(source: str, pairs: Iterable[Pair], key: Callable[[Pair], str]) -> Iterator[Pair]:
-    ids: dict[str, int] = {}
-    for pair in pairs:
-        yield replace(pair, group=f"{source}:{ids.setdefault(key(pair), len(ids))}")
-
-
-def _image_pairs(source: str) -> Iterator[Pair]:
-    for pair in captions.pairs(captions.read(source)):
-        yield replace(pair, group=f"{source}:{pair.group}")
-
-
-def _named(source: str, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    return (replace(pair, group=source) for pair in pairs if pair.label == "1")
-
-
-_SENTENCES: dict[str, Callable[[], Iterable[str]]] = {
-    "captions": _captions,
-    "quora": lambda: _sides(paraphrase.quora()),
-    "twitter-url": lambda: _sides(paraphrase.twitter_url()),
-    "twitter-labelled": lambda: _sides(paraphrase.twitter_labelled()),
-    "simplification": lambda: _sides(paraphrase.simplification()),
-    "snli": lambda: _sides(nli.snli("dev")),
-    "multinli": lambda: _sides(nli.multinli()),
-    "wikiqa": lambda: _sides(answers.wikiqa("train")),
-    "trecqa": lambda: _sides(answers.trecqa("train-all")),
-    "msrp": lambda: _sides(msrp.read("train")),
-    "wikipedia": wikipedia.sentences,
-    "wikipedia-definitions": _definitions,
-    "bible": lambda: _sides(paraphrase.bible()),
-}
-_PAIRS: dict[str, Callable[[], Iterable[Pair]]] = {
-    "multi30k": lambda: _image_pairs("multi30k"),
-    "flickr8k": lambda: _image_pairs("flickr8k"),
-    "coco": lambda: _image_pairs("coco"),
-    "quora": lambda: _named("quora", paraphrase.quora()),
-    "twitter-labelled": lambda: _named("twitter-labelled", paraphrase.twitter_labelled()),
-    "twitter-url": lambda: _named("twitter-url", paraphrase.twitter_url()),
-    "simplification": lambda: _grouped("simplification", paraphrase.simplification(), lambda pair: pair.a),
-    "simplification-extra": lambda: _grouped(
-        "simplification-extra", paraphrase.simplification_extra(), lambda pair: pair.a
-    ),
-    "bible": lambda: _named("bible", paraphrase.bible()),
-}
+def _pairs_of(source: str) -> Iterable[Pair]:
+    if source in captions.SOURCES:
+        pairs = captions.pairs(captions.read(source))
+        return (replace(pair, group=f"{source}:{pair.group}") for pair in pairs)
+    found = labelled_pairs.read(source)
+    if source in SIMPLE:
+        ids = {text: i for i, text in enumerate(dict.fromkeys(pair.a for pair in found))}
+        return (replace(pair, group=f"{source}:{ids[pair.a]}") for pair in found)
+    return (replace(pair, group=source) for pair in found if pair.label == "1")

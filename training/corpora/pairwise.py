@@ -13,7 +13,7 @@ import numpy as np
 
 from training.corpora.files import data_dir, one_of
 from training.corpora.leakage import without_evaluation_sentences, without_pairs
-from training.corpora.readers import answers, msrp, paraphrase, sick, sts
+from training.corpora.readers import labelled_pairs, sts
 from training.pairs import Pair
 
 Corpus = Literal["sick", "msrvid", "sts2014", "wikiqa", "trecqa", "answers", "msrp", "twitter-labelled"]
@@ -47,7 +47,8 @@ def read(corpus: Corpus) -> CorpusParts:
 def _read(folder: object, corpus: Corpus) -> CorpusParts:
     match corpus:
         case "sick":
-            return _parts(sick.read("train"), sick.read("dev"), {"test": sick.read("test")})
+            train, dev, test = (labelled_pairs.read(f"sick-{part}") for part in ("train", "dev", "test"))
+            return _parts(train, dev, {"test": test})
         case "msrvid":
             train, dev = _drawn(sts.read("2012-train", "MSRvid"), HELD_OUT[corpus])
             return _parts(train, dev, {"test": sts.read("2012-test", "MSRvid")})
@@ -56,20 +57,21 @@ def _read(folder: object, corpus: Corpus) -> CorpusParts:
             short = [pair for pair in before if max(len(pair.a.split()), len(pair.b.split())) <= LONGEST]
             return _parts(*_drawn(short, HELD_OUT[corpus]), sts.read_year("2014-test"))
         case "wikiqa":
-            train, dev, test = (answers.wikiqa(f"{part}-filtered") for part in ("train", "dev", "test"))
+            train, dev, test = (labelled_pairs.read(f"wikiqa-{part}-filtered") for part in ("train", "dev", "test"))
             return _parts(_answers(train), _answers(dev), {"test": _answers(test)})
         case "trecqa":
-            tests = {part: _answers(answers.trecqa(f"test-{part}")) for part in ("raw", "clean")}
-            return _parts(_answers(answers.trecqa("train-all")), _answers(answers.trecqa("dev-raw")), tests)
+            names = ("train-all", "dev-raw", "test-raw", "test-clean")
+            train, dev, raw, clean = (_answers(labelled_pairs.read(f"trecqa-{name}")) for name in names)
+            return _parts(train, dev, {"raw": raw, "clean": clean})
         case "answers":  # both
             wiki, trec = _named("wikiqa", read("wikiqa")), _named("trecqa", read("trecqa"))
             of_trec = {f"trecqa-{part}": pairs for part, pairs in trec.test.items()}
             return CorpusParts(wiki.train + trec.train, wiki.dev + trec.dev, {"wikiqa": wiki.test["test"], **of_trec})
         case "msrp":
-            train, dev = _drawn(_labelled(msrp.read("train")), HELD_OUT[corpus])
-            return _parts(train, dev, {"test": _labelled(msrp.read("test"))})
+            train, dev = _drawn(_labelled(labelled_pairs.read("msrp-train")), HELD_OUT[corpus])
+            return _parts(train, dev, {"test": _labelled(labelled_pairs.read("msrp-test"))})
         case "twitter-labelled":  # for pre-training: no test part, and no evaluation sentence of another corpus
-            pairs = list(without_evaluation_sentences(_labelled(paraphrase.twitter_labelled())))
+            pairs = list(without_evaluation_sentences(_labelled(labelled_pairs.read("twitter-labelled"))))
             return _parts(*_drawn(pairs, HELD_OUT[corpus]), {})
 
 

@@ -20,9 +20,8 @@ from training.corpora.leakage import (
     without_evaluation_sentences,
     without_foreign_sentences,
     without_kept_aside,
-    without_pairs,
 )
-from training.corpora.readers import faq, intents, labelled_pairs, nli, paraphrase, sick, stsb, written
+from training.corpora.readers import faq, intents, labelled_pairs, written
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.pairs import Pair
 
@@ -129,8 +128,7 @@ def requests(name: str) -> list[tuple[str, str]]:
 def _read(folder: Path, name: str) -> Sequence[Pair]:
     match name:
         case "sick":
-            held_out = [pair for split in ("dev", "test") for pair in sick.read(split)]
-            rated = without_foreign_sentences(without_pairs(sick.read("train"), held_out), "sick")
+            rated = without_foreign_sentences(pairwise.read("sick").train, "sick")
             return tuple(Pair(p.a, p.b, (p.target - 1) / 4, p.label) for p in rated if p.target is not None)
         case "msrp-whole":  # 749 of its pairs are in MSRpar of STS 2012: figures of that set are marked
             return tuple(_labelled(pairwise.read("msrp").train))
@@ -139,7 +137,7 @@ def _read(folder: Path, name: str) -> Sequence[Pair]:
         case "trecqa-half":
             return tuple(_some_groups(_read(folder, "trecqa"), lambda groups: groups[::2]))
         case "twitter-labelled":
-            return tuple(without_evaluation_sentences(paraphrase.twitter_labelled()))
+            return tuple(without_evaluation_sentences(labelled_pairs.read("twitter-labelled")))
         case "caption-contrast":
             pairs = [p for p in labelled_pairs.read(name) if p.group not in HELD_OUT_CONTRAST]
             return tuple(Pair(p.a, p.b, CONTRAST) for p in without_evaluation_sentences(pairs))
@@ -226,7 +224,7 @@ def _evaluation_premises(folder: Path) -> frozenset[str]:
 
 
 def _evaluation_pairs() -> Sequence[Pair]:
-    return [*nli.snli("dev"), *nli.snli("test"), *nli.multinli()]
+    return [pair for name in ("snli-dev", "snli-test", "multinli") for pair in labelled_pairs.read(name)]
 
 
 # Of the development parts of SNLI and MultiNLI the first pairs choose the epoch and fit the temperature of entailment,
@@ -235,11 +233,11 @@ CALIBRATION_PAIRS, MEASURED_PAIRS = 1500, 3000
 
 # What an epoch is chosen by. The parts of SNLI, MultiNLI and STS-B are samples, for time's sake.
 DEVELOPMENT: Mapping[str, tuple[Task, Callable[[], Sequence[Pair]]]] = {
-    "snli": ("entailment", lambda: _sample(nli.snli("dev")[:CALIBRATION_PAIRS], 600)),
-    "multinli": ("entailment", lambda: _sample(nli.multinli()[:CALIBRATION_PAIRS], 600)),
-    "sick": ("entailment", lambda: sick.read("dev")),
-    "sick-rating": ("similarity", lambda: sick.read("dev")),
-    "stsb": ("similarity", lambda: _sample(stsb.read("dev"), 600)),
+    "snli": ("entailment", lambda: _sample(labelled_pairs.read("snli-dev")[:CALIBRATION_PAIRS], 600)),
+    "multinli": ("entailment", lambda: _sample(labelled_pairs.read("multinli")[:CALIBRATION_PAIRS], 600)),
+    "sick": ("entailment", lambda: labelled_pairs.read("sick-dev")),
+    "sick-rating": ("similarity", lambda: labelled_pairs.read("sick-dev")),
+    "stsb": ("similarity", lambda: _sample(labelled_pairs.read("stsb-dev"), 600)),
     "msrp": ("paraphrase", lambda: _labelled(pairwise.read("msrp").dev)),
     "paws": ("paraphrase", _paws_held_out),
     "wikiqa": ("relevance", lambda: _labelled(pairwise.read("wikiqa").dev)),

@@ -1,7 +1,7 @@
 """The test sets of transfer models (Wieting et al. 2016, Table 2), under one naming scheme."""
 
 from training.corpora.files import one_of
-from training.corpora.readers import pit2015, sick, sts
+from training.corpora.readers import labelled_pairs, pit2015, sts
 from training.pairs import Pair
 
 # 22 in the paper: less STS 2013 SMT (see `sts.TRANSFER_SETS`), and less PIT-2015, whose score is reported apart.
@@ -11,7 +11,7 @@ NAMES: tuple[str, ...] = (*(f"{year}/{name}" for year, name in sts.TRANSFER_SETS
 def read(name: str) -> list[Pair]:
     """Scored pairs of ``<year>/<set>`` (any STS set), ``sick-test`` or ``pit2015-test`` (without debatable pairs)."""
     if name == "sick-test":
-        return sick.read("test")
+        return labelled_pairs.read("sick-test")
     if name == "pit2015-test":
         return pit2015.read("test", debatable=False)
     known = [f"{year}/{part}" for year, parts in sts.SETS.items() for part in parts]

@@ -22,7 +22,7 @@ from contract.measures import Calibration, Logistic
 from contract.subwords import AnyTokenizer
 from training.architectures import CrossEncoder, PairWithHeads, PWIMTasks, PWIMTasksConfig
 from training.architectures.parts.layers import WordEmbedding
-from training.corpora.readers import nli, sick, stsb
+from training.corpora.readers import labelled_pairs
 from training.corpora.tasks import CALIBRATION_PAIRS, answers_of_three_kinds, development
 from training.families.interaction import PAIR, steady_texts, write_graphs
 from training.families.siamese import STS_SCALE
@@ -208,7 +208,8 @@ def calibrated(
         max_tokens: of a sentence.
         blended: has similarity and relevance already, fitted to their blends with a bi-encoder.
     """
-    labels = [*nli.snli("dev")[:CALIBRATION_PAIRS], *nli.multinli()[:CALIBRATION_PAIRS], *sick.read("dev")]
+    snli, multinli = (labelled_pairs.read(name)[:CALIBRATION_PAIRS] for name in ("snli-dev", "multinli"))
+    labels = [*snli, *multinli, *labelled_pairs.read("sick-dev")]
 
     def outputs(task: str, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
         return predict(model, PairTokens(pairs, tokenizer, max_tokens))[task].astype(np.float64)
@@ -229,7 +230,7 @@ def calibrated(
 
 def _of_heads(outputs: Callable[[str, Sequence[Pair]], npt.NDArray[np.float64]]) -> HeadCalibrations:
     """Similarity and relevance of the heads alone."""
-    rated = stsb.read("dev")
+    rated = labelled_pairs.read("stsb-dev")
     raw = 1 / (1 + np.exp(-outputs("similarity", rated)[:, 0]))
     gold = np.array([pair.target for pair in rated], dtype=np.float64)
     return HeadCalibrations(

@@ -35,7 +35,7 @@ from training.architectures.transformer import (
     SentenceBERTConfig,
     load_weights,
 )
-from training.corpora.readers import stsb
+from training.corpora.readers import labelled_pairs
 from training.corpora.tasks import answers_of_three_kinds
 from training.families.heads import (
     RAW_RANGE,
@@ -328,7 +328,7 @@ def fit_blend(
         own = predict(model, pairs)[task][:, 0].astype(np.float64)
         return own, np.maximum(_cosines(encoder, pairs), 0.0)
 
-    rated = stsb.read("dev")
+    rated = labelled_pairs.read("stsb-dev")
     gold = np.array([pair.target for pair in rated], dtype=np.float64)
     own, cosine = outputs("similarity", PairTokens(rated, tokenizer, max_tokens))
     own = 1 / (1 + np.exp(-own))

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
 from contract.subwords import AnyTokenizer
-from training.architectures.models import device_of
+from training.architectures.models import SiameseModel, device_of
 from training.corpora.readers.written import WrittenFAQ
 from training.objectives.development import GradedSets, encode_all
-from training.objectives.imitation import PRODUCTS, SHARPNESS, Student
+from training.objectives.imitation import PRODUCTS, SHARPNESS
 from training.objectives.objective import GradedObjective
 from training.objectives.parts.batches import Indices, Sentences, shuffled
 from training.objectives.parts.losses import cosine_matrix_loss, total_of
@@ -70,7 +70,7 @@ class FAQTexts:
         self.faq_of_entry = np.repeat(np.arange(len(faqs)), [len(faq.entries) for faq in faqs])
 
     @torch.no_grad()
-    def first_right(self, model: Student) -> float:
+    def first_right(self, model: SiameseModel) -> float:
         """Share of the questions whose entry is first of its FAQ, by the better cosine of its question and answer."""
         asked, titles, answers = (
             normalize(encode_all(model, texts), dim=1) for texts in (self.questions, self.titles, self.answers)
@@ -80,28 +80,22 @@ class FAQTexts:
         return float(np.mean(cosines.argmax(1) == self.right))
 
 
+@dataclass(eq=False)
 class FAQObjective(GradedObjective):
     """The loss on the entries of questions, and on what other texts lose."""
 
-    def __init__(
-        self,
-        model: Student,
-        start: nn.Module,
-        learnt: FAQTexts,
-        kept: Sentences,
-        held: FAQTexts,
-        development: GradedSets,
-        config: FAQConfig,
-        seed: int,
-    ) -> None:
-        """Take the FAQs that are learnt, texts that keep their vectors, and FAQs to measure by.
+    model: SiameseModel
+    start: nn.Module  # the encoder before, frozen
+    learnt: FAQTexts
+    kept: Sentences  # that keep their vectors
+    held: FAQTexts  # to measure by
+    development: GradedSets
+    config: FAQConfig
+    seed: int
 
-        `start` is the encoder before, frozen.
-        """
-        super().__init__(int(learnt.faq_of_entry[-1]) + 1, config.faqs, seed, drop_last=True)
-        self.model: Student = model
-        self.start, self.learnt, self.kept = start.eval(), learnt, kept
-        self.held, self.development, self.config = held, development, config
+    def __post_init__(self) -> None:
+        super().__init__(int(self.learnt.faq_of_entry[-1]) + 1, self.config.faqs, self.seed, drop_last=True)
+        self.start.eval()
 
     def batches(self, epoch: int) -> Iterator[FAQBatch]:  # type: ignore[override]
         """FAQs in a random order, of each some questions, and other texts; drawn by seed and epoch alone."""

@@ -9,6 +9,7 @@ Shapes: B texts, D dimensions.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, cross_entropy, kl_div, log_softmax, normalize
 
-from training.architectures.models import Batch, SiameseModel, device_of
+from training.architectures.models import SiameseModel
 from training.objectives.development import GradedSets
 from training.objectives.objective import GradedObjective
 from training.objectives.parts.batches import Indices, Sentences
@@ -29,34 +30,19 @@ NEAR = 5.0  # weight of 1 - cosine to the teacher beside it
 ORDER = 0.7  # weight of the teacher's order of a batch's answers; the rest is that of the right answer
 
 
-class Student(SiameseModel):
-    """A transformer as the model of the training loop: its words are no `WordEmbedding`."""
-
-    def encode(self, batch: Batch) -> Tensor:
-        """(ids [B, T], lengths [B]) -> embeddings [B, D]."""
-        device = device_of(self)
-        low = self.training and self.precision == "bfloat16"
-        with torch.autocast(device.type, torch.bfloat16, enabled=low):
-            embeddings: Tensor = self.encoder(*(each.to(device) for each in batch))
-        return embeddings.float()
-
-
+@dataclass(eq=False)
 class ImitationObjective(GradedObjective):
     """The loss on a teacher's vectors."""
 
-    def __init__(
-        self,
-        model: Student,
-        sentences: Sentences,
-        teacher: npt.NDArray[np.float16],
-        development: GradedSets,
-        batch_size: int,
-        seed: int,
-    ) -> None:
-        """`teacher` [n, D] are the teacher's vectors of the n sentences."""
-        super().__init__(len(sentences), batch_size, seed, drop_last=True)
-        self.model: Student = model
-        self.sentences, self.teacher, self.development = sentences, teacher, development
+    model: SiameseModel
+    sentences: Sentences
+    teacher: npt.NDArray[np.float16]  # [n, D]: its vectors of the n sentences
+    development: GradedSets
+    batch_size: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        super().__init__(len(self.sentences), self.batch_size, self.seed, drop_last=True)
 
     def batches(self, epoch: int) -> Iterator[Indices]:
         """Windows of a random order, each sorted by length and cut into batches, which come in random order."""
@@ -80,6 +66,7 @@ class ImitationObjective(GradedObjective):
         )
 
 
+@dataclass(eq=False)
 class AnswersObjective(GradedObjective):
     """Each question's own answer among those of the batch, both ways, while vectors stay near the teacher's.
 
@@ -88,20 +75,16 @@ class AnswersObjective(GradedObjective):
     Beside it, and more, counts the divergence from the teacher's own softmax over the batch.
     """
 
-    def __init__(
-        self,
-        model: Student,
-        sentences: Sentences,
-        teacher: npt.NDArray[np.float16],
-        pairs: Indices,
-        development: GradedSets,
-        batch_size: int,
-        seed: int,
-    ) -> None:
-        """`pairs` [p, 2]: places of a question and its answer among the n sentences, whose vectors are [n, D]."""
-        super().__init__(len(pairs), batch_size, seed, drop_last=True)
-        self.model: Student = model
-        self.sentences, self.teacher, self.pairs, self.development = sentences, teacher, pairs, development
+    model: SiameseModel
+    sentences: Sentences
+    teacher: npt.NDArray[np.float16]  # [n, D]: its vectors of the n sentences
+    pairs: Indices  # [p, 2]: places of a question and its answer among the sentences
+    development: GradedSets
+    batch_size: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        super().__init__(len(self.pairs), self.batch_size, self.seed, drop_last=True)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """The weighted sum of both terms, and each of them."""

@@ -35,43 +35,39 @@ class ManhattanConfig:
     entailment_weight: float = 0.0  # of a head's loss in training; 0: no head. The SVM replaces it afterwards
 
 
+@dataclass(eq=False)
 class ManhattanObjective(Objective):
-    """Mean squared error of g over rated pairs, and the entailment head's loss over those that have a label."""
+    """Mean squared error of g over rated pairs, and the entailment head's loss over those that have a label.
 
-    def __init__(
-        self,
-        model: SiameseModel,
-        training: LabelledPairs,
-        development: LabelledPairs,
-        config: ManhattanConfig,
-        batch_size: int,
-        seed: int,
-        *,
-        rows: Indices | None = None,
-    ) -> None:
-        """Every pair must be rated. `rows`: indices of the training pairs to train on; None: all.
+    Raises:
+        ValueError: a pair has no rating, or one outside the scale.
+    """
 
-        Raises:
-            ValueError: a pair has no rating, or one outside the scale.
-        """
-        low, high = config.scale
-        for what, pairs in (("training", training), ("development", development)):
+    model: SiameseModel
+    training: LabelledPairs
+    development: LabelledPairs
+    config: ManhattanConfig
+    batch_size: int
+    seed: int
+    rows: Indices | None = None  # of the training pairs those to train on; None: all
+
+    def __post_init__(self) -> None:
+        low, high = self.config.scale
+        for what, pairs in (("training", self.training), ("development", self.development)):
             inside = (pairs.rating >= low) & (pairs.rating <= high)  # NaN, no rating, is not inside either
             if not inside.all():
                 first = int(np.argmin(inside))
                 raise ValueError(
                     f"{what} pair {first}: a rating in {low:g}..{high:g} expected, got {pairs.rating[first]}"
                 )
-        self.rows = np.arange(len(training)) if rows is None else rows
-        super().__init__(len(self.rows), batch_size, seed)
-        self.model: SiameseModel = model
-        self.training, self.development, self.config = training, development, config
-        self.similarity = SIMILARITIES[config.similarity]
+        self.chosen = np.arange(len(self.training)) if self.rows is None else self.rows
+        super().__init__(len(self.chosen), self.batch_size, self.seed)
+        self.similarity = SIMILARITIES[self.config.similarity]
 
     def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of training pairs."""
         orders = super().batches(epoch)
-        return (self.rows[order] for order in orders)
+        return (self.chosen[order] for order in orders)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Mean squared error plus the weighted entailment loss."""

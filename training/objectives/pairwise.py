@@ -20,7 +20,7 @@ from contract.tokenizer import Tokenizer
 from training.architectures.models import InteractionModel
 from training.objectives.metrics import binary, graded, ranked
 from training.objectives.objective import Objective
-from training.objectives.parts.batches import Indices, Sentences
+from training.objectives.parts.batches import Indices, Sentences, pooled
 from training.objectives.parts.losses import kl_to_target, sparse_target, total_of
 from training.pairs import Pair
 
@@ -65,25 +65,22 @@ class TargetPairs:
         return len(self.target)
 
 
+@dataclass(eq=False)
 class PairwiseObjective(Objective):
     """Loss over pairs, and the development metric of the task."""
 
-    def __init__(
-        self,
-        model: InteractionModel,
-        training: TargetPairs,
-        development: TargetPairs,
-        config: PairwiseConfig,
-        batch_size: int,
-        seed: int,
-    ) -> None:
-        """`config.negatives` counts within the groups of the training pairs."""
-        super().__init__(len(training), batch_size, seed)
-        self.model: InteractionModel = model
-        self.training, self.development, self.config = training, development, config
-        self.classes = torch.tensor(config.classes)
-        self.coin = torch.Generator().manual_seed(seed)
-        self.penalised = [p for p in model.parameters() if p is not model.embedding.weight]
+    model: InteractionModel
+    training: TargetPairs  # `config.negatives` counts within their groups
+    development: TargetPairs
+    config: PairwiseConfig
+    batch_size: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        super().__init__(len(self.training), self.batch_size, self.seed)
+        self.classes = torch.tensor(self.config.classes)
+        self.coin = torch.Generator().manual_seed(self.seed)
+        self.penalised = [p for p in self.model.parameters() if p is not self.model.embedding.weight]
 
     def steps(self) -> int:
         """Batches of an epoch, the last one smaller."""
@@ -91,15 +88,9 @@ class PairwiseObjective(Objective):
 
     def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of training pairs, grouped by similar size."""
-        drawn = self._drawn(epoch)
-        rng = np.random.default_rng((self.seed, epoch, 1))
-        together = self.batch_size * SORTED_TOGETHER
-        batches: list[Indices] = []
-        for start in range(0, len(drawn), together):
-            block = drawn[start : start + together]
-            block = block[np.argsort(self.training.area[block], kind="stable")]
-            batches += [block[i : i + self.batch_size] for i in range(0, len(block), self.batch_size)]
-        yield from (batches[i] for i in rng.permutation(len(batches)))
+        batches = pooled(self._drawn(epoch), self.training.area, self.batch_size, SORTED_TOGETHER)
+        order = np.random.default_rng((self.seed, epoch, 1)).permutation(len(batches))
+        return (batches[i] for i in order)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """KL or margin, and the penalty."""

@@ -47,30 +47,26 @@ class LabelledSentences:
         return len(self.label)
 
 
+@dataclass(eq=False)
 class SentimentObjective(Objective):
-    """Negative log-likelihood of the classes of sentences."""
+    """Negative log-likelihood of the classes of sentences; the model must have a head called `sentiment`."""
 
-    def __init__(
-        self,
-        model: SiameseModel,
-        training: LabelledSentences,
-        development: LabelledSentences,
-        config: SentimentConfig,
-        batch_size: int,
-        seed: int,
-    ) -> None:
-        """The model must have a head called `sentiment`."""
-        super().__init__(len(training), batch_size, seed)
-        self.model: SiameseModel = model
-        self.training, self.development = training, development
-        self.regulariser = Regulariser(model, config.regulariser)
-        self.pool = config.pool
+    model: SiameseModel
+    training: LabelledSentences
+    development: LabelledSentences
+    config: SentimentConfig
+    batch_size: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        super().__init__(len(self.training), self.batch_size, self.seed)
+        self.regulariser = Regulariser(self.model, self.config.regulariser)
 
     def batches(self, epoch: int) -> Iterator[Indices]:
         """The epoch's batches, where the settings say so of sentences of like length."""
-        if self.pool == 1:
+        if self.config.pool == 1:
             return super().batches(epoch)
-        return alike(self.training.sentences.lengths, self.batch_size, self.pool, self.seed, epoch)
+        return alike(self.training.sentences.lengths, self.batch_size, self.config.pool, self.seed, epoch)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Mean negative log-likelihood plus penalties."""

@@ -76,25 +76,22 @@ def entailment_loss(head: nn.Module, a_BD: Tensor, b_BD: Tensor, odds_B3: npt.ND
     return kl_to_target(head(a_BD[known], b_BD[known]), odds[known]) if bool(known.any()) else a_BD.new_zeros(())
 
 
+@dataclass(eq=False)
 class SupervisedObjective(Objective):
-    """Sum of the similarity and entailment losses over labelled pairs."""
+    """Sum of the similarity and entailment losses over labelled pairs; the model must have the heads that weigh."""
 
-    def __init__(
-        self,
-        model: SiameseModel,
-        training: LabelledPairs,
-        development: LabelledPairs,
-        config: SupervisedConfig,
-        batch_size: int,
-        seed: int,
-    ) -> None:
-        """The model must have the heads the config weighs."""
-        super().__init__(len(training), batch_size, seed)
-        self.model: SiameseModel = model
-        self.training, self.development, self.config = training, development, config
-        self.classes = torch.tensor(config.classes or (0.0, 1.0))
-        self.regulariser = Regulariser(model, config.regulariser)
-        self.scrambler = Scrambler(config.scramble, seed, config.scrambling)
+    model: SiameseModel
+    training: LabelledPairs
+    development: LabelledPairs
+    config: SupervisedConfig
+    batch_size: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        super().__init__(len(self.training), self.batch_size, self.seed)
+        self.classes = torch.tensor(self.config.classes or (0.0, 1.0))
+        self.regulariser = Regulariser(self.model, self.config.regulariser)
+        self.scrambler = Scrambler(self.config.scramble, self.seed, self.config.scrambling)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Weighted losses plus penalties."""

@@ -32,27 +32,25 @@ class TeacherCosineConfig:
     neighbours: int = 3  # of each sentence in each tree; one is drawn at each step
 
 
+@dataclass(eq=False)
 class TeacherCosineObjective(GradedObjective):
     """Mean squared error of cosine matrices."""
 
-    def __init__(
-        self,
-        model: SiameseModel,
-        sentences: Sentences,
-        teacher: npt.NDArray[np.float16],
-        development: GradedSets,
-        config: TeacherCosineConfig,
-        batch_size: int,
-        seed: int,
-    ) -> None:
-        """`teacher` [n, E] are the teacher's embeddings of the n sentences."""
-        super().__init__(len(sentences), batch_size, seed, drop_last=True)
-        self.model: SiameseModel = model
-        self.sentences, self.teacher, self.development, self.config = sentences, teacher, development, config
-        self.choice = torch.Generator().manual_seed(seed)
+    model: SiameseModel
+    sentences: Sentences
+    teacher: npt.NDArray[np.float16]  # [n, E]: its embeddings of the n sentences
+    development: GradedSets
+    config: TeacherCosineConfig
+    batch_size: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        super().__init__(len(self.sentences), self.batch_size, self.seed, drop_last=True)
+        self.choice = torch.Generator().manual_seed(self.seed)
         self.neighbours: Indices | None = None
-        if config.neighbour_weight > 0:
-            self.neighbours = near_neighbours(teacher, each=config.neighbours, trees=TREES, seed=seed)
+        if self.config.neighbour_weight > 0:
+            each = self.config.neighbours
+            self.neighbours = near_neighbours(self.teacher, each=each, trees=TREES, seed=self.seed)
 
     def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of sentences: random batches, mixed with windows along a random direction of the teacher."""

@@ -24,26 +24,23 @@ class MarginConfig:
     scramble: float = 0.0  # share of pairs whose words are shuffled (Wieting & Gimpel 2017: 0.25/0.5/0.75)
 
 
+@dataclass(eq=False)
 class MarginObjective(GradedObjective):
-    """Pairs of paraphrases against the hardest in-batch negatives."""
+    """Pairs of paraphrases, `a[i]` and `b[i]`, against the hardest in-batch negatives."""
 
-    def __init__(
-        self,
-        model: SiameseModel,
-        a: Sentences,
-        b: Sentences,
-        development: GradedSets,
-        config: MarginConfig,
-        batch_size: int,
-        seed: int,
-    ) -> None:
-        """`a[i]` and `b[i]` are paraphrases."""
-        super().__init__(len(a), batch_size, seed, drop_last=True)  # negatives come from the batch
-        self.model: SiameseModel = model
-        self.a, self.b, self.development, self.config = a, b, development, config
-        self.regulariser = Regulariser(model, config.regulariser)
-        self.generator = torch.Generator().manual_seed(seed)  # of the MIX coin and its random negatives
-        self.scrambler = Scrambler(config.scramble, seed)
+    model: SiameseModel
+    a: Sentences
+    b: Sentences
+    development: GradedSets
+    config: MarginConfig
+    batch_size: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        super().__init__(len(self.a), self.batch_size, self.seed, drop_last=True)  # negatives come from the batch
+        self.regulariser = Regulariser(self.model, self.config.regulariser)
+        self.generator = torch.Generator().manual_seed(self.seed)  # of the MIX coin and its random negatives
+        self.scrambler = Scrambler(self.config.scramble, self.seed)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Margin loss plus penalties."""

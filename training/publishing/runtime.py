@@ -117,11 +117,6 @@ class PublishedModel:
         place = {each: i for i, each in enumerate(distinct)}
         return np.asarray(rows[[place[each] for each in ids]])
 
-    def token_embeddings(self, text: str) -> npt.NDArray[np.float32]:
-        """The contributions of a text's tokens [tokens, dim]; their mean is its embedding."""
-        assert self.manifest.token_embeddings is not None
-        return encode(self._graphs[self.manifest.token_embeddings], self._ids([text]))[0]
-
     def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> CalibratedScores:
         """Score n pairs, as the task of that name does."""
         task = self.manifest.score_task(name)
@@ -176,11 +171,6 @@ class PublishedModel:
         assert task is not None
         return classification(task, classify(self._graphs[task.graph], self.embed(texts)))
 
-    def matrices(self, a: str, b: str) -> npt.NDArray[np.float32]:
-        """The matrices of one pair [matrices, tokens of a, tokens of b], in the order of `manifest.explanation`."""
-        assert self.manifest.explanation is not None
-        return self.outputs(self.manifest.explanation.graph, [a], [b])[0]
-
     def _ids(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         return [self.tokenizer.encode(text, self.manifest.limits.max_tokens).ids for text in texts]
 
@@ -194,7 +184,7 @@ class PublishedModel:
         return ids_a, ids_b
 
     def outputs(self, graph: str, a: Sequence[str], b: Sequence[str]) -> npt.NDArray[np.float32]:
-        """A PAIR graph's output for n pairs; pairs of similar size are run together."""
+        """The output of a PAIR or EXPLANATION graph for n pairs; pairs of similar size are run together."""
         ids_a, ids_b = self._pair_ids(a, b)
         order = np.lexsort(([len(ids) for ids in ids_b], [len(ids) for ids in ids_a]))
         parts = []

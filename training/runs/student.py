@@ -16,12 +16,12 @@ import torch
 from torch import nn
 
 from contract.subwords import Subwords
-from training.architectures.models import Precision
+from training.architectures.models import Precision, SiameseModel
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
-from training.corpora.readers import stsb, written
+from training.corpora.readers import labelled_pairs, written
 from training.objectives.development import GradedSets
 from training.objectives.faqs import FAQConfig, FAQObjective, FAQTexts
-from training.objectives.imitation import AnswersObjective, ImitationObjective, Student
+from training.objectives.imitation import AnswersObjective, ImitationObjective
 from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.loop import Result, train
@@ -83,7 +83,7 @@ def texts_of(config: StudentConfig) -> list[tuple[str, str]]:
 
 def teach(
     config: StudentConfig, start: SentenceBERT, tokenizer: Path, teacher: Path, runs: Path, seed: int
-) -> tuple[Student, Result]:
+) -> tuple[SiameseModel, Result]:
     """Train the student, or resume; the run lies in `runs/<name>/seed-<n>`.
 
     Args:
@@ -99,22 +99,17 @@ def teach(
     """
     texts = [text for _, text in texts_of(config)]
     target = vectors(Teacher(teacher), texts, config.max_tokens, runs / "teacher")
-    torch.manual_seed(seed)
-    precision: Precision = "bfloat16" if bfloat16_is_fast() else "float32"
-    student = Student(start, precision=precision)
-    student.to("cuda" if torch.cuda.is_available() else "cpu")
+    student = _model(start, seed)
     words = Subwords.load(tokenizer)
     objective = ImitationObjective(
         student,
         Sentences(texts, words, config.max_tokens),
         target,
-        GradedSets({"stsb-dev": stsb.read("dev")}, words, config.max_tokens),
+        GradedSets({"stsb-dev": labelled_pairs.read("stsb-dev")}, words, config.max_tokens),
         config.batch_size,
         seed,
     )
-    optimiser = OptimiserConfig(
-        "adamw", learning_rate=config.learning_rate, embedding_learning_rate=None, clip=config.clip
-    )
+    optimiser = _adamw(config)
     schedule = Schedule(config.epochs, config.batch_size, decay="warm", keep="last")
     result = train(objective, optimiser, schedule, runs / config.name / f"seed-{seed}", seed=seed)
     if config.answer_epochs:
@@ -145,25 +140,30 @@ def teach_faqs(config: FAQConfig, name: str, start: SentenceBERT, tokenizer: Pat
     Raises:
         CorpusError: a corpus is missing or malformed.
     """
-    torch.manual_seed(seed)
-    precision: Precision = "bfloat16" if bfloat16_is_fast() else "float32"
-    student = Student(start, precision=precision)
-    student.to("cuda" if torch.cuda.is_available() else "cpu")
+    student = _model(start, seed)
     began = copy.deepcopy(student.encoder)
     words = Subwords.load(tokenizer)
     learnt, held = (FAQTexts(written.faqs(part), words, config.max_tokens) for part in ("train", "dev"))
     kept = Sentences([text for _, text in imitated_texts(StudentConfig.texts, 1)], words, config.max_tokens)
-    development = GradedSets({"stsb-dev": stsb.read("dev")}, words, config.max_tokens)
+    development = GradedSets({"stsb-dev": labelled_pairs.read("stsb-dev")}, words, config.max_tokens)
     objective = FAQObjective(student, began, learnt, kept, held, development, config, seed)
-    optimiser = OptimiserConfig(
-        "adamw", learning_rate=config.learning_rate, embedding_learning_rate=None, clip=config.clip
-    )
+    optimiser = _adamw(config)
     schedule = Schedule(config.epochs, config.faqs, decay="warm", keep="last")
     result = train(objective, optimiser, schedule, runs / f"{name}-faqs" / f"seed-{seed}", seed=seed)
     mean_with(student.encoder, began.state_dict(), config.start_share)
     student.eval()
     with torch.no_grad():
         return replace(result, best=objective.evaluate())
+
+
+def _model(encoder: SentenceBERT, seed: int) -> SiameseModel:
+    torch.manual_seed(seed)
+    precision: Precision = "bfloat16" if bfloat16_is_fast() else "float32"
+    return SiameseModel(encoder, precision=precision).to("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _adamw(config: StudentConfig | FAQConfig) -> OptimiserConfig:
+    return OptimiserConfig("adamw", config.learning_rate, embedding_learning_rate=None, clip=config.clip)
 
 
 @torch.no_grad()

@@ -10,7 +10,7 @@ from contract.measures import to_unit
 from contract.scoring import CalibratedScores, most_likely
 from training.corpora import pairwise, transfer
 from training.corpora.pairwise import Corpus
-from training.corpora.readers import paraphrase, sick, sst
+from training.corpora.readers import labelled_pairs, sst
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.objectives.metrics import binary, calibration_error, graded, labelled, ranked
 from training.pairs import Pair
@@ -68,7 +68,7 @@ def sick_figures(model: PairScorer) -> list[Figure]:
 
     Of a calibrated model also r, rho and MSE without the calibration.
     """
-    pairs = sick.read("test")
+    pairs = labelled_pairs.read("sick-test")
     a, b = [p.a for p in pairs], [p.b for p in pairs]
     figures = []
     if model.manifest.similarity is not None:
@@ -136,7 +136,7 @@ def split_figures(model: PairScorer, pairs: Sequence[Pair]) -> list[Figure]:
 
 def phrase_figures(model: PairScorer) -> list[Figure]:
     """Spearman rho of the raw score on PPDB's rated phrase pairs (Wieting et al. 2016, Table 3), and Pearson r."""
-    return _graded(model, "PPDB phrases", "rated", paraphrase.rated_phrases())[0]
+    return _graded(model, "PPDB phrases", "rated", labelled_pairs.read("ppdb-phrases"))[0]
 
 
 def rated_figures(model: PairScorer, corpus: str, pairs: Sequence[Pair]) -> list[Figure]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from training.corpora.files import CorpusError, locate, numbered_lines
 from training.corpora.leakage import evaluation_sentences, normalise_for_overlap
 from training.corpora.mixtures import draw
-from training.corpora.readers import captions, paraphrase, wikipedia
+from training.corpora.readers import captions, labelled_pairs, wikipedia
 
 # Each source's share of a sample; what a small one lacks is divided among the others.
 SHARES: Mapping[str, float] = {
@@ -115,7 +115,7 @@ def _answers_of(source: str) -> Iterator[tuple[str, str]]:
 def _texts(source: str) -> Iterable[str]:
     match source:
         case "quora":
-            return (text for pair in paraphrase.quora() for text in (pair.a, pair.b))
+            return (text for pair in labelled_pairs.read("quora") for text in (pair.a, pair.b))
         case "captions":
             return (text for said in captions.read("multi30k").values() for text in said)
         case "wikipedia":

@@ -9,7 +9,7 @@ from pathlib import Path
 from contract.manifest import Figure, TrainingData
 from training.corpora import mixtures, sts_split
 from training.corpora.leakage import without_foreign_sentences, without_pairs
-from training.corpora.readers import malstm, sick, sts
+from training.corpora.readers import labelled_pairs, sts
 from training.corpora.synonyms import augment, open_wordnet, wordnet_folder
 from training.pairs import Pair
 from training.sources.credits import by_source, entry, wordnet
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 def supervised_pairs() -> list[Pair]:
     """SICK train without the pairs that its trial and test parts repeat."""
-    return without_pairs(sick.read("train"), held_out())
+    return without_pairs(labelled_pairs.read("sick-train"), held_out())
 
 
 def pairs_for_others() -> list[Pair]:
@@ -35,7 +35,7 @@ def pairs_for_others() -> list[Pair]:
 
 def held_out() -> list[Pair]:
     """SICK trial and test, which no training data may contain."""
-    return [pair for split in ("dev", "test") for pair in sick.read(split)]
+    return [pair for split in ("dev", "test") for pair in labelled_pairs.read(f"sick-{split}")]
 
 
 class SickRated(DataSource[Sequence[Pair], Sequence[Pair]]):
@@ -43,7 +43,7 @@ class SickRated(DataSource[Sequence[Pair], Sequence[Pair]]):
 
     def dev(self) -> Sequence[Pair]:
         """The trial part of SICK."""
-        return sick.read("dev")
+        return labelled_pairs.read("sick-dev")
 
     def test_figures(self, model: PairScorer) -> list[Figure]:
         """Figures on the test part of SICK."""
@@ -85,7 +85,7 @@ class SickPairs(SickRated):
 
 @dataclass(frozen=True)
 class STSPairs(SickRated):
-    """MaLSTM's released pre-training pairs without those of SICK (`training.corpora.readers.malstm`)."""
+    """MaLSTM's released pre-training pairs without those of SICK."""
 
     only_2013: bool = False  # STS 2013 alone, as the paper has it; three of its four sets, the fourth is licensed
 
@@ -101,7 +101,7 @@ class STSPairs(SickRated):
     def _pairs(self) -> list[Pair]:
         """Pairs of STS, rated 1..5."""
         if not self.only_2013:
-            return malstm.pretraining_pairs()
+            return labelled_pairs.read("malstm-extras")
         pairs = [pair for rated in sts.read_year("2013-test").values() for pair in rated]
         return [replace(pair, target=1.0 + 0.8 * pair.target) for pair in pairs if pair.target is not None]
 

@@ -9,7 +9,7 @@ import numpy as np
 from contract.manifest import Figure, TrainingData
 from training.corpora import mixtures, tasks
 from training.corpora.hard import GROUP, Encode, Vectors, hard_groups, near_intents
-from training.corpora.readers import labelled_pairs, nli, stsb
+from training.corpora.readers import labelled_pairs
 from training.corpora.tasks import COSINES, DEVELOPMENT, HARD, INTENTS, MADE_OF, TEACHES, WRITTEN
 from training.pairs import Pair
 from training.sources.credits import TEACHER, entry, own_texts
@@ -97,9 +97,9 @@ class TaskPairs(DataSource[ByCorpus, ByCorpus]):
             *sick_figures(model),
             *pairwise_figures(model, "msrp", "paraphrase"),
             *pairwise_figures(model, "answers", "relevance"),
-            *rated_figures(model, "STS-B", stsb.read("dev")),
-            *entailment_figures(model, "SNLI", tasks.measured(nli.snli("dev"))),
-            *entailment_figures(model, "MultiNLI", tasks.measured(nli.multinli())),
+            *rated_figures(model, "STS-B", labelled_pairs.read("stsb-dev")),
+            *entailment_figures(model, "SNLI", tasks.measured(labelled_pairs.read("snli-dev"))),
+            *entailment_figures(model, "MultiNLI", tasks.measured(labelled_pairs.read("multinli"))),
             *entailment_figures(model, "SciTail", labelled_pairs.read("scitail-dev")),
         ]
 

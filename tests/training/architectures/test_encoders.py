@@ -1,5 +1,7 @@
 """Encoders of one sentence against their equations; their cells are in parts/test_parts.py."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -7,18 +9,17 @@ from torch import Tensor
 
 from tests.harness import toys
 from training.architectures import (
-    DAN,
     GRAN,
+    ArchitectureConfig,
     DANConfig,
     GRANConfig,
     LSTMConfig,
     LSTMEncoder,
-    Projection,
     ProjectionConfig,
     RNNConfig,
     RNNEncoder,
-    WordAveraging,
     WordAveragingConfig,
+    build_encoder,
 )
 from training.architectures.parts.layers import WordEmbedding
 
@@ -27,35 +28,34 @@ BATCH = torch.tensor([[3, 5, 9], [4, 0, 0], [7, 7, 2]]), torch.tensor([3, 1, 2])
 MEANS = ROWS[[3, 5, 9]].mean(0), ROWS[4], ROWS[7]
 
 
-def test_word_averaging_is_the_mean_of_the_words() -> None:
-    encoder = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
-    for row, mean in zip(encoder(*BATCH).detach().numpy(), MEANS, strict=True):
-        assert row == pytest.approx(mean, abs=1e-6)
-    assert [name for name, _ in encoder.named_parameters()] == ["embedding.weight"]
+def averaging(mean: np.ndarray, encoder: Any) -> np.ndarray:
+    return mean
 
 
-def test_dan_is_its_layer_on_the_mean() -> None:
+def dan(mean: np.ndarray, encoder: Any) -> np.ndarray:
+    return np.tanh(encoder.layers[0].weight.numpy() @ mean + 0.1)
+
+
+def projection(mean: np.ndarray, encoder: Any) -> np.ndarray:
+    return encoder.projection.weight.numpy() @ mean + 0.1
+
+
+OF_MEANS = [(WordAveragingConfig(), averaging, toys.DIM), (DANConfig(), dan, toys.DIM)]
+OF_MEANS += [(ProjectionConfig(outputs=outputs), projection, outputs or toys.DIM) for outputs in (None, 3, 20)]
+
+
+@pytest.mark.parametrize(("config", "expected", "width"), OF_MEANS, ids=[str(case[0]) for case in OF_MEANS])
+@torch.no_grad()
+def test_what_is_made_of_the_mean_of_the_words(config: ArchitectureConfig, expected: Any, width: int) -> None:
     torch.manual_seed(0)
-    encoder = DAN(DANConfig(), WordEmbedding(ROWS))
-    layer = encoder.layers[0]
-    with torch.no_grad():
-        layer.bias += 0.1
-        found = encoder(*BATCH).numpy()
+    encoder = build_encoder(config, WordEmbedding(ROWS))
+    for name, parameter in encoder.named_parameters():
+        if name.endswith("bias"):
+            parameter += 0.1
+    found = encoder(*BATCH).numpy()
+    assert found.shape == (3, width)
     for row, mean in zip(found, MEANS, strict=True):
-        assert row == pytest.approx(np.tanh(layer.weight.detach().numpy() @ mean + 0.1), abs=1e-5)
-
-
-@pytest.mark.parametrize("outputs", [None, 3, 20])
-def test_projection_is_a_linear_map_of_the_mean(outputs: int | None) -> None:
-    torch.manual_seed(0)
-    encoder = Projection(ProjectionConfig(outputs=outputs), WordEmbedding(ROWS))
-    with torch.no_grad():
-        encoder.projection.bias += 0.3
-        found = encoder(*BATCH).numpy()
-    weight = encoder.projection.weight.detach().numpy()
-    assert weight.shape == (outputs or toys.DIM, toys.DIM)
-    for row, mean in zip(found, MEANS, strict=True):
-        assert row == pytest.approx(weight @ mean + 0.3, abs=1e-5)
+        assert row == pytest.approx(expected(mean, encoder), abs=1e-5)
 
 
 def test_the_identity_rnn_is_divided_by_the_number_of_words_and_others_are_not() -> None:

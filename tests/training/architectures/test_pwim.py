@@ -217,7 +217,7 @@ def test_its_folder_answers_as_the_module(tmp_path: Path, monkeypatch: pytest.Mo
     raw = published.similarity(A, B).raw_score
     np.testing.assert_allclose(raw, expected[:, served.columns["similarity"][0]], atol=1e-5)
     assert np.ptp(raw) > 1e-3
-    assert published.matrices(A[0], B[0]).shape == (2, 4, 6)
+    assert published.outputs("explanation.onnx", A[:1], B[:1])[0].shape == (2, 4, 6)
     rated = published.probabilities(A, B, ("contradiction", "entailment", "neutral"))
     np.testing.assert_allclose(rated["entailment"][:, 1], probabilities[:, 0], atol=1e-6)
     np.testing.assert_allclose(rated["similarity"][:, 0], raw, atol=1e-6)

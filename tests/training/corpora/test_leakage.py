@@ -9,7 +9,7 @@ import pytest
 from training.corpora import leakage
 from training.corpora.leakage import normalise_for_overlap
 from training.corpora.mixtures import paraphrase_pairs, quotas, unlabelled_sentences
-from training.corpora.readers import answers, captions, msrp, paraphrase, pit2015, sick, sts, stsb, wikipedia
+from training.corpora.readers import captions, labelled_pairs, pit2015, sts, wikipedia
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.transfer import MarginConfig
 from training.pairs import Pair
@@ -18,6 +18,12 @@ from training.recipes.recipe import Recipe
 from training.sources import rated
 from training.sources.labelled import CorpusPairs, SSTSentences, TeacherAnswers
 from training.sources.rated import SickPairs, STSSplitPairs, TeacherPairs
+
+
+def of(name: str) -> tuple[str, tuple[str, ...]]:
+    """File and header in the table of labelled pairs."""
+    known = labelled_pairs.FILES[name]
+    return known.file, known.header
 
 
 def test_the_form_in_which_sentences_are_compared():
@@ -45,16 +51,15 @@ def test_other_marks_and_broken_letters_are_the_same_sentence(text, elsewhere):
 
 @pytest.fixture
 def evaluation(write):
-    write(sick.FILES["train"], sick.HEADER, ("1", "A cat sleeps.", "A dog barks.", "1.5", "NEUTRAL"))
+    write(*of("sick-train"), ("1", "A cat sleeps.", "A dog barks.", "1.5", "NEUTRAL"))
     write(sts.path_of("2013-test", "OnWN"), sts.HEADER, ("1", "a body of water.", "a dry place"))
-    write(stsb.FILES["dev"], stsb.HEADER, ("5", "Benchmark dev", "dev two", "g", "s", "2015", "1"))
-    write(stsb.FILES["train"], stsb.HEADER, ("5", "Benchmark train", "train two", "g", "s", "2015", "1"))
-    write(msrp.FILES["test"], msrp.HEADER, ("1", "1", "2", "Shares rose.", "Shares went up."))
-    write(msrp.FILES["train"], msrp.HEADER, ("1", "3", "4", "Shares fell.", "Shares went down."))
+    write(*of("stsb-dev"), ("5", "Benchmark dev", "dev two", "g", "s", "2015", "1"))
+    write(*of("msrp-test"), ("1", "1", "2", "Shares rose.", "Shares went up."))
+    write(*of("msrp-train"), ("1", "3", "4", "Shares fell.", "Shares went down."))
     header = ("topic_id", "topic", "score_0_5", "label", "sentence_a", "sentence_b")
     write(pit2015.FILES["test"], header, ("1", "t", "3", "debatable", "what a day", "such a day"))
-    write(answers.WIKIQA["dev"], answers.HEADER, ("1", "1", "who was he ?", "He was n't there -LRB- ever -RRB- ."))
-    write(answers.WIKIQA["train"], answers.HEADER, ("1", "1", "train question ?", "train answer"))
+    write(*of("wikiqa-dev"), ("1", "1", "who was he ?", "He was n't there -LRB- ever -RRB- ."))
+    write(*of("wikiqa-train"), ("1", "1", "train question ?", "train answer"))
 
 
 @pytest.mark.usefixtures("evaluation")
@@ -85,11 +90,11 @@ def test_pairs_are_the_same_in_either_order():
 
 
 def test_training_pairs_with_a_sentence_of_another_corpus_are_dropped_and_the_corpus_keeps_its_own(write):
-    write(sick.FILES["train"], sick.HEADER, ("1", "A cat sleeps.", "A dog barks.", "1.5", "NEUTRAL"))
+    write(*of("sick-train"), ("1", "A cat sleeps.", "A dog barks.", "1.5", "NEUTRAL"))
     write(sts.path_of("2012-test", "MSRvid"), sts.HEADER, ("5", "a man plays", "A woman SINGS!"))
     own, foreign = Pair("A cat sleeps.", "New.", 3.0), Pair("New.", "a woman sings", 3.0)
     assert leakage.without_foreign_sentences([own, foreign, Pair("A man plays.", "New.")], "sick") == [own]
-    with pytest.raises(ValueError, match="corpus must be one of sick, sts"):
+    with pytest.raises(ValueError, match=r"corpus must be one of .*sick, stsb"):
         leakage.without_foreign_sentences([own], "quora")
 
 
@@ -99,14 +104,14 @@ def test_the_pairs_that_tune_a_teacher_hold_no_sentence_of_another_corpus(write)
         ("2", "A man plays.", "A dog barks.", "1.0", "NEUTRAL"),
         ("3", "A bird flies.", "A cow eats.", "1.0", "NEUTRAL"),
     ]
-    write(sick.FILES["train"], sick.HEADER, *rows)
-    write(sick.FILES["dev"], sick.HEADER, rows[2])
-    write(sick.FILES["test"], sick.HEADER, ("4", "A dog barks.", "A cow eats.", "1.0", "NEUTRAL"))
+    write(*of("sick-train"), *rows)
+    write(*of("sick-dev"), rows[2])
+    write(*of("sick-test"), ("4", "A dog barks.", "A cow eats.", "1.0", "NEUTRAL"))
     write(sts.path_of("2012-test", "MSRvid"), sts.HEADER, ("5", "a man plays", "a woman sings"))
-    assert [pair.group for pair in rated.pairs_for_others()] == ["1"]
-    assert [pair.group for pair in rated.supervised_pairs()] == ["1", "2"]
-    assert [pair.group for pair in SickPairs().train()] == ["1", "2"]
-    assert [pair.group for pair in SickPairs(foreign=False).train()] == ["1"]
+    assert [pair.a for pair in rated.pairs_for_others()] == ["A cat sleeps."]
+    assert [pair.a for pair in rated.supervised_pairs()] == ["A cat sleeps.", "A man plays."]
+    assert [pair.a for pair in SickPairs().train()] == ["A cat sleeps.", "A man plays."]
+    assert [pair.a for pair in SickPairs(foreign=False).train()] == ["A cat sleeps."]
 
 
 def test_a_teacher_is_tuned_on_those_and_rates_no_others(monkeypatch, tmp_path):
@@ -170,33 +175,29 @@ def test_no_model_is_measured_on_a_corpus_whose_ratings_a_run_it_starts_from_was
 
 
 FIVE = ("split", "image", "caption1", "caption2", "caption3", "caption4", "caption5")
-TWO = ("sentence_a", "sentence_b")
 WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown", "gold", "silver"]
 
 
 @pytest.fixture
 def corpora(write):
-    write(sick.FILES["test"], sick.HEADER, ("1", "How to boil an egg", "The dog is red", "2", "NEUTRAL"))
+    write(*of("sick-test"), ("1", "How to boil an egg", "The dog is red", "2", "NEUTRAL"))
     questions = [(f"how do i paint {word} doors ?", f"what paints {word} doors ?") for word in WORDS]
     write(
-        paraphrase.QUORA_FILE,
-        TWO,
+        *of("quora"),
         *questions,
         ("how to boil an egg ?", "what way to boil eggs ?"),  # an evaluation sentence
         ("who is it then ?", "who is it , then"),  # equal sides
         (questions[0][1], questions[0][0]),  # a repeated pair
         ("too short", "how short is too short ?"),
     )
-    write(paraphrase.TWITTER_URL_FILE, TWO, ("rain &amp; wind in france", "france has `` rain '' and wind"))
-    header = ("label", *TWO)
-    write(paraphrase.TWITTER_LABELLED_FILE, header, ("1", "one two three", "two three four"), ("0", "a b c", "x y z"))
+    write(*of("twitter-url"), ("rain &amp; wind in france", "france has `` rain '' and wind"))
+    write(*of("twitter-labelled"), ("1", "one two three", "two three four"), ("0", "a b c", "x y z"))
     images = [("train", f"{i}.jpg", *(f"a {word} dog number {n}" for n in range(5))) for i, word in enumerate(WORDS)]
     images[1] = (*images[1][:6], "The dog is red.")
     write(captions.SOURCES["multi30k"], FIVE, *images)
     write(captions.OVERLAP_FILE, ("source", "image", "evaluation_sets"), ("multi30k-flickr30k", "0.jpg", "sick-test"))
-    header = ("source", "split", "complex", "simple")
     rows = [("asset", "valid", "the hard -lrb- long -rrb- sentence", f"the easy one {n}") for n in range(3)]
-    write(paraphrase.SIMPLIFICATION_FILE, header, *rows)
+    write(*of("simplification"), *rows)
 
 
 SHARES = {"quora": 0.5, "twitter-url": 0.2, "simplification": 0.3}

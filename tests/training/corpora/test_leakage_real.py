@@ -7,14 +7,14 @@ import pytest
 from training.corpora import leakage, mixtures, pairwise
 from training.corpora.files import data_dir
 from training.corpora.glosses import FILES, glosses
-from training.corpora.readers import sick, sts
+from training.corpora.readers import labelled_pairs, sts
 from training.corpora.readers.captions import OVERLAP_FILE
 from training.corpora.synonyms import wordnet_folder
 from training.pairs import Pair
 from training.sources import rated
 
 pytestmark = pytest.mark.skipif(
-    not all((data_dir() / name).is_file() for name in (sick.FILES["train"], OVERLAP_FILE)),
+    not all((data_dir() / name).is_file() for name in (labelled_pairs.FILES["sick-train"].file, OVERLAP_FILE)),
     reason="the corpora are not in SEMBLANCE_DATA: `python -m training data` says where each comes from",
 )
 SAMPLE = 20_000
@@ -48,7 +48,7 @@ def test_pairs_for_a_teacher_hold_no_sentence_of_msrvid_and_no_pair_of_sicks_own
     foreign = leakage.evaluation_sentences([name for name in leakage.EVALUATION_CORPORA if name != "sick"])
     assert _leaks(_sides(pairs), foreign) == []
     video = {leakage.pair_key(pair.a, pair.b) for pair in sts.read("2012-test", "MSRvid")}
-    test = {leakage.pair_key(pair.a, pair.b) for pair in sick.read("test")}
+    test = {leakage.pair_key(pair.a, pair.b) for pair in labelled_pairs.read("sick-test")}
     assert {leakage.pair_key(pair.a, pair.b) for pair in pairs}.isdisjoint(video | test)
     assert len(pairs) == 3227  # of 4,404: what is left is still most of SICK train
 

@@ -4,25 +4,27 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.harness import toy_runs
 from training.corpora import sts_split, tasks
 from training.corpora.leakage import pair_key
 from training.corpora.pairwise import ANSWER_TOKENS, LONGEST, _read, read
-from training.corpora.readers import answers, intents, labelled_pairs, nli, paraphrase, sick, sts
+from training.corpora.readers import intents, labelled_pairs, sts
 from training.pairs import Pair
 
-NLI = labelled_pairs.FILES["snli-train"]
+
+def written(write, name: str, *rows: tuple[str, ...]) -> None:
+    """Rows of a file in the table of labelled pairs."""
+    known = labelled_pairs.FILES[name]
+    write(known.file, known.header, *rows)
 
 
 @pytest.fixture
 def evaluation(write):
     """One sentence in an evaluation set, one premise in each of the three parts for entailment."""
     write(sts.path_of("2016-test", "headlines"), sts.HEADER, ("3", "Ice melts.", "It snows."))
-    for file, premise in (
-        (nli.SNLI_FILES["dev"], "A man sings ."),
-        (nli.SNLI_FILES["test"], "A man swims ."),
-        (nli.MULTINLI_FILE, "A man waits."),
-    ):
-        write(file, nli.HEADER, ("neutral", premise, "Someone is alive."))
+    premises = {"snli-dev": "A man sings .", "snli-test": "A man swims .", "multinli": "A man waits."}
+    for name, premise in premises.items():
+        written(write, name, ("neutral", premise, "Someone is alive."))
 
 
 def test_evaluation_sentences_and_premises_are_left_out(write, evaluation):
@@ -34,7 +36,7 @@ def test_evaluation_sentences_and_premises_are_left_out(write, evaluation):
         ("neutral", "x", "A man waits.", "He stands."),
         ("neutral", "x", "A man leaves.", "Someone is alive."),  # their hypotheses may come again
     ]
-    write(NLI.file, NLI.header, *rows)
+    written(write, "snli-train", *rows)
     assert [(pair.a, pair.b) for pair in tasks.read("snli-train")] == [
         ("A man runs.", "It rains."),
         ("A man leaves.", "Someone is alive."),
@@ -48,8 +50,7 @@ def test_texts_of_cosines_are_in_no_part_that_measures_entailment(evaluation):
 
 def test_pairs_to_choose_by_are_not_measured(monkeypatch):
     pairs = [Pair(f"a {i}", f"b {i}", label="neutral") for i in range(5000)]
-    monkeypatch.setattr(nli, "snli", lambda split: pairs)
-    monkeypatch.setattr(nli, "multinli", lambda: pairs)
+    toy_runs.read_instead(monkeypatch, labelled=lambda name: pairs)
     for name in ("snli", "multinli"):
         chosen = tasks.development(name)
         assert len(chosen) == 600
@@ -57,34 +58,31 @@ def test_pairs_to_choose_by_are_not_measured(monkeypatch):
 
 
 def test_a_negation_that_differs_in_marks_alone_is_none(write, evaluation):
-    known = labelled_pairs.FILES["cannot"]
     rows = [
         ("x", "contradiction", "It rains", "It rains."),
         ("x", "contradiction", "It rains", "It does not rain"),
         ("x", "paraphrase", "It pours", "It pours."),
     ]
-    write(known.file, known.header, *rows)
+    written(write, "cannot", *rows)
     expected = [("It does not rain", "contradiction"), ("It pours.", "entailment")]
     assert [(pair.b, pair.label) for pair in tasks.read("cannot")] == expected
     assert [(pair.b, pair.label) for pair in tasks.read("negations")] == [("It does not rain", "0"), ("It pours.", "1")]
 
 
 def test_ratings_of_sick_become_values_from_0_to_1_and_test_pairs_are_left_out(write, monkeypatch):
+    rain = ("It rains", "It pours")
     pairs = {
-        "train": [Pair("A dog runs", "A dog walks", 1.0, "neutral"), Pair("It rains", "It pours", 5.0, "entailment")],
-        "dev": [Pair("It pours", "It rains", 5.0, "entailment")],
-        "test": [],
+        "sick-train": [Pair("A dog runs", "A dog walks", 1.0, "neutral"), Pair(*rain, 5.0, "entailment")],
+        "sick-dev": [Pair(*rain[::-1], 5.0, "entailment")],
+        "sick-test": [],
     }
-    monkeypatch.setattr(sick, "read", pairs.get)
-    tasks._read.cache_clear()
+    toy_runs.read_instead(monkeypatch, labelled=pairs.__getitem__)
     assert tasks.read("sick") == (Pair("A dog runs", "A dog walks", 0.0, "neutral"),)
-    tasks._read.cache_clear()
 
 
 def test_premises_get_the_hypothesis_of_another_group_as_neutral(write, evaluation):
-    known = labelled_pairs.FILES["entailment-bank"]
     star, ice = ("A star is hot.", "a star glows"), ("Ice is cold.", "ice cools")
-    write(known.file, known.header, (*star, "entailment", "1", "step"), (*ice, "entailment", "2", "x"))
+    written(write, "entailment-bank", (*star, "entailment", "1", "step"), (*ice, "entailment", "2", "x"))
     assert [((p.a, p.b), p.label) for p in tasks.read("entailment-bank")] == [
         *((pair, "entailment") for pair in (star, ice)),
         *((pair, "neutral") for pair in ((star[0], ice[1]), (ice[0], star[1]))),
@@ -92,26 +90,23 @@ def test_premises_get_the_hypothesis_of_another_group_as_neutral(write, evaluati
 
 
 def test_a_sentence_that_does_not_answer_does_not_entail_the_question(write, evaluation):
-    known = labelled_pairs.FILES["qnli-dev"]
     rows = (("entailment", "Who came?", "Ann did."), ("not_entailment", "Who left?", "It rains."))
-    write(known.file, known.header, *rows)
+    written(write, "qnli-dev", *rows)
     assert tasks.read("qnli-not") == (Pair("It rains.", "Who left?", label="not_entailment"),)
 
 
 def test_answers_that_stand_in_a_set_kept_aside_are_left_out(write, evaluation):
-    known = labelled_pairs.FILES["stackexchange"]
     said = "Beer keeps for a year when it is cold."
     write("bank-faq/hdfc-bank-faq.tsv.gz", ("question", "answer"), ("x", f"Well: {said} So do."))
     rows = [
         ("q", answer, "1", "g", "beer") for answer in (f"Yes! {said}", "Some say that it keeps for many years or so.")
     ]
-    write(known.file, known.header, *rows)
+    written(write, "stackexchange", *rows)
     assert [p.b for p in tasks.read("stackexchange")] == ["Some say that it keeps for many years or so."]
 
 
 def test_requests_are_edited_with_quora_s_questions(write, evaluation):
-    quora = labelled_pairs.FILES["qqp-labelled"]
-    write(quora.file, quora.header, ("1", "How do I raise money?", "What is Rome?"))
+    written(write, "qqp-labelled", ("1", "How do I raise money?", "What is Rome?"))
     for name in intents.FILES:
         write(intents.FILES[name], ("text", "intent"), ("import my data", name), ("Ice melts.", name))
     assert tasks.requests("intents-hwu64") == [("import my data", "hwu64")]  # the other one is a sentence of STS
@@ -123,18 +118,19 @@ def test_requests_are_edited_with_quora_s_questions(write, evaluation):
 
 
 def test_edits_of_two_makers_are_kept_for_measuring(write):
-    known = labelled_pairs.FILES["caption-contrast"]
     rows = [(maker, "swap", "0", f"a dog {maker}", f"a cat {maker}") for maker in ("sugarcrepe", "valse", "negclip")]
-    write(known.file, known.header, *rows)
+    written(write, "caption-contrast", *rows)
     assert tasks.read("caption-contrast") == (Pair("a dog negclip", "a cat negclip", tasks.CONTRAST),)
 
 
 @pytest.fixture(autouse=True)
 def forgotten(data) -> Iterator[None]:
     """What was read is kept; each test has corpora of its own."""
-    _read.cache_clear()
+    for kept in (_read, tasks._read):
+        kept.cache_clear()
     yield
-    _read.cache_clear()
+    for kept in (_read, tasks._read):
+        kept.cache_clear()
 
 
 def numbered(count: int, group: str = "", label: str | None = None) -> list[Pair]:
@@ -143,11 +139,11 @@ def numbered(count: int, group: str = "", label: str | None = None) -> list[Pair
 
 def test_a_pair_of_the_development_or_test_part_is_not_trained_on(monkeypatch) -> None:
     train = [Pair("A man!", "a dog", 1.0), Pair("a cat", "a dog", 2.0), Pair("x", "y", 3.0)]
-    parts = {"train": train, "dev": [Pair("A dog", "a man", 4.0)], "test": [Pair("a cat", "a dog.", 5.0)]}
-    monkeypatch.setattr(sick, "read", parts.__getitem__)
+    dev, test = Pair("A dog", "a man", 4.0), Pair("a cat", "a dog.", 5.0)
+    parts = {"sick-train": train, "sick-dev": [dev], "sick-test": [test]}
+    toy_runs.read_instead(monkeypatch, labelled=parts.__getitem__)
     found = read("sick")
-    assert found.train == (train[2],)
-    assert (found.dev, found.test) == ((parts["dev"][0],), {"test": (parts["test"][0],)})
+    assert (found.train, found.dev, found.test) == ((train[2],), (dev,), {"test": (test,)})
 
 
 def test_the_development_pairs_of_a_corpus_without_any_are_drawn_once_and_for_all(monkeypatch) -> None:
@@ -175,23 +171,17 @@ def test_sts_2014_is_learnt_from_the_years_before_without_long_pairs(monkeypatch
 def test_answers_are_cut_and_right_or_wrong(monkeypatch) -> None:
     """Files of answer selection, each of one question that is called as all are."""
     answer = " ".join(map(str, range(ANSWER_TOKENS + 9)))
-    files = (
-        *(f"{part}-filtered" for part in ("train", "dev", "test")),
-        "train-all",
-        "dev-raw",
-        "test-raw",
-        "test-clean",
+    toy_runs.read_instead(
+        monkeypatch,
+        labelled=lambda name: [
+            *(Pair(f"{name} ?", answer, None, "1", "q1"), Pair(f"{name} ?", "no .", None, "0", "q1"))
+        ],
     )
-    found = {
-        file: [Pair(f"{file} ?", answer, None, "1", "q1"), Pair(f"{file} ?", "no .", None, "0", "q1")] for file in files
-    }
-    monkeypatch.setattr(answers, "wikiqa", found.__getitem__)
-    monkeypatch.setattr(answers, "trecqa", found.__getitem__)
     found = read("wikiqa")
     right, wrong = found.train
     assert (right.target, wrong.target) == (1.0, 0.0)
     assert right.b.split(" ") == list(map(str, range(ANSWER_TOKENS)))
-    assert (right.a, wrong.b, right.group) == ("train-filtered ?", "no .", "q1")
+    assert (right.a, wrong.b, right.group) == ("wikiqa-train-filtered ?", "no .", "q1")
     assert list(found.test) == ["test"]
     assert list(read("trecqa").test) == ["raw", "clean"]
 
@@ -199,7 +189,7 @@ def test_answers_are_cut_and_right_or_wrong(monkeypatch) -> None:
 def test_tweets_are_for_pre_training_alone_and_share_no_sentence_with_a_test(monkeypatch, write) -> None:
     kept = [Pair(f"left {i}", f"right {i}", None, str(i % 2)) for i in range(1200)]
     known = Pair("A man plays the guitar", "something else", None, "1")
-    monkeypatch.setattr(paraphrase, "twitter_labelled", lambda: [*kept, known])
+    toy_runs.read_instead(monkeypatch, labelled={"twitter-labelled": [*kept, known]}.__getitem__)
     monkeypatch.setattr(
         "training.corpora.pairwise.without_evaluation_sentences",
         lambda pairs: [p for p in pairs if "guitar" not in p.a],

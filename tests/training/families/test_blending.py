@@ -57,7 +57,7 @@ def questions(encoder: SentenceBERT) -> tuple[dict[str, list[Pair]], np.ndarray]
 
 def test_the_weights_are_the_best_on_development_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = toys.pairs(40)
-    toy_runs.read_instead(monkeypatch, stsb=lambda part: pairs if part == "dev" else [])
+    toy_runs.read_instead(monkeypatch, labelled={"stsb-dev": pairs}.__getitem__)
     cross, encoder = models()
     tokenizer = toy_wordpiece.wordpiece()
     kinds, right = questions(encoder)
@@ -105,8 +105,7 @@ def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest
     texts = toys.pairs(40)
     labelled = [replace(pair, label=LABELS[i % 3]) for i, pair in enumerate(texts)]
     decided = [replace(pair, label=str(i % 2)) for i, pair in enumerate(texts)]
-    readers = dict.fromkeys(("snli", "multinli", "sick"), lambda *_: labelled) | {"stsb": lambda part: texts}
-    toy_runs.read_instead(monkeypatch, **readers)
+    toy_runs.read_instead(monkeypatch, labelled=lambda name: texts if name == "stsb-dev" else labelled)
     monkeypatch.setattr(heads, "development", lambda corpus: decided)
     cross, encoder = models()
     monkeypatch.setattr(transformer, "answers_of_three_kinds", lambda: questions(encoder)[0])

@@ -61,7 +61,7 @@ pytestmark = pytest.mark.usefixtures("exports_once")
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every corpus is of eight pairs."""
     return toy_runs.runs_in(
-        tmp_path, monkeypatch, RATED, pairwise=PARTS.__getitem__, sick=lambda split: list(toys.RATED)
+        tmp_path, monkeypatch, RATED, pairwise=PARTS.__getitem__, labelled=lambda name: list(toys.RATED)
     )
 
 
@@ -99,7 +99,7 @@ def test_the_published_model_answers_as_the_trained_one_and_as_its_golden_pairs(
     rating = expected_rating(torch.cat(expected).numpy(), RATINGS_OF_SICK)
     found = model.similarity([p.a for p in toys.RATED], [p.b for p in toys.RATED])
     np.testing.assert_allclose(found.raw_score, rating, atol=1e-5)
-    shown = model.matrices(toys.RATED[0].a, toys.RATED[0].b)
+    shown = model.outputs("explanation.onnx", [toys.RATED[0].a], [toys.RATED[0].b])[0]
     assert shown.shape == (1, 4, 6)
     np.testing.assert_allclose(shown[0].sum(0), 1.0, atol=1e-6)
     golden = GoldenPairs.load(folder / "golden.json").pairs

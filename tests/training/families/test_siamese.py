@@ -64,11 +64,13 @@ FINE = replace(
 )
 
 
+PARTS = {"sick-train": [*PAIRS, HELD_OUT[0]], "sick-dev": HELD_OUT, "sick-test": HELD_OUT}
+
+
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """SICK and the split of STS are a few sentences of ours."""
-    parts = {"train": [*PAIRS, HELD_OUT[0]], "dev": HELD_OUT, "test": HELD_OUT}
-    return toy_runs.runs_in(tmp_path, monkeypatch, STS, sick=parts.__getitem__, split={5: SPLIT}.__getitem__)
+    return toy_runs.runs_in(tmp_path, monkeypatch, STS, labelled=PARTS.__getitem__, split={5: SPLIT}.__getitem__)
 
 
 def test_a_run_on_the_split_is_measured_over_its_whole_test_part_and_by_set(runs: Path, tmp_path: Path) -> None:
@@ -175,7 +177,7 @@ def test_a_fold_has_not_seen_the_pairs_it_scores(runs: Path, monkeypatch: pytest
 
 def test_no_held_out_pair_is_trained_on(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     leaking = [toys.RATED[4], Pair(HELD_OUT[0].b.upper(), HELD_OUT[0].a + ".", 4.0)]
-    monkeypatch.setattr("training.corpora.readers.malstm.pretraining_pairs", lambda: leaking)
+    toy_runs.read_instead(monkeypatch, labelled={**PARTS, "malstm-extras": leaking}.__getitem__)
     assert STSPairs().train() == [toys.RATED[4]]
     assert HELD_OUT[0] not in SickPairs().train()
     with pytest.raises(RecipeError, match="need a teacher: give --teacher"):

@@ -27,7 +27,7 @@ def corpora(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             raise CorpusMissing(name)
         return list(toys.RATED)
 
-    toy_runs.read_instead(monkeypatch, transfer=read, sick=lambda split: list(toys.RATED))
+    toy_runs.read_instead(monkeypatch, transfer=read, labelled=read)
 
 
 def test_a_model_of_sick_is_measured_by_its_rating_and_its_labels() -> None:

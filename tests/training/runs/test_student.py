@@ -10,11 +10,12 @@ import torch
 
 from tests.harness import toy_runs, toys
 from tests.harness.toy_wordpiece import wordpiece_json
+from training.architectures.models import SiameseModel
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.corpora.readers.written import WrittenFAQ
 from training.objectives.development import GradedSets
 from training.objectives.faqs import FAQConfig, FAQObjective, FAQTexts
-from training.objectives.imitation import AnswersObjective, ImitationObjective, Student
+from training.objectives.imitation import AnswersObjective, ImitationObjective
 from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs import student as students
@@ -38,7 +39,7 @@ def objective(teacher: SentenceBERT) -> ImitationObjective:
     with torch.inference_mode():
         vectors = teacher(*sentences.batch(np.arange(len(TEXTS)))).numpy().astype(np.float16)
     development = GradedSets({"toy": toys.RATED}, toys.tokenizer(), 30)
-    return ImitationObjective(Student(begin(teacher, (0, 2, 5))), sentences, vectors, development, 8, seed=0)
+    return ImitationObjective(SiameseModel(begin(teacher, (0, 2, 5))), sentences, vectors, development, 8, seed=0)
 
 
 def test_a_student_begins_with_the_layers_words_and_positions_named(teacher: SentenceBERT) -> None:
@@ -140,7 +141,7 @@ def test_questions_are_taught_and_half_of_what_they_change_is_kept(
         for name, words in {"a": ("man", "dog", "guitar"), "b": ("woman", "flute", "park"), "c": ("sofa", "is")}.items()
     ]
     monkeypatch.setattr(students.written, "faqs", lambda part: faqs)
-    toy_runs.read_instead(monkeypatch, stsb=lambda part: toys.RATED)
+    toy_runs.read_instead(monkeypatch, labelled={"stsb-dev": toys.RATED}.__getitem__)
     monkeypatch.setattr(students, "imitated_texts", lambda limit, seed: [("snli-train", text) for text in TEXTS])
     (tmp_path / "tokenizer.json").write_text(wordpiece_json())
     torch.manual_seed(0)
@@ -177,7 +178,7 @@ CONFIG = FAQConfig(faqs=2, questions=2, kept=6)
 @pytest.fixture
 def of_faqs() -> FAQObjective:
     torch.manual_seed(0)
-    student = Student(SentenceBERT(SentenceBERTConfig(SMALLER)))
+    student = SiameseModel(SentenceBERT(SentenceBERTConfig(SMALLER)))
     tokenizer = toys.tokenizer()
     texts = FAQTexts(FAQS, tokenizer, 30)
     kept = Sentences([" ".join(WORDS[i : i + 3]) for i in range(9)], tokenizer, 30)

@@ -1,1 +1,1 @@
-"""One reader a corpus: files in the data folder to pairs or sentences."""
+"""Files in the data folder to pairs or sentences: one table of pairs, and a reader for each other form."""

@@ -57,17 +57,22 @@ def shuffled(n: int, batch_size: int, seed: int, epoch: int, *, drop_last: bool 
 def alike(lengths: npt.NDArray[np.int64], batch_size: int, pool: int, seed: int, epoch: int) -> Iterator[Indices]:
     """Batches of sentences of like length, so that a recurrent encoder takes few steps for most of them.
 
-    A random order is cut into pools of `pool` batches; each is sorted by `lengths`. The batches come in a random
-    order, which depends only on (seed, epoch), as that of `shuffled` does.
+    The pools of a random order (`pooled`) are cut into batches, which come in a random order. It depends only on (seed,
+    epoch), as that of `shuffled` does.
     """
     generator = np.random.default_rng((seed, epoch))
-    order = generator.permutation(len(lengths))
+    batches = pooled(generator.permutation(len(lengths)), lengths, batch_size, pool)
+    return (batches[i] for i in generator.permutation(len(batches)))
+
+
+def pooled(order: Indices, sizes: npt.NDArray[np.int64], batch_size: int, pool: int) -> list[Indices]:
+    """The batches of an order that is cut into pools of `pool` batches, each sorted by `sizes` [n]."""
     batches: list[Indices] = []
     for start in range(0, len(order), pool * batch_size):
         drawn = order[start : start + pool * batch_size]
-        drawn = drawn[np.argsort(lengths[drawn], kind="stable")]
+        drawn = drawn[np.argsort(sizes[drawn], kind="stable")]
         batches += [drawn[i : i + batch_size] for i in range(0, len(drawn), batch_size)]
-    return (batches[i] for i in generator.permutation(len(batches)))
+    return batches
 
 
 def by_size(lengths_a: npt.ArrayLike, lengths_b: npt.ArrayLike) -> Indices:

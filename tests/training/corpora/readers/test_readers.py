@@ -9,45 +9,69 @@ from training.corpora import catalogue, transfer
 from training.corpora.catalogue import PUBLISHED, Published
 from training.corpora.files import CorpusError
 from training.corpora.penn import detokenise
-from training.corpora.readers import (
-    answers,
-    captions,
-    intents,
-    labelled_pairs,
-    malstm,
-    msrp,
-    nli,
-    paraphrase,
-    pit2015,
-    sick,
-    sst,
-    sts,
-    stsb,
-    wikipedia,
-)
+from training.corpora.readers import captions, intents, labelled_pairs, pit2015, sst, sts, wikipedia
 from training.pairs import Pair
 
 Row = tuple[str, ...]
 Read = Callable[[], Any]
-TWO = ("sentence_a", "sentence_b")
 PIT = ("topic_id", "topic", "votes", "label", "sentence_a", "sentence_b")
 PIT_TEST = ("topic_id", "topic", "score_0_5", "label", "sentence_a", "sentence_b")
-SIMPLIFICATION = ("source", "split", "complex", "simple")
-BIBLE = ("version_a", "version_b", "split", "sentence_a", "sentence_b")
-PHRASES = ("mean_score", "syntactic_tag", "phrase_a", "phrase_b", "ratings")
 QUESTIONS = [("q1", "1", "who ?", "Ann ."), ("q1", "0", "who ?", "no ."), ("q2", "0", "why ?", "x .")]
 ANSWERS = [Pair(a, b, None, label, group) for group, label, a, b in QUESTIONS]
 SICK = [
     ("7", "A cat sleeps", "The cat is awake", "3.4", "CONTRADICTION"),
     ("9", "A cat sleeps", "An animal sleeps", "4.5", "ENTAILMENT"),
 ]
+# Rows of a file in the table of labelled pairs -> what comes of them.
+LABELLED: dict[str, tuple[list[Row], list[Pair]]] = {
+    "msrp-train": ([("1", "11", "12", "He left.", "He went away.")], [Pair("He left.", "He went away.", None, "1")]),
+    "trecqa-dev-raw": (QUESTIONS, ANSWERS),
+    "snli-dev": ([("neutral", "A dog .", "A big dog .")], [Pair("A dog .", "A big dog .", None, "neutral")]),
+    "quora": ([("how are you", "how do you do")], [Pair("how are you", "how do you do", None, "1")]),
+    "simplification": (
+        [("asset", "valid", "hard one", "one"), ("wikisplit", "tune", "x y", "x . y")],
+        [Pair("hard one", "one", None, "1"), Pair("x y", "x . y", None, "1")],
+    ),
+    "bible": (  # the train part alone
+        [("KJV", "ASV", "train", "thou", "ye"), ("YLT", "BBE", "dev", "p", "q")],
+        [Pair("thou", "ye", None, "1")],
+    ),
+    "ppdb-phrases": ([("4.5", "[NP]", "this video", "the movie", "4.0,5.0")], [Pair("this video", "the movie", 4.5)]),
+    "malstm-extras": (  # no pair of SICK
+        [("4.2", "a", "b", "-"), ("3", "c", "d", "sick-test"), ("2", "e", "f", "sick-train")],
+        [Pair("a", "b", 4.2)],
+    ),
+    "sick-dev": (
+        SICK,
+        [
+            Pair("A cat sleeps", "The cat is awake", 3.4, "contradiction"),
+            Pair("A cat sleeps", "An animal sleeps", 4.5, "entailment"),
+        ],
+    ),
+    "stsb-dev": ([("5.000", "a", "b", "main-news", "headlines", "2015", "0001")], [Pair("a", "b", 5.0)]),
+    "qnli-dev": (  # labels of another name become ours
+        [("not_entailment", "Who?", "Nobody came."), ("entailment", "Who?", "Ann came.")],
+        [Pair("Who?", "Nobody came.", label="0", group="Who?"), Pair("Who?", "Ann came.", label="1", group="Who?")],
+    ),
+    "cad-nli": (
+        [("neutral", "revised_premise", split, f"{split} a", f"{split} b") for split in ("train", "dev", "test")],
+        [Pair("train a", "train b", label="neutral")],
+    ),
+    "mnli-not": (  # a label without a meaning here leaves its row out
+        [("not_neutral", "a", "b"), ("not_entailment", "c", "d")],
+        [Pair("c", "d", label="not_entailment")],
+    ),
+}
+
+
+def of(name: str) -> tuple[Read, str, Row]:
+    known = labelled_pairs.FILES[name]
+    return lambda: labelled_pairs.read(name), known.file, known.header
+
+
 # What is read, from a file of these rows under this header -> what comes of it.
 READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
-    (lambda: msrp.read("train"), msrp.FILES["train"], msrp.HEADER, [("1", "11", "12", "He left.", "He went away.")],
-     [Pair("He left.", "He went away.", None, "1", "11-12")]),
-    (lambda: answers.trecqa("train"), "trecqa/train.tsv", answers.HEADER, QUESTIONS, ANSWERS),
-    (lambda: nli.snli("dev"), "snli/snli-dev-tokenised.tsv", nli.HEADER, [("neutral", "A dog .", "A big dog .")],
-     [Pair("A dog .", "A big dog .", None, "neutral")]),
+    *((*of(name), rows, pairs) for name, (rows, pairs) in LABELLED.items()),
     (lambda: sst.read("dev"), "sst/sst-binary.dev.tsv", ("label", "sentence"),
      [("1", "wonderful ."), ("0", "dreadful .")], [("wonderful .", 1), ("dreadful .", 0)]),
     (
@@ -64,37 +88,8 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
         ],
         [("rather Dreadful", 0), ("dull", 0), ("fine", 1), ("a joy", 1)],
     ),
-    (paraphrase.quora, "quora-paraphrase/train.tsv.gz", TWO, [("how are you", "how do you do")],
-     [Pair("how are you", "how do you do", None, "1")]),
-    (paraphrase.simplification, paraphrase.SIMPLIFICATION_FILE, SIMPLIFICATION,
-     [("asset", "valid", "hard one", "one"), ("wikisplit", "tune", "x y", "x . y")],
-     [Pair("hard one", "one", None, "1", "asset"), Pair("x y", "x . y", None, "1", "wikisplit")]),
-    (paraphrase.simplification_extra, paraphrase.SIMPLIFICATION_EXTRA_FILE, ("source", "complex", "simple"),
-     [("onestop-ADV-ELE", "hard one", "one")], [Pair("hard one", "one", None, "1")]),
-    (
-        paraphrase.bible,
-        paraphrase.BIBLE_FILE,
-        BIBLE,
-        [("KJV", "ASV", "train", "thou", "ye"), ("YLT", "BBE", "dev", "p", "q")],  # the train part alone
-        [Pair("thou", "ye", None, "1", "KJV-ASV")],
-    ),
-    (paraphrase.rated_phrases, paraphrase.PHRASES_FILE, PHRASES,
-     [("4.5", "[NP]", "this video", "the movie", "4.0,5.0")], [Pair("this video", "the movie", 4.5, group="[NP]")]),
-    (
-        malstm.pretraining_pairs,
-        malstm.PAIRS_FILE,
-        ("score", *TWO, "also_in"),
-        [("4.2", "a", "b", "-"), ("3", "c", "d", "sick-test"), ("2", "e", "f", "sick-train")],  # no pair of SICK
-        [Pair("a", "b", 4.2)],
-    ),
-    (lambda: sick.read("dev"), "sick/SICK_trial.txt", sick.HEADER, SICK,
-     [Pair("A cat sleeps", "The cat is awake", 3.4, "contradiction", "7"),
-      Pair("A cat sleeps", "An animal sleeps", 4.5, "entailment", "9")]),
     (lambda: sts.read("2012-test", "MSRvid"), "sts/2012-test/MSRvid.tsv", sts.HEADER,
      [("2.75", "A man runs.", "A man walks.")], [Pair("A man runs.", "A man walks.", 2.75, None, "2012-test/MSRvid")]),
-    (lambda: stsb.read("dev"), stsb.FILES["dev"], stsb.HEADER,
-     [("5.000", "a", "b", "main-news", "headlines", "2015", "0001")],
-     [Pair("a", "b", 5.0, None, "main-news/headlines/2015")]),
     (lambda: pit2015.read("dev"), pit2015.FILES["dev"], PIT,
      [("3", "rain", "(4,1)", "1", "it rains", "rain !"), ("3", "rain", "(2,3)", "debatable", "it rains", "wet")],
      [Pair("it rains", "rain !", 4.0, "1", "3"), Pair("it rains", "wet", 2.0, "debatable", "3")]),
@@ -103,17 +98,6 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
      [Pair("sun", "moon", 0.0, "0", "4")]),
     (lambda: intents.read("hwu64"), intents.FILES["hwu64"], ("text", "intent"),
      [("where is my card?", "card_arrival")], [("where is my card?", "card_arrival")]),
-    (
-        lambda: labelled_pairs.read("qnli-dev"),  # labels of another name become ours
-        labelled_pairs.FILES["qnli-dev"].file,
-        labelled_pairs.FILES["qnli-dev"].header,
-        [("not_entailment", "Who?", "Nobody came."), ("entailment", "Who?", "Ann came.")],
-        [Pair("Who?", "Nobody came.", label="0", group="Who?"), Pair("Who?", "Ann came.", label="1", group="Who?")],
-    ),
-    (lambda: labelled_pairs.read("cad-nli"), labelled_pairs.FILES["cad-nli"].file,
-     labelled_pairs.FILES["cad-nli"].header,
-     [("neutral", "revised_premise", split, f"{split} a", f"{split} b") for split in ("train", "dev", "test")],
-     [Pair("train a", "train b", label="neutral")]),
 ]  # fmt: skip
 
 
@@ -128,8 +112,8 @@ REFUSED: list[tuple[Read, str, Row, Row, str]] = [
      r"expected one of 0, 1, 2, 3, 4 in column label, got '5'"),
     (lambda: pit2015.read("dev"), pit2015.FILES["dev"], PIT, ("3", "rain", "(4,2)", "1", "a", "b"),
      r"expected five votes as \(yes,no\) in column votes, got '\(4,2\)'"),
-    (lambda: sick.read("train"), "sick/SICK_train.txt", sick.HEADER, ("8", "A", "B", "0.5", "NEUTRAL"),
-     r"expected a number from 1 to 5 .* got '0\.5'"),
+    (*of("sick-train"), ("8", "A", "B", "0.5", "NEUTRAL"), r"expected a number from 1 to 5 .* got '0\.5'"),
+    (*of("msrp-train"), ("2", "1", "2", "A", "B"), "expected one of 0, 1 in column Quality, got '2'"),
 ]  # fmt: skip
 
 
@@ -153,17 +137,15 @@ def test_unknown_names_are_refused(read, message):
 
 
 def test_published_counts_are_checked(write, monkeypatch):
-    published = {
-        "trecqa/train.tsv": Published(2, {"0": 2}, groups=1),
-        "sick/SICK_train.txt": Published(2, {"neutral": 1, "entailment": 1}),
-    }
+    (questions, file, header), (sick, of_sick, columns) = of("trecqa-dev-raw"), of("sick-train")
+    published = {file: Published(2, {"0": 2}, groups=1), of_sick: Published(2, {"neutral": 1, "entailment": 1})}
     monkeypatch.setattr(catalogue, "PUBLISHED", published)
-    write("trecqa/train.tsv", answers.HEADER, ("q1", "0", "a ?", "b"), ("q2", "0", "c ?", "d"))
-    with pytest.raises(CorpusError, match=r"^trecqa/train\.tsv: expected 1 groups \(questions\), got 2$"):
-        answers.trecqa("train")
-    write("sick/SICK_train.txt", sick.HEADER, *SICK)
+    write(file, header, ("q1", "0", "a ?", "b"), ("q2", "0", "c ?", "d"))
+    with pytest.raises(CorpusError, match=r"^trecqa/dev-raw\.tsv: expected 1 groups \(questions\), got 2$"):
+        questions()
+    write(of_sick, columns, *SICK)
     with pytest.raises(CorpusError, match="expected labels entailment 1, neutral 1, got contradiction 1, entailment 1"):
-        sick.read("train")
+        sick()
 
 
 def test_a_year_of_sts_comes_by_set_and_its_totals_are_the_published_ones(write):
@@ -178,7 +160,7 @@ def test_a_year_of_sts_comes_by_set_and_its_totals_are_the_published_ones(write)
 
 def test_transfer_names_lead_to_the_right_readers(write):
     write("sts/2015-test/belief.tsv", sts.HEADER, ("4", "a b", "c d"))
-    write(sick.FILES["test"], sick.HEADER, ("1", "e", "f", "2.5", "NEUTRAL"))
+    write(*of("sick-test")[1:], ("1", "e", "f", "2.5", "NEUTRAL"))
     write(pit2015.FILES["test"], PIT_TEST, ("1", "t", "3", "debatable", "g", "h"), ("1", "t", "5", "1", "i", "j"))
     assert [p.a for p in transfer.read("2015-test/belief")] == ["a b"]
     assert [p.target for p in transfer.read("sick-test")] == [2.5]
