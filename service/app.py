@@ -10,7 +10,6 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from service.api.dialects import table_of
-from service.api.operation import Operation
 from service.api.route import Table
 from service.http.application import Application, ScoringMiddleware
 from service.http.pages import add_files, page_operations
@@ -27,8 +26,8 @@ are float32.
 """
 
 
-def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operation) -> Application:
-    """Open the models and build the application; `tracing` is closed with it, `more` is served and described too.
+def create_app(settings: Settings, tracing: Tracing | None = None) -> Application:
+    """Open the models and build the application; `tracing` is closed with it.
 
     Raises:
         StartupError: a model, a default or a provider is not as the settings say.
@@ -42,7 +41,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operat
         if rate_limit.shared is not None:
             service.backends.append(rate_limit.shared)
     scoring = ScoringMiddleware(service, spans=tracing is not None)
-    table = table_of(service, scoring.around, *page_operations(settings), *more)
+    table = table_of(service, scoring.around, *page_operations(settings))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
