@@ -95,8 +95,12 @@ def test_without_an_output_the_answers_are_shown(semblance: Run, url: str) -> No
     shown = semblance("claims", "man.md", "claims.txt", "--url", url)
     assert shown.code == 0
     assert "the cat sleeps" in shown.out
+    # Of several documents the one that has the evidence is named, before its headings.
+    both = semblance("claims", "other.txt", "man.md", "claims.txt", "--url", url)
+    assert ("man.md > The man: " in both.out, "man.md" in shown.out, "The man: " in shown.out) == (True, False, True)
     told = semblance("claims", "man.md", "claims.txt", "--url", url, "--json")
     answer = json.loads(told.out)
+    assert "errors" not in answer
     assert answer["claims"] == 2
     assert {result["label"] for result in answer["results"]} <= LABELS
     assert [result["claim"] for result in answer["results"]] == ["a dog runs in the park 4 times", "the cat sleeps"]

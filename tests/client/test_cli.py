@@ -214,6 +214,8 @@ def test_a_text_in_another_language_than_the_models_is_said(here: Run) -> None:
         assert out.count("de?") == 1, out
         assert said in " ".join(out.split())
     assert "de?" not in here("score", english, english)[1]
+    code, out, _ = here("entail", english, english, "--model", "avg-sick")
+    assert (code, "another language" in out or "de?" in out, "avg-sick" in out) == (0, False, True)
 
 
 def test_every_setting_of_the_service_is_printed(semblance: Run) -> None:

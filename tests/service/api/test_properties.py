@@ -48,7 +48,7 @@ def able(*tasks: str) -> list[Any]:
     ]
 
 
-SAME = 1e-6  # how far two answers to the same question may lie apart; of raw scores above 1 that is one seventh digit
+SAME = 3e-6  # how far two answers to the same question may lie apart: other texts of a batch move the last two digits
 SAME_RAW = 2e-5  # likewise two raw scores of /rank: a relevance may count a cosine some twenty times
 MAX_CHARS = 4000
 MAX_EXPLAINED = 20
@@ -197,7 +197,7 @@ def test_scores_are_in_their_ranges(scoring: Model, asked: list[tuple[str, str]]
 @given(asked=st.lists(pairs, min_size=1, max_size=5))
 def test_the_order_of_a_pair_moves_no_score_that_is_symmetric(symmetric: Model, asked: list[tuple[str, str]]) -> None:
     turned = symmetric.raw([(b, a) for a, b in asked])
-    assert turned == pytest.approx(symmetric.raw(asked), abs=SAME, rel=2 * SAME)
+    assert turned == pytest.approx(symmetric.raw(asked), abs=SAME)
 
 
 @looking(12)
@@ -210,7 +210,7 @@ def test_an_answer_is_the_same_in_any_company(
     if model.manifest.similarity is not None:
         (alone,), together = model.similarity([pair]), model.similarity(many)
         for result in (together[place], together[-1]):
-            assert result["raw_score"] == pytest.approx(alone["raw_score"], abs=SAME, rel=2 * SAME)
+            assert result["raw_score"] == pytest.approx(alone["raw_score"], abs=SAME)
             alike(result, alone)
         (ranked,) = model.rank(pair[0], [pair[1]])["results"]
         scores = {r["index"]: r["score"] for r in model.rank(pair[0], [b for _, b in many])["results"]}
@@ -392,7 +392,7 @@ def test_an_explanation_is_of_the_score_and_shares_sum_to_it(scoring: Model, pai
         shares = vectors["contributions"]
         (of_pairs,) = (matrix["values"] for matrix in answer["matrices"] if matrix["name"] == "contributions")
         for total in (sum(shares["a"]), sum(shares["b"]), np.sum(of_pairs)):
-            assert total == pytest.approx(answer["raw_score"], abs=SAME, rel=2 * SAME)
+            assert total == pytest.approx(answer["raw_score"], abs=SAME)
 
 
 # The task that a model must have, a body of four texts, and where in it they stand.

@@ -241,6 +241,8 @@ async def test_the_last_piece_has_one_thread(clock) -> None:
         timings.until = clock.now + 0.5
         pool._line.give_up([admission])
         assert isinstance(admission.hopeless, TooSlow)
+        # Both threads do so much in the time limit at the slower of the usual and the recent pace.
+        assert admission.hopeless.most == pytest.approx(SURE * LIMIT * 2 / pool._pace.cautious)
     pool.ended(timings)
     pool.close()
 

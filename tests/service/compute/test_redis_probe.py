@@ -45,6 +45,7 @@ async def test_a_redis_that_dies_and_comes_back_is_noticed_though_nobody_asks(
     caplog.set_level(logging.INFO, "service.compute.redis_client")
     async with serve(redis_url=redis_server.url, **CALM) as client:
         assert (await says(client), await gauges(client)) == (WELL, (1, 1))
+        assert await client.metric("semblance_redis_wanted") == 1
         redis_server.kill()
         why = "redis cannot be read (ConnectionError): vectors are computed instead"
         await comes_to_say(client, ("degraded", "down", [why]))

@@ -43,6 +43,8 @@ async def test_a_model_is_opened_at_its_first_request(serve: Serve, opened: list
         assert opened == ["avg-paraphrase"]
         assert await are_open(client) == {"avg-paraphrase": True, "avg-sick": False, "pair-sick": False}
         assert 'model="pair-sick",provider=""' in await client.scrape()
+        for result in ("opened", "failed"):  # at 0 from the start, so that the first one is seen as a rise
+            assert await client.metric("semblance_model_openings_total", result=result) == 0
         assert (await client.get("/health/ready")).json()["models"] == ["avg-paraphrase", "avg-sick", "pair-sick"]
         answers = [await client.post("/similarity", json=OTHER) for _ in range(2)]
         assert answers[0].json()["results"] == answers[1].json()["results"]

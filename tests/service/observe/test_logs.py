@@ -1,6 +1,7 @@
 """The log's way out: standard error that nobody reads, a terminal, the end of the process."""
 
 import json
+import logging
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from service.observe import logs
 from tests.harness.process import BODY, ROOT, command, listens, raw, running, until
 from tests.harness.service import NEEDED_SECONDS, free_port, open_terminal
 
@@ -56,6 +58,21 @@ def test_dropped_lines_are_counted_and_told_and_the_others_arrive() -> None:
     assert told == dropped
     assert len(lines) == 20_000 - dropped
     assert lines == sorted(lines)
+
+
+def test_an_error_of_a_request_has_no_message_and_one_of_the_service_has() -> None:
+    """That of a request may hold its texts."""
+    record = logging.LogRecord("x", logging.ERROR, "", 0, "failed", None, None)
+    try:
+        raise ValueError("a text")
+    except ValueError:
+        record.exc_info = sys.exc_info()
+    of_the_service = json.loads(logs.JsonFormatter().format(record))["exception"]
+    asked = logs.REQUEST_ID.set("abc")
+    of_a_request = json.loads(logs.JsonFormatter().format(record))["exception"]
+    logs.REQUEST_ID.reset(asked)
+    assert of_the_service.endswith("ValueError: a text")
+    assert of_a_request.endswith("ValueError")
 
 
 def test_what_is_not_http_is_logged_seldom(models: Path) -> None:

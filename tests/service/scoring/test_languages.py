@@ -33,6 +33,10 @@ def test_nine_of_ten_sentences_in_six_other_languages_are_flagged(pairs: list[li
     assert right >= 0.88 * len(pairs)
 
 
+def test_accents_of_words_that_are_not_common_ones_tell_a_language() -> None:
+    assert language_of("Verlängerung kündigen spätestens übermorgen früh") == "de"
+
+
 @pytest.mark.parametrize("language", OTHERS)
 def test_each_of_the_six_is_flagged(language: str) -> None:
     texts = [text for each, text in OTHER if each == language]

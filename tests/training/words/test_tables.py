@@ -9,19 +9,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_array_equal
 
 from contract.tokenizer import Tokenizer
 from training.corpora import catalogue
+from training.families.words import embedding
 from training.runs.folder import RunMissing
 from training.runs.tables import load_table, make_published_table
 from training.sources.tables import PublishedTable
 from training.words.published import VectorsError, WordVectors, folded, published_table
+from training.words.storage import Storage
 from training.words.tables import WordTable, build, fit_pieces, learn_pieces, sif_weights
 from training.words.unseen import map_unseen
 
 SYLLABLES = ("ka", "lo", "mi", "ter", "ing", "ness", "un", "re")
 DERIVED = tuple(a + b + c for a, b, c in product(SYLLABLES, repeat=3))  # 512 words of three parts each
+
+
+@pytest.mark.parametrize(("storage", "tolerance"), [("float32", 0.0), ("int8", 0.05)])
+def test_rows_are_published_times_a_factor(storage: Storage, tolerance: float) -> None:
+    rows = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
+    published = embedding(WordTable(Tokenizer(["a"]), rows), storage, 3.0)
+    found = published(torch.arange(1, 3)).detach().numpy()
+    np.testing.assert_allclose(found, rows[1:] * np.float32(3.0), rtol=0, atol=tolerance)
 
 
 def test_pieces_begin_or_continue_words_and_hold_the_alphabet() -> None:
