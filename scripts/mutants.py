@@ -100,9 +100,10 @@ def _others(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     """What may be replaced, the node or a part of it, and by what."""
     match node:
         case ast.BinOp(op=op) | ast.BoolOp(op=op) | ast.AugAssign(op=op) | ast.Compare(ops=[op]):
-            changed, other = copy.copy(node), OPERATORS.get(type(op), type(op))()
-            vars(changed).update(op=other, ops=[other])  # a node has one of both
-            yield node, ast.unparse(changed)
+            changed, other = copy.copy(node), OPERATORS.get(type(op))
+            if other is not None:
+                vars(changed).update(op=other(), ops=[other()])  # a node has one of both
+                yield node, ast.unparse(changed)
     match node:
         case ast.Compare(ops=[ast.In()], comparators=[right]):
             yield node, ast.unparse(right)

@@ -108,6 +108,9 @@ def test_a_review_file_says_again_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / "a.review.csv"
     row = ReviewRow((0, 4), ('a "b", c', "d\ne"), 0.25, True, "cosine 0.50", None)
     write_review(path, [row, row._replace(rows=(1, 2), same=False), row._replace(rows=(2, 3), same=True)])
+    assert [line["joined"] for line in read(path)] == ["yes" if row.joined else "no"] * 3
+    write_review(path.with_name("apart.csv"), [row._replace(joined=not row.joined)])
+    assert [line["joined"] for line in read(path.with_name("apart.csv"))] == ["no" if row.joined else "yes"]
     assert [(pair.rows, pair.texts, pair.same) for pair in read_review(path, AS_FOUND)] == [
         ((1, 2), row.texts, False),
         ((2, 3), row.texts, True),

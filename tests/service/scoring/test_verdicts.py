@@ -31,6 +31,11 @@ def test_the_nearest_passage_decides(first: tuple[float, float], label: str) -> 
         return
     assert found.evidence is not None
     assert (found.evidence.passage.first, found.evidence.label) == (0, label)
+    # Its probability is that of the label against the opposite one, by this passage alone.
+    opposite = verdict("We open early.", [reading(0, "We open at nine.", *first[::-1]), readings[1]]).evidence
+    assert 0.9 < found.evidence.probability < 1
+    assert opposite is not None
+    assert opposite.probability > 0.9
     assert found.runner_up.passage.first == 3
     assert found.runner_up.label != label
 
