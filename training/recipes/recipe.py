@@ -126,6 +126,7 @@ GONE: Mapping[str, JsonValue] = {
     **{"quiet_negatives": False, "similarity_weight": 1.0, "edits_weight": 1.0},
     **{"regulariser": {"composition": 0.0, "words": 0.0, "universal": 0.0}},
     **{"stop_after": None, "start_share": 0.0, "shuffled": True, "seed": 0, "combine": "sum"},
+    **{"first": {}, "first_epochs": 0, "weights": {}, "corpora": {}, "ratings_weight": 1.0, "drawn": {}},
 }
 
 
