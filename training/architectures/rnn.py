@@ -19,6 +19,8 @@ from torch import Tensor, nn
 from training.architectures.parts.layers import width
 from training.architectures.parts.recurrent import RNN, Activation
 
+INPUT = 0.05  # times the identity: small, so that tanh is nearly linear for the sums of a sentence's words
+
 
 @dataclass(frozen=True)
 class RNNConfig:
@@ -26,6 +28,9 @@ class RNNConfig:
 
     name: ClassVar[str] = "rnn"
     activation: Activation = "tanh"
+    # Hidden weights start at so many times the identity, input weights at `INPUT` times it. 0: at random, as in the
+    # paper; so small that the last word is nearly all that is left of a sentence.
+    memory: float = 0.0
 
 
 class RNNEncoder(nn.Module):
@@ -38,10 +43,11 @@ class RNNEncoder(nn.Module):
         self.embedding = embedding
         self.rnn = RNN(self.output_dim, self.output_dim, config.activation)
         self.averages = config.activation == "identity"
-        if self.averages:
+        starts = (1.0, 1.0) if self.averages else (INPUT, config.memory)
+        if starts[1]:
             with torch.no_grad():
-                for weight in (self.rnn.input_weight, self.rnn.hidden_weight):
-                    weight.copy_(torch.eye(self.output_dim)[None])
+                for weight, start in zip((self.rnn.input_weight, self.rnn.hidden_weight), starts, strict=True):
+                    weight.copy_(start * torch.eye(self.output_dim)[None])
 
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, H]."""

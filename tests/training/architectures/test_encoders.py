@@ -67,6 +67,15 @@ def test_the_identity_rnn_is_divided_by_the_number_of_words_and_others_are_not()
     assert found[2] == pytest.approx((0.5 * ROWS[7] + ROWS[7]) / 2, abs=1e-6)
 
 
+def test_a_network_that_remembers_begins_near_a_mean_that_weighs_its_last_words_most() -> None:
+    encoder = RNNEncoder(RNNConfig("tanh", memory=0.5), WordEmbedding(ROWS))
+    with torch.no_grad():
+        found = encoder(*BATCH).numpy()
+    first = np.tanh(0.05 * ROWS[3])
+    assert found[0] == pytest.approx(np.tanh(0.5 * np.tanh(0.5 * first + 0.05 * ROWS[5]) + 0.05 * ROWS[9]), abs=1e-6)
+    assert found[1] == pytest.approx(np.tanh(0.05 * ROWS[4]), abs=1e-6)
+
+
 IDS, LENGTHS = torch.tensor([[3, 5, 9, 2], [4, 0, 0, 0], [7, 7, 2, 0]]), torch.tensor([4, 1, 3])
 
 
