@@ -57,7 +57,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_example_is_run() -> None:
     """Those in Python and of `semblance` are counted by page, so that a new one is not forgotten here."""
-    assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (3, 4, 5)
+    assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (3, 3, 5)
     python = [page for page, language, _ in BLOCKS if language == "python"]
     # Those of engines.md: test_engines.py; of integrations.md: tests/dialects/test_integrations.py; that of
     # own-model.md: tests/workbench/test_own_model.py; of faq.md: test_faq_page.py.
@@ -112,7 +112,7 @@ def test_a_snippet_prints_what_it_says(code: str, printed: str, printed_by: Call
     assert printed_by(code) == printed
 
 
-@pytest.mark.parametrize(("command", "printed"), COMMANDS, ids=["score", "entail", "rank", "explain"])
+@pytest.mark.parametrize(("command", "printed"), COMMANDS, ids=["score", "entail", "rank"])
 def test_a_command_prints_what_it_says(
     command: str, printed: str, published: str, semblance: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

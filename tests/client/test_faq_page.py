@@ -51,7 +51,7 @@ def test_the_command_prints_what_the_page_says(chosen: Path, semblance: Run, mon
         (each["model"], each["rerank_model"], each["match"]): each for each in said["configurations"]
     }
     rows = [row for line in shown.splitlines() if (row := _ROW.match(line)) and row[1] in _RANKS]
-    assert len(rows) == 10
+    assert len(rows) == 3
     for row in rows:
         each = found[row[1], row[2], row[3]]
         printed = [float(number) for number in re.findall(r"\d+\.\d+|\d+", row[4])]
@@ -69,10 +69,11 @@ def test_the_command_prints_what_the_page_says(chosen: Path, semblance: Run, mon
     assert f"recommended: {taken['model']}, matching {taken['match']}" in shown
     assert float(re.findall(r"confidence of ([\d.]+) on", shown)[0]) == pytest.approx(taken["min_confidence"], abs=2e-3)
     listed = [line.strip() for line in shown.splitlines() if line.startswith("  ")]
-    assert len(listed) == len(said["wrong"])
-    for line, each in zip(listed, said["wrong"], strict=True):
-        assert line.startswith(each["question"][:50])
-        assert ("refused" in line) == (not each["answered"])
+    assert f"had not seen ({len(said['wrong'])}):" in shown
+    refused = {each["question"][:50]: not each["answered"] for each in said["wrong"]}
+    assert listed
+    for line in listed:
+        assert "refused" in line if refused[line[:50]] else "answered" in line
 
 
 def test_the_file_is_the_body_of_a_request(chosen: Path, published: str) -> None:
