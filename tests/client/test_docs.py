@@ -59,11 +59,11 @@ def test_every_example_is_run() -> None:
     """Those in Python and of `semblance` are counted by page, so that a new one is not forgotten here."""
     assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (3, 3, 5)
     python = [page for page, language, _ in BLOCKS if language == "python"]
-    # Those of engines.md: test_engines.py; of integrations.md: tests/dialects/test_integrations.py; that of
-    # own-model.md: tests/workbench/test_own_model.py; of faq.md: test_faq_page.py.
+    # Those of engines.md: test_engines.py; of integrations.md: tests/dialects/test_integrations.py; that of faq.md:
+    # test_faq_page.py.
     assert python == [
         "README.md", *["docs/client.md"] * 3, *["docs/dialects.md"] * 4, *["docs/engines.md"] * 4,
-        "docs/faq.md", *["docs/integrations.md"] * 7, "docs/own-model.md",
+        "docs/faq.md", *["docs/integrations.md"] * 7,
     ]  # fmt: skip
     ours = [
         page
