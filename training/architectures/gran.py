@@ -35,8 +35,7 @@ class GRANConfig:
     name: ClassVar[str] = "gran"
     variant: Variant = 1
     gated: bool = True  # False: variant 1 without its gate (footnote 2)
-    bidirectional: bool = False  # BiGRAN; of variant 1 only
-    combine: Literal["sum", "tanh"] = "sum"  # the two directions: added, or through a tanh layer
+    bidirectional: bool = False  # BiGRAN, both directions added; of variant 1 only
     dropout: float = 0.0
     word_dropout: float = 0.0
 
@@ -58,11 +57,6 @@ class GRAN(nn.Module):
             values = inputs * (2 if config.variant == 5 else 1)
             activation = torch.sigmoid if config.gated else torch.tanh
             self.gates = nn.ModuleList([_Gate(inputs, values, activation) for _ in range(self.lstm.directions)])
-        self.combination = None
-        if config.bidirectional and config.combine == "tanh":
-            self.combination = nn.Linear(2 * inputs, inputs)
-            nn.init.xavier_uniform_(self.combination.weight)
-            nn.init.zeros_(self.combination.bias)
 
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, D]."""
@@ -75,9 +69,9 @@ class GRAN(nn.Module):
 
     @property
     def has_token_parts(self) -> bool:
-        """Whether the embedding is a mean of gated word vectors, one for each word: variants 1, 3 and 4, and BiGRAN
-        without the tanh layer. Variants 2 and 5 average states, which depend on several words."""
-        return self.variant in (1, 3, 4) and self.gated and self.combination is None
+        """Whether the embedding is a mean of gated word vectors, one for each word: variants 1, 3 and 4, and
+        BiGRAN. Variants 2 and 5 average states, which depend on several words."""
+        return self.variant in (1, 3, 4) and self.gated
 
     def token_parts(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Each word vector times its gates [B, T, D]; the embedding is their mean over the real tokens.
@@ -100,8 +94,6 @@ class GRAN(nn.Module):
         """What variants 1, 2 and 5 average, at each token: x_t [..., D], h_t [..., K * H] -> a_t [..., D or H]."""
         states = states_KH.split(self.lstm.hidden, dim=-1)
         a = [self._gated(x_D, h_H, gate(x_D, h_H)) for gate, h_H in zip(self.gates, states, strict=True)]
-        if self.combination is not None:
-            return torch.tanh(self.combination(torch.cat(a, dim=-1)))
         return a[0] + a[1] if len(a) == 2 else a[0]
 
     def _gated(self, x_D: Tensor, h_H: Tensor, gate_G: Tensor) -> Tensor:

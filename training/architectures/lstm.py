@@ -14,7 +14,6 @@ Shapes: B batch, T tokens, K directions, H hidden.
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import torch
 from torch import Tensor, nn
 
 from training.architectures.parts.layers import Tags, WordNoise, masked_mean, width
@@ -27,13 +26,12 @@ class LSTMConfig:
 
     name: ClassVar[str] = "lstm"
     pooling: Literal["last", "mean"] = "last"
-    bidirectional: bool = False
-    combine: Literal["sum", "tanh"] = "sum"  # the two directions: added, or through a tanh layer
+    bidirectional: bool = False  # the two directions are added
     output_gate: bool = True
     peepholes: bool = True
     hidden: int | None = None  # None: as wide as the word vectors, as in the papers
     forget_bias: float = 0.0
-    layers: int = 1  # LSTMs one above the other, each reading the (combined) states of the one below
+    layers: int = 1  # LSTMs one above the other, each reading the (added) states of the one below
     scale: float = 1.0  # the embedding is multiplied by it: a head wants larger values than states below 1 give it
     tags: Literal["none", "eos"] = "none"
     dropout: float = 0.0
@@ -54,11 +52,6 @@ class LSTMEncoder(nn.Module):
         self.lstm = self._layer(config, inputs)
         self.above = nn.ModuleList([self._layer(config, self.output_dim) for _ in range(config.layers - 1)])
         self.pooling, self.scale = config.pooling, config.scale
-        self.combination = None
-        if config.bidirectional and config.combine == "tanh":
-            self.combination = nn.Linear(2 * self.output_dim, self.output_dim)
-            nn.init.xavier_uniform_(self.combination.weight)
-            nn.init.zeros_(self.combination.bias)
 
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, H]."""
@@ -67,12 +60,12 @@ class LSTMEncoder(nn.Module):
             words_BTD, lengths_B = self.tags(words_BTD, lengths_B)
         states_BTKH, last_BKH = self.lstm(self.noise(words_BTD), lengths_B)
         for layer in self.above:
-            below_BTH = at_real_tokens(self._combine, lengths_B, states_BTKH.flatten(2))
+            below_BTH = at_real_tokens(self._added, lengths_B, states_BTKH.flatten(2))
             states_BTKH, last_BKH = layer(below_BTH, lengths_B)
         if self.pooling == "last":
-            embedding_BH = self._combine(last_BKH.flatten(1))
+            embedding_BH = self._added(last_BKH.flatten(1))
         else:
-            embedding_BH = masked_mean(at_real_tokens(self._combine, lengths_B, states_BTKH.flatten(2)), lengths_B)
+            embedding_BH = masked_mean(at_real_tokens(self._added, lengths_B, states_BTKH.flatten(2)), lengths_B)
         return embedding_BH if self.scale == 1.0 else self.scale * embedding_BH
 
     def _layer(self, config: LSTMConfig, inputs: int) -> LSTM:
@@ -85,9 +78,7 @@ class LSTMEncoder(nn.Module):
             forget_bias=config.forget_bias,
         )
 
-    def _combine(self, states_KH: Tensor) -> Tensor:
+    def _added(self, states_KH: Tensor) -> Tensor:
         """States [..., K * H] of the directions -> [..., H]."""
-        if self.combination is not None:
-            return torch.tanh(self.combination(states_KH))
         first, *second = states_KH.split(self.output_dim, dim=-1)
         return first + second[0] if second else first

@@ -125,7 +125,7 @@ GONE: Mapping[str, JsonValue] = {
     **{"forget_bias": 1.0, "limit": None, "bilinear": False, "attention_start": 1.0},
     **{"quiet_negatives": False, "similarity_weight": 1.0, "edits_weight": 1.0},
     **{"regulariser": {"composition": 0.0, "words": 0.0, "universal": 0.0}},
-    **{"stop_after": None, "start_share": 0.0, "shuffled": True, "seed": 0},
+    **{"stop_after": None, "start_share": 0.0, "shuffled": True, "seed": 0, "combine": "sum"},
 }
 
 

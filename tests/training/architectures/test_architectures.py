@@ -45,10 +45,10 @@ ENCODERS: tuple[ArchitectureConfig, ...] = (
     LSTMConfig(hidden=5, peepholes=False, forget_bias=2.5),  # MaLSTM
     LSTMConfig(pooling="mean", hidden=5, tags="eos"),
     LSTMConfig(pooling="mean", bidirectional=True, peepholes=False),
-    LSTMConfig(pooling="mean", bidirectional=True, combine="tanh", output_gate=False),
+    LSTMConfig(pooling="mean", bidirectional=True, output_gate=False),
     GRANConfig(gated=False),
     *(GRANConfig(variant=variant) for variant in (2, 3, 4, 5)),
-    *(GRANConfig(bidirectional=True, combine=combine) for combine in ("sum", "tanh")),
+    GRANConfig(bidirectional=True),
 )
 OF_PAIRS: tuple[Any, ...] = (
     MGIM,
@@ -180,7 +180,7 @@ EXPORTS: list[tuple[ArchitectureConfig, type[nn.Module]]] = [
     (LSTMConfig(pooling="mean", hidden=5, tags="eos", output_gate=False), Int8Embedding),
     (LSTMConfig(hidden=6, layers=2, bidirectional=True, scale=3.0), Int8Embedding),
     *((GRANConfig(variant=variant), Int8Embedding) for variant in (4, 5)),
-    (GRANConfig(bidirectional=True, combine="tanh"), Int8Embedding),
+    (GRANConfig(bidirectional=True), Int8Embedding),
 ]
 
 

@@ -65,7 +65,8 @@ def _paper(row: ResultRow, column: Column) -> str:
 SURE = 0.05  # of chance: below it two rows are told apart
 SEEDS = 3  # of each side that a verdict needs
 HOLDS, FAILS, ALIKE = "holds", "**does not hold**", "not told apart"
-FEW, UNEQUAL, NOT_MEASURED, NO_CLAIM = "too few seeds", "unequal epochs", "not measured", "printed alike"
+FEW, CLOSED = "too few seeds", "closed with too few seeds"
+UNEQUAL, NOT_MEASURED, NO_CLAIM = "unequal epochs", "not measured", "printed alike"
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def judged(measured: PaperTable) -> list[OrderVerdict]:
         elif ours is None:
             verdict = NOT_MEASURED
         elif chance is None:
-            verdict = FEW
+            verdict = CLOSED if better[0].retired or worse[0].retired else FEW
         elif unequal := _unequal(better[0], worse[0]):
             verdict = f"{UNEQUAL}: {unequal}"
         elif chance >= SURE:
@@ -218,11 +219,12 @@ def all_orders(tables: Sequence[PaperTable]) -> str:
     ):
         count = {
             kind: sum(each.verdict.startswith(kind) for each in claims)
-            for kind in (HOLDS, FAILS, ALIKE, UNEQUAL, FEW, NOT_MEASURED)
+            for kind in (HOLDS, FAILS, ALIKE, UNEQUAL, FEW, CLOSED, NOT_MEASURED)
         }
         lines.append(
             f"{whose}: {count[HOLDS]} hold, {count[FAILS]} do not, {count[ALIKE]} are not told apart, "
             f"{count[UNEQUAL]} compare unequal epochs, {count[FEW]} have fewer than {SEEDS} seeds on a side, "
-            f"{count[NOT_MEASURED]} were not measured."
+            f"{count[CLOSED]} are closed with fewer (the recipe of a side is gone), {count[NOT_MEASURED]} were not "
+            "measured."
         )
     return "\n\n".join(lines)
