@@ -179,7 +179,7 @@ def _faq() -> str:
         [_stages(row), f"{row['first']:.0f}", _three(row["mrr"])]
         for row in sorted(general_text("faq"), key=lambda row: (-row["first"], -row["mrr"]))
         if (row["model"] in (*_USES, BASELINE) and "second" not in row)
-        or (row["model"] == _CHEAPEST and row["second"] in MAIN and row["top"] == 15)
+        or (row["model"] == _CHEAPEST and row.get("second") in MAIN and row["top"] == 15)
     ]
     return table(["ranking", "right answer first, of 30", "MRR"], rows)
 

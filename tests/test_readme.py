@@ -60,7 +60,7 @@ def client() -> Iterator[TestClient]:
 
 
 @pytest.mark.artifacts
-@pytest.mark.parametrize(("command", "answer"), EXAMPLES, ids=["rank", "claims", "labels", "statements", "explain"])
+@pytest.mark.parametrize(("command", "answer"), EXAMPLES, ids=["rank", "labels", "explain"])
 def test_an_example_answers_as_printed(client: TestClient, command: str, answer: str) -> None:
     _, *arguments = shlex.split(command.replace("\\\n", " "))
     url = next(a for a in arguments if a.startswith("127.0.0.1:8000"))
