@@ -25,7 +25,6 @@ PAGES = ("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text
 _BLOCK = re.compile(r"(<!-- figures: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NONE = "-"
 BASELINE = "overlap of words"
-_CHEAPEST = "avg-paraphrase"  # the first stage of the rankings in two stages that are shown
 # What to take a model for; another that is listed first shows its title.
 _USES = {
     "avg-paraphrase": "very many texts: duplicates, a first stage",
@@ -174,21 +173,6 @@ def _tasks() -> str:
     return table(head, [row for row in rows if set(row[1:]) != {_NONE}])
 
 
-def _faq() -> str:
-    rows = [
-        [_stages(row), f"{row['first']:.0f}", _three(row["mrr"])]
-        for row in sorted(general_text("faq"), key=lambda row: (-row["first"], -row["mrr"]))
-        if (row["model"] in (*_USES, BASELINE) and "second" not in row)
-        or (row["model"] == _CHEAPEST and row.get("second") in MAIN and row["top"] == 15)
-    ]
-    return table(["ranking", "right answer first, of 30", "MRR"], rows)
-
-
-def _stages(row: dict[str, Any]) -> str:
-    second = row.get("second")
-    return f"`{row['model']}`, then `{second}` on the best {row['top']}" if second else _name(row["model"])
-
-
 def _name(model: str) -> str:
     return model if " " in model else f"`{model}`"
 
@@ -263,7 +247,6 @@ _TABLES: dict[str, Callable[[], str]] = {
     "similarity": _similarity,
     "tasks": _tasks,
     "kept-aside": _kept_aside,
-    "faq": _faq,
     "contrast": _contrast,
     "entailment": _entailment,
     "peer-fields": peer_fields.table,
