@@ -194,11 +194,13 @@ def _contrast() -> str:
 
 
 def _entailment() -> str:
-    rows = [
-        [row["set"], _name(row["model"]), _percent(row["accuracy"]), _three(row["ece"]), _percent(row["sure_right"])]
-        for row in general_text("entailment")
-    ]
-    return table(["set", "model", "accuracy", "calibration error", "right where it says .9 and more"], rows)
+    """A row for each model: of each set accuracy, calibration error, and how often it is right where it is sure."""
+    found: dict[str, dict[str, str]] = {}
+    for row in general_text("entailment"):
+        values = (_percent(row["accuracy"]), _three(row["ece"]), _percent(row["sure_right"]))
+        found.setdefault(_name(row["model"]), {})[row["set"]] = ", ".join(values)
+    sets = list(dict.fromkeys(name for cells in found.values() for name in cells))
+    return table(["model", *sets], [[model, *(cells[name] for name in sets)] for model, cells in found.items()])
 
 
 def _kept_aside() -> str:
