@@ -15,7 +15,7 @@ from typing import Self
 import httpx
 import numpy as np
 
-TOLERANCE = 1e-6
+TOLERANCE = 3e-6  # rows of a batch differ by some 1e-6 with its other rows
 ANSWER_SECONDS = 60.0  # more than any time limit of the service
 
 

@@ -166,7 +166,7 @@ KIND = Kind(
     "Models reloaded under load",
     f"`/similarity`, `/embed` and `/rank` of {' and '.join(CONTENTS)}, and `/entailment` of {PLAIN}, "
     "by {callers} callers, {rate:g} requests a second together; {times} good models and as many bad ones of each, "
-    "found by `POST /models/reload` and SIGHUP in turn. Wrong: another status, or another answer (1e-6) than those "
+    "found by `POST /models/reload` and SIGHUP in turn. Wrong: another status, or another answer (3e-6) than those "
     "that may answer then.",
     ("workers", "reloads", "asked", "lost", "wrong", "p50 ms", "p99 ms", "max ms", "longest reload s", "MB before",
      "MB after"),

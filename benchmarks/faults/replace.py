@@ -83,7 +83,7 @@ KIND = Kind(
     "Workers that end under load",
     "`/similarity`, `/entailment`, `/embed` and `/rank` of all models by {callers} callers over kept connections, "
     "{rate:g} requests a second together; httpx, without retries. `SEMBLANCE_WORKERS={workers}`; one of them ends "
-    "{times} times, each when all serve again. Lost: no answer; wrong: another status or answer (1e-6) than before.",
+    "{times} times, each when all serve again. Lost: no answer; wrong: another status or answer (3e-6) than before.",
     ("what", "processes gone", "asked", "lost", "wrong", "p50 ms", "p99 ms", "max ms", "replaced within s"),
     {"rate": 100.0, "callers": 16, "times": 10, "workers": 2},
     run,

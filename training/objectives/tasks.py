@@ -14,7 +14,7 @@ again, in another order.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -43,16 +43,9 @@ EVALUATION_BATCH, GPU_EVALUATION_BATCH = 32, 512
 
 @dataclass(frozen=True)
 class TasksConfig:
-    """Which pairs an epoch holds, and how much a task counts."""
+    """Which pairs an epoch holds."""
 
-    first: Mapping[str, int]  # corpus -> pairs of an epoch (of `HARD` whole groups), in the first epochs
-    first_epochs: int
-    then: Mapping[str, int]  # and in the epochs after them
-    weights: Mapping[str, float] = field(default_factory=dict)  # of tasks; 1 where none is given
-    corpora: Mapping[str, float] = field(
-        default_factory=dict
-    )  # how much a pair of theirs counts; 1 where none is given
-    ratings_weight: float = 1.0  # of a larger model's ratings, where there are any
+    quotas: Mapping[str, int]  # corpus -> pairs of an epoch (of `HARD` whole groups)
 
 
 class Rated(NamedTuple):
@@ -136,9 +129,8 @@ class TasksObjective(Objective):
         self.targets = {
             task: np.concatenate([_targets(task, name, training[name]) for name in self.names]) for task in model.heads
         }
-        self.weight, self.grouped = np.ones(len(pairs)), np.zeros(len(pairs), dtype=bool)
+        self.grouped = np.zeros(len(pairs), dtype=bool)
         for name, rows in self.rows.items():
-            self.weight[rows] = config.corpora.get(name, 1.0)
             self.grouped[rows] = name in HARD
         self.rated = self._rated(ratings or {})
         self.development = {
@@ -158,16 +150,10 @@ class TasksObjective(Objective):
         return found
 
     def steps(self) -> int:
-        """Batches of an epoch, those of the longer kind."""
-        return max(sum(-(-n // self._units(size)) for n, size in each) for each in self._epochs())
-
-    def _epochs(self) -> list[list[tuple[int, int]]]:
-        """Of the first epochs and of those after them: how many pairs, of size 1, and how many groups there are."""
-        found = []
-        for quotas in (self.config.first, self.config.then):
-            of_groups = sum(quota // GROUP for name, quota in quotas.items() if name in HARD)
-            found.append([(sum(q for name, q in quotas.items() if name not in HARD), 1), (of_groups, GROUP)])
-        return found
+        """Batches of an epoch: of pairs, and of whole groups."""
+        pairs = sum(quota for name, quota in self.config.quotas.items() if name not in HARD)
+        groups = sum(quota // GROUP for name, quota in self.config.quotas.items() if name in HARD)
+        return sum(-(-units // self._units(size)) for units, size in ((pairs, 1), (groups, GROUP)))
 
     def _units(self, size: int) -> int:
         """How many units (pairs, or groups of pairs) a batch has."""
@@ -194,43 +180,37 @@ class TasksObjective(Objective):
         return units[self.training.places(pairs, joined=isinstance(self.model, CrossEncoder))]
 
     def _drawn(self, epoch: int) -> Indices:
-        quotas = self.config.first if epoch < self.config.first_epochs else self.config.then
         drawn = []
-        for name, quota in quotas.items():
+        for name, quota in self.config.quotas.items():
             size = GROUP if name in HARD else 1
             units = self.rows[name].reshape(-1, size)
-            # How many of the corpus came in the epochs before: the epoch and the config alone say so.
-            before = min(epoch, self.config.first_epochs) * (self.config.first.get(name, 0) // size)
-            before += max(0, epoch - self.config.first_epochs) * (self.config.then.get(name, 0) // size)
-            places = np.arange(before, before + quota // size)
+            places = epoch * (quota // size) + np.arange(quota // size)  # as many came in each epoch before
             for turn in np.unique(places // len(units)):
                 order = np.random.default_rng((self.seed, self.names.index(name), int(turn))).permutation(units)
                 drawn.append(order[places[places // len(units) == turn] % len(units)].ravel())
         return np.concatenate(drawn)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
-        """The weighted sum of the tasks' mean losses over the batch's pairs."""
+        """The sum of the tasks' mean losses over the batch's pairs."""
         device = device_of(self.model)
         with self._precision():
             outputs = self.model(*(each.to(device) for each in self.training.batch(batch)))
         parts: dict[str, Tensor] = {}
         if self.grouped[batch[0]]:
             found = cross_entropy_of_groups(outputs["relevance"][:, 0])
-            return self.config.weights.get("relevance", 1.0) * found, {"groups": float(found.detach())}
+            return found, {"groups": float(found.detach())}
         for task, output in outputs.items():
             target = self.targets[task][batch]
-            # Weights of 0 and not a choice of rows, whose number a GPU would have to be waited for.
-            weight = np.where(target > IGNORED, self.weight[batch], 0.0).astype(np.float32)
-            if weight.any():
-                each = _loss(task, output, torch.from_numpy(target).to(device)) * torch.from_numpy(weight).to(device)
-                parts[task] = self.config.weights.get(task, 1.0) * each.sum() / len(batch)
+            known = target > IGNORED  # multiplied by, for a GPU would have to be waited for to choose rows
+            if known.any():
+                each = _loss(task, output, torch.from_numpy(target).to(device)) * torch.from_numpy(known).to(device)
+                parts[task] = each.sum() / len(batch)
         for task, ratings in self.rated.items():
             rating = ratings[batch]
             known = ~np.isnan(rating[:, 0])
             if known.any():
                 each = _rating_loss(task, outputs[task], torch.from_numpy(np.nan_to_num(rating)).to(device))
-                found = (each * torch.from_numpy(known).to(device)).sum() / len(batch)
-                parts[f"{task}_rated"] = self.config.ratings_weight * found
+                parts[f"{task}_rated"] = (each * torch.from_numpy(known).to(device)).sum() / len(batch)
         return torch.stack(list(parts.values())).sum(), {name: float(value.detach()) for name, value in parts.items()}
 
     def _precision(self) -> torch.autocast:

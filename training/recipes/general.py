@@ -121,7 +121,7 @@ _PWIM = Recipe(
         HEADS,
     ),
     data=TaskPairs(tuple(_QUOTAS), rated_by="minilm-cross"),
-    objective=TasksConfig(first={}, first_epochs=0, then=_QUOTAS),
+    objective=TasksConfig(_QUOTAS),
     optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=None, clip=5.0),
     schedule=Schedule(epochs=6, batch_size=64, decay="linear", checkpoint_seconds=240),
     precision="bfloat16",
@@ -139,7 +139,7 @@ RECIPES = (
         data=TaskPairs(
             tuple(_CROSS_EPOCH), sentences=100_000, rated_by="mpnet-pairs-second", rated_pairs=3_600, unrated=_UNRATED
         ),
-        objective=TasksConfig(first={}, first_epochs=0, then=_CROSS_EPOCH),
+        objective=TasksConfig(_CROSS_EPOCH),
         optimiser=OptimiserConfig(
             "adamw",
             learning_rate=2e-4,

@@ -25,12 +25,11 @@ from training.words.storage import Storage
 class OptimiserConfig:
     """How parameters move; word vectors have a learning rate of their own, as in the papers."""
 
-    name: Literal["adam", "adamw", "adagrad", "adadelta", "rmsprop"] = "adam"
+    name: Literal["adam", "adamw", "adagrad", "rmsprop"] = "adam"
     learning_rate: float = 1e-3
     embedding_learning_rate: float | None = 1e-3  # None: the words stay frozen
     clip: float | None = None  # largest global gradient norm
     heads_learning_rate: float | None = None  # of the module `heads`; None: as the rest of the composition
-    rho: float = 0.9  # of Adadelta: how slowly its running means forget; Zeiler (2012) uses .95
     # Of a transformer's layers, each that much slower than the one above it, which has the learning rate (J. Howard,
     # S. Ruder, "Universal Language Model Fine-tuning for Text Classification", ACL 2018).
     layer_decay: float = 1.0
@@ -126,6 +125,7 @@ GONE: Mapping[str, JsonValue] = {
     **{"quiet_negatives": False, "similarity_weight": 1.0, "edits_weight": 1.0},
     **{"regulariser": {"composition": 0.0, "words": 0.0, "universal": 0.0}},
     **{"stop_after": None, "start_share": 0.0, "shuffled": True, "seed": 0, "combine": "sum"},
+    **{"first": {}, "first_epochs": 0, "weights": {}, "corpora": {}, "ratings_weight": 1.0, "drawn": {}, "rho": 0.9},
 }
 
 

@@ -91,7 +91,7 @@ _FIRST = Recipe(
     table=MPNET,
     architecture=CrossEncoderConfig(SIZES, {"entailment": 3, "paraphrase": 1, "related": 1, "relevance": 1}),
     data=TaskPairs(tuple(_EPOCH)),
-    objective=TasksConfig(first={}, first_epochs=0, then=_EPOCH),
+    objective=TasksConfig(_EPOCH),
     optimiser=OptimiserConfig(
         "adamw", learning_rate=3e-4, heads_learning_rate=1e-3, embedding_learning_rate=None, clip=1.0
     ),
@@ -108,7 +108,7 @@ RECIPES = (
         reaches="of the development parts MultiNLI .765 and SNLI .845 (the mean of seeds 2 and 3; .80 and .90 are "
         "wanted); 45 minutes, both side by side on two cores with AMX",
         data=TaskPairs(tuple(_SECOND)),
-        objective=TasksConfig(first={}, first_epochs=0, then=_SECOND),
+        objective=TasksConfig(_SECOND),
         optimiser=replace(_FIRST.optimiser, learning_rate=2e-4, heads_learning_rate=5e-4),
         schedule=replace(_FIRST.schedule, epochs=1),
         start="mpnet-pairs",

@@ -6,28 +6,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop, SparseAdam
+from torch.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, SparseAdam
 
 from training.architectures.parts.layers import WordEmbedding
 from training.recipes.recipe import OptimiserConfig
 
-_KINDS: dict[str, Callable[..., Optimizer]] = {
-    "adam": Adam,
-    "adamw": AdamW,
-    "adagrad": Adagrad,
-    "adadelta": Adadelta,
-    "rmsprop": RMSprop,
-}
+_KINDS: dict[str, Callable[..., Optimizer]] = {"adam": Adam, "adamw": AdamW, "adagrad": Adagrad, "rmsprop": RMSprop}
 
 
 def build_optimisers(model: nn.Module, config: OptimiserConfig) -> list[Optimizer]:
-    """One optimiser for the composition parameters and one for the word embeddings; either may be missing.
-
-    Raises:
-        ValueError: Adadelta for words, whose sparse gradients it does not support.
-    """
-    if config.name == "adadelta" and config.embedding_learning_rate is not None:
-        raise ValueError("adadelta keeps the words frozen: embedding_learning_rate must be None")
+    """One optimiser for the composition parameters and one for the word embeddings; either may be missing."""
     words = [m.weight for m in model.modules() if isinstance(m, WordEmbedding)]
     if config.heads_only:
         model.get_submodule("encoder").requires_grad_(False)
@@ -38,8 +26,7 @@ def build_optimisers(model: nn.Module, config: OptimiserConfig) -> list[Optimize
     others = {name: p for name, p in model.named_parameters() if id(p) not in word_ids and p.requires_grad}
     optimisers: list[Optimizer] = []
     if others:
-        more = {"rho": config.rho} if config.name == "adadelta" else {}
-        optimisers.append(_KINDS[config.name](_groups(others, config), lr=config.learning_rate, **more))
+        optimisers.append(_KINDS[config.name](_groups(others, config), lr=config.learning_rate))
     if words and config.embedding_learning_rate is not None and not config.heads_only:
         if config.name == "adagrad":
             # torch's AdaGrad creates sparse tensors and warns about unchecked indices unless the check is set

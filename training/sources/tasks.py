@@ -1,14 +1,14 @@
 """Labelled pairs of many corpora, and those that a bi-encoder finds hard, for a model of several tasks."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from contract.manifest import Figure, TrainingData
 from training.corpora import mixtures, tasks
-from training.corpora.hard import GROUP, Encode, Vectors, hard_groups, near_intents
+from training.corpora.hard import Encode, Vectors, hard_groups, near_intents
 from training.corpora.readers import labelled_pairs
 from training.corpora.tasks import COSINES, DEVELOPMENT, HARD, INTENTS, MADE_OF, TEACHES, WRITTEN
 from training.pairs import Pair
@@ -39,7 +39,6 @@ class TaskPairs(DataSource[ByCorpus, ByCorpus]):
     rated_by: str | None = None  # id of a published model of several tasks whose ratings are learnt too
     rated_pairs: int = 5_000  # of a corpus at most that it rates
     unrated: tuple[str, ...] = ()  # corpora whose labels follow a convention that it does not know
-    drawn: Mapping[str, int] = field(default_factory=dict)  # corpus -> at most so many of its pairs, drawn at random
 
     def train(self, teacher: Path | None, cache: Path) -> ByCorpus:
         """The training pairs of each corpus; of questions in `HARD` whole groups, one after the other."""
@@ -59,15 +58,7 @@ class TaskPairs(DataSource[ByCorpus, ByCorpus]):
                     found[name] = near_intents(tasks.requests(name), encode)
                 else:
                     found[name] = hard_groups(tasks.read(HARD[name]), encode)
-        return {name: self._some(name, pairs) for name, pairs in found.items()}
-
-    def _some(self, name: str, pairs: Sequence[Pair]) -> Sequence[Pair]:
-        """As many of a corpus' pairs as are `drawn`; of `HARD` in whole groups."""
-        most, size = self.drawn.get(name, len(pairs)), GROUP if name in HARD else 1
-        if len(pairs) <= most:
-            return pairs
-        chosen = np.random.default_rng(self.seed).permutation(len(pairs) // size)[: most // size]
-        return [pairs[unit * size + i] for unit in chosen.tolist() for i in range(size)]
+        return found
 
     def rated(self, pairs: ByCorpus) -> ByCorpus:
         """Those corpora that the model rates: not `unrated`, nor `HARD`, whose groups are learnt without ratings."""

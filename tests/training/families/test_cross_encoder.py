@@ -44,7 +44,7 @@ CROSS = replace(  # tiny and of two corpora
     FULL,
     architecture=CrossEncoderConfig(TINY, HEADS),
     data=toy_runs.given(PAIRS, snli=PAIRS["snli-train"])(tuple(PAIRS)),
-    objective=replace(FULL.objective, first={"snli-train": 12, "wikiqa-hard": 10}, then={"snli-train": 12}),
+    objective=replace(FULL.objective, quotas={"snli-train": 12, "wikiqa-hard": 10}),
     schedule=replace(FULL.schedule, epochs=3, batch_size=10, checkpoint_seconds=0.0),
     precision="float32",
 )

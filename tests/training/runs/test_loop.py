@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.optim import Adadelta, Adagrad, Adam, SparseAdam
+from torch.optim import Adagrad, Adam, SparseAdam
 
 from tests.harness import toys
 from training.architectures import CrossEncoder, CrossEncoderConfig, ProjectionConfig
@@ -219,17 +219,6 @@ def test_each_layer_of_a_transformer_is_slower_than_the_one_above_it() -> None:
     for name, rate in found.items():
         assert rate == next(wanted for prefix, wanted in expected.items() if name.startswith(prefix)), name
     assert len(optimiser.param_groups) == len(expected)
-
-
-def test_adadelta_moves_the_composition_and_keeps_the_words_frozen() -> None:
-    model = toys.model(ProjectionConfig())
-    config = OptimiserConfig("adadelta", learning_rate=0.5, embedding_learning_rate=None)
-    (optimiser,) = build_optimisers(model, config)
-    assert isinstance(optimiser, Adadelta)
-    assert optimiser.param_groups[0]["lr"] == 0.5
-    assert not model.embedding.weight.requires_grad
-    with pytest.raises(ValueError, match="adadelta keeps the words frozen: embedding_learning_rate must be None"):
-        build_optimisers(model, OptimiserConfig("adadelta"))
 
 
 def test_clipping_scales_all_gradients_by_their_joint_norm() -> None:
