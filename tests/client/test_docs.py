@@ -56,12 +56,12 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_example_is_run() -> None:
     """Those in Python and of `semblance` are counted by page, so that a new one is not forgotten here."""
-    assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (2, 2, 5)
+    assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (1, 2, 5)
     python = [page for page, language, _ in BLOCKS if language == "python"]
     # Those of engines.md: test_engines.py; of integrations.md: tests/dialects/test_integrations.py; that of faq.md:
     # test_faq_page.py.
     assert python == [
-        "README.md", *["docs/client.md"] * 2, *["docs/dialects.md"] * 4, *["docs/engines.md"] * 4,
+        "README.md", "docs/client.md", *["docs/dialects.md"] * 4, *["docs/engines.md"] * 4,
         "docs/faq.md", *["docs/integrations.md"] * 7,
     ]  # fmt: skip
     ours = [
@@ -106,7 +106,7 @@ def test_a_key_is_made_as_documented_and_lets_in(monkeypatch: pytest.MonkeyPatch
         assert httpx.get(where).status_code == 401
 
 
-@pytest.mark.parametrize(("code", "printed"), SNIPPETS, ids=["client", "local"])
+@pytest.mark.parametrize(("code", "printed"), SNIPPETS, ids=["client"])
 def test_a_snippet_prints_what_it_says(code: str, printed: str, printed_by: Callable[[str], str], empty: Path) -> None:
     assert printed_by(code) == printed
 
