@@ -261,6 +261,8 @@ class ScoringMiddleware:
         Raises:
             Overloaded: this one.
         """
+        # Its traceback holds what it was raised through: bodies and their texts.
+        refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
         if connection is not None:
             early = min(connection.told - perf_counter(), _LONGEST_REFUSAL)
             if early > 0 and self.delayed < self.most:

@@ -163,21 +163,20 @@ def pair_graph(path: Path, *, outputs: int, seed: int = 0) -> None:
     save_graph(path, PAIR, nodes, weights, {"outputs": outputs}, outside="table")
 
 
-def explanation_graph(path: Path, *, scale: float = 1.0) -> None:
+def explanation_graph(path: Path) -> None:
     """EXPLANATION: the cosine of each pair of words' rows, and whether it is positive; the table lies outside."""
     nodes = [
         *_directions("input_ids_a", "a"),
         *_directions("input_ids_b", "b"),
         helper.make_node("Transpose", ["b_directions"], ["b_turned"], perm=[0, 2, 1]),
-        helper.make_node("MatMul", ["a_directions", "b_turned"], ["unscaled"]),
-        helper.make_node("Mul", ["unscaled", "scale"], ["cosine"]),
+        helper.make_node("MatMul", ["a_directions", "b_turned"], ["cosine"]),
         helper.make_node("Greater", ["cosine", "nothing"], ["positive"]),
         helper.make_node("Cast", ["positive"], ["alike"], to=TensorProto.FLOAT),
         helper.make_node("Unsqueeze", ["cosine", "axis_1"], ["cosine_1"]),
         helper.make_node("Unsqueeze", ["alike", "axis_1"], ["alike_1"]),
         helper.make_node("Concat", ["cosine_1", "alike_1"], ["matrices"], axis=1),
     ]
-    weights = {"table": table(), "scale": np.array(scale, np.float32), "nothing": np.array(0, np.float32)}
+    weights = {"table": table(), "nothing": np.array(0, np.float32)}
     save_graph(path, EXPLANATION, nodes, weights, {"matrices": 2}, outside="table")
 
 

@@ -1,14 +1,17 @@
 """What callers make a process hold: heads, bodies and unread answers, bounded in bytes and shared out by address."""
 
 import asyncio
+import gc
 import json
 import socket
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from service.http import application
 from tests.harness.process import BODY, question
 from tests.harness.server import MB, post, serving
 from tests.harness.service import until
@@ -35,6 +38,11 @@ def connected(address: tuple[str, int], number: int) -> Iterator[list[socket.soc
     finally:
         for connection in connections:
             connection.close()
+
+
+def refused(app: application.Application) -> float:
+    labels = {"route": "/embed", "status": "429"}
+    return app.service.telemetry.registry.get_sample_value("semblance_requests_total", labels) or 0.0
 
 
 ANSWER = post({"sentences": [f"a dog {i}" for i in range(600)]}, "/embed")  # some 50 KB
@@ -75,6 +83,24 @@ async def test_one_address_fills_no_memory_and_takes_no_room_of_others(models: P
             assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
             out.close()
         await until(lambda: held.bytes == 0, "nothing is held of who has left")
+
+
+async def test_bodies_of_requests_that_are_given_up_do_not_wait_for_the_garbage_collector(models: Path) -> None:
+    most = {"max_body_bytes": 100_000, "max_buffered_bytes": LIMIT}
+    async with serving(models, **most) as (app, address):
+        gc.disable()
+        tracemalloc.start()
+        try:
+            with connected(address, 100) as connections:
+                for connection in connections:
+                    await asyncio.get_running_loop().sock_connect(connection, address)
+                    await asyncio.get_running_loop().sock_sendall(connection, ATTACKS["bodies without their ends"])
+                await until(lambda: refused(app) >= 60, "most of 6 MB had to go")
+                bodies = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, application.__file__)])
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+    assert LIMIT / 2 < sum(each.size for each in bodies.statistics("filename")) < 1.1 * LIMIT
 
 
 @pytest.mark.parametrize("begun", [0, 1], ids=["the head", "the head and a byte"])
