@@ -173,20 +173,6 @@ def _tasks() -> str:
     return table(head, [row for row in rows if set(row[1:]) != {_NONE}])
 
 
-def _faq() -> str:
-    rows = [
-        [_stages(row), f"{row['first']:.0f}", _three(row["mrr"])]
-        for row in sorted(general_text("faq"), key=lambda row: (-row["first"], -row["mrr"]))
-        if row.get("second", "minilm") in MAIN and row.get("top", 15) == 15 and row["model"] in (*_USES, BASELINE)
-    ]
-    return table(["ranking", "right answer first, of 30", "MRR"], rows)
-
-
-def _stages(row: dict[str, Any]) -> str:
-    second = row.get("second")
-    return f"`{row['model']}`, then `{second}` on the best {row['top']}" if second else _name(row["model"])
-
-
 def _name(model: str) -> str:
     return model if " " in model else f"`{model}`"
 
@@ -208,24 +194,13 @@ def _contrast() -> str:
 
 
 def _entailment() -> str:
-    rows = [
-        [row["set"], _name(row["model"]), _percent(row["accuracy"]), _three(row["ece"]), _percent(row["sure_right"])]
-        for row in general_text("entailment")
-    ]
-    return table(["set", "model", "accuracy", "calibration error", "right where it says .9 and more"], rows)
-
-
-def _claims() -> str:
-    rows = [
-        [
-            _name(row["model"]),
-            f"{18 * row['written']['sentence']:.0f}",
-            _three(row["written"]["auc"]),
-            _three(row["mpe"]["auc"]),
-        ]
-        for row in general_text("claims")
-    ]
-    return table(["model", "right sentence, of 18", "written claims, AUC", "MPE, AUC"], rows)
+    """A row for each model: of each set accuracy, calibration error, and how often it is right where it is sure."""
+    found: dict[str, dict[str, str]] = {}
+    for row in general_text("entailment"):
+        values = (_percent(row["accuracy"]), _three(row["ece"]), _percent(row["sure_right"]))
+        found.setdefault(_name(row["model"]), {})[row["set"]] = ", ".join(values)
+    sets = list(dict.fromkeys(name for cells in found.values() for name in cells))
+    return table(["model", *sets], [[model, *(cells[name] for name in sets)] for model, cells in found.items()])
 
 
 def _kept_aside() -> str:
@@ -274,10 +249,8 @@ _TABLES: dict[str, Callable[[], str]] = {
     "similarity": _similarity,
     "tasks": _tasks,
     "kept-aside": _kept_aside,
-    "faq": _faq,
     "contrast": _contrast,
     "entailment": _entailment,
-    "claims": _claims,
     "peer-fields": peer_fields.table,
     "settings": _settings,
 }

@@ -9,6 +9,16 @@ Of each, the tests that reach its line run in a copy of the checkout until one f
 - Mutants are inside functions: numbers of a module are settings, chosen by measurement. There are none in texts,
   annotations, log lines, `assert`, `raise` and `strict=`.
 
+A survivor gets a test, or its line goes, unless it is one of these:
+
+- `>` for `>=` where floats are compared with a tolerance (`false_claim` in `service/scoring/families.py`);
+- a guess that holds until something is measured (`seconds_per_pair` before `Scorer.measure`);
+- a condition for the type checker that an earlier check made true (`confidence is not None` in
+  `service/scoring/ranking.py`);
+- what is already so: a copy of a listening socket does not block (`service/http/server.py`).
+
+It is not in CI: it judges tests, not a change.
+
 Not mutmut 3: it knows tests by function, and forks a process in which ONNX Runtime has threads. Not cosmic-ray 8: it
 runs one command for all mutants, which here would be every test for each.
 """

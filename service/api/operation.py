@@ -1,5 +1,10 @@
 """What the service can be asked: one record for each request, which is served, described and counted as it says.
 
+Documentation, keys, errors and counts follow from the record, so a new route is a request type, a call and a record in
+one file. FastAPI's router holds a route for each path and method, made of these records (`service/api/route.py`), but
+its own handler is not used: it validates answers that we made, and costs five times as much. Keys and limits are plain
+ASGI middleware: FastAPI's dependencies run after the body is read.
+
 A `RequestState` is what is known of one request on its way, and a `Dialect` the form of the errors that its sender
 reads.
 """

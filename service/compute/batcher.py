@@ -1,8 +1,9 @@
 """Dynamic batching: keys of several requests for one graph go through it in one run, and come back as rows by position.
 
-No request waits for a batch to fill. When a thread is free, a batch is made of the requests that wait. Another
-request's piece is added if the padding that it causes costs less than a run of its own. Work that takes less than
-`DIRECT_SECONDS` runs at once in the event loop.
+No request waits for a batch to fill: many whole answers take less than the milliseconds by which other servers delay
+requests, and under load batches fill without waiting. When a thread is free, a batch is made of the requests that wait.
+Another request's piece is added if the padding that it causes costs less than a run of its own. Work that takes less
+than `DIRECT_SECONDS` runs at once in the event loop.
 
 A batch is bounded by the graph's own time, so that whoever comes next waits `BATCH_SECONDS` at most for its thread, or
 as long as one sentence or pair takes.

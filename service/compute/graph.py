@@ -1,6 +1,10 @@
 """A model's graph: its session, the padding of what it reads, the check of what it gives, and its counters.
 
 A session is a graph that ONNX Runtime has opened; its signature is checked then.
+
+A `reproducible` graph pads a text to the next multiple of `LENGTH_STEP` tokens, and only texts of one padded length
+share a run: padding is what moves last digits, on a CPU a row is the same bit for bit beside any others of its length.
+Fewer digits would not do: some would still differ. On a GPU kernels are chosen by the number of rows too.
 """
 
 from abc import ABC, abstractmethod

@@ -14,7 +14,8 @@ sockets with the supervisor (`service/process/messages.py`), and leaves when the
 - SIGUSR2 replaces all workers, one after another, each when its successor serves.
 - SIGTERM and SIGINT end the service, as described in `service/http/server.py`.
 
-docs/decisions/0004-worker-processes.md says why this is not uvicorn's supervisor.
+Why not uvicorn's supervisor (0.54): its exit code is 0 when no worker can start, it does not notice an event loop that
+hangs, and replaces a worker only when it has gone. gunicorn forks, which ONNX Runtime's threads do not survive.
 """
 
 import logging

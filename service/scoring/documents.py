@@ -4,7 +4,7 @@ Read line by line. A heading (Markdown's, underlined, in bold, numbered, or a sh
 paragraph) is no sentence, and neither is a line that ends in a colon above a list: both are context of what follows.
 A row of a table (with bars or tabs) is one sentence, with its column's names. Positions are those of the text given.
 
-A sentence (docs/client.md states the rule) ends at a blank line, at the end of the text, and after a word that ends in
+A sentence (docs/labels.md states the rule) ends at a blank line, at the end of the text, and after a word that ends in
 . ! ? or … (closing quotes and brackets aside) where the next word begins with a capital letter or a digit (opening ones
 aside). Common abbreviations, and single letters with full stops, end none: "Dr.", "J.", "U.S."
 

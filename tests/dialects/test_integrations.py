@@ -71,7 +71,7 @@ def ranked(url: str, texts: list[str]) -> list[tuple[int, Any]]:
 
 def test_every_line_of_the_page_is_run_or_replayed() -> None:
     assert PYTHON.keys() == NEEDED.keys()
-    assert {title for title, blocks in JSON.items() if blocks} == {"Open WebUI", "Elasticsearch", "OpenSearch"}
+    assert {title for title, blocks in JSON.items() if blocks} == {"Elasticsearch", "OpenSearch"}
 
 
 @pytest.mark.parametrize(
@@ -175,29 +175,29 @@ def test_tritonclient(url: str) -> None:
 
 
 def posted(url: str, path: str, body: str) -> Any:
-    """What is answered to a request of the page, with the headers of a client that sends a key."""
+    """What is answered to a request, with the headers of a client that sends a key."""
     headers = {"content-type": "application/json", "authorization": "Bearer any"}
     return httpx.post(url + path, content=body, headers=headers).raise_for_status().json()
 
 
 def test_open_webui_as_it_asks_and_reads(url: str) -> None:
-    (asked,) = JSON["Open WebUI"]
-    answer = posted(url, "/v1/rerank", asked)
+    asked = {"model": "avg-paraphrase", "query": QUERY, "documents": DOCUMENTS, "top_n": 2}
+    answer = posted(url, "/v1/rerank", json.dumps(asked))
     by_place = sorted(answer["results"], key=lambda result: result["index"])  # as its ExternalReranker does
     scores = [result["relevance_score"] for result in by_place]
-    assert list(enumerate(scores)) == sorted(ranked(url, json.loads(asked)["documents"]), key=lambda one: one[0])
+    assert list(enumerate(scores)) == sorted(ranked(url, DOCUMENTS), key=lambda one: one[0])
 
 
 def test_elasticsearch_as_it_asks_and_reads(url: str) -> None:
-    setting, asked = JSON["Elasticsearch"]
+    (setting,) = JSON["Elasticsearch"]
     asks = json.loads(setting.partition("\n")[2])["service_settings"]["url"]
-    answer = posted(url, asks.removeprefix("http://127.0.0.1:8000"), asked)
-    texts = json.loads(asked)["texts"]
-    expected = ranked(url, texts)
+    asked = {"texts": DOCUMENTS, "query": QUERY, "return_text": True, "top_n": 2}
+    answer = posted(url, asks.removeprefix("http://127.0.0.1:8000"), json.dumps(asked))
+    expected = ranked(url, DOCUMENTS)
     assert [(item["index"], item["score"]) for item in answer] == expected
-    assert [item["text"] for item in answer] == [texts[place] for place, _ in expected]
+    assert [item["text"] for item in answer] == [DOCUMENTS[place] for place, _ in expected]
     # Its service `custom`, by the paths of the page.
-    body = json.dumps({"model": "avg-paraphrase", "query": QUERY, "documents": texts})
+    body = json.dumps({"model": "avg-paraphrase", "query": QUERY, "documents": DOCUMENTS})
     results = posted(url, "/v1/rerank", body)["results"]
     assert [(result["index"], result["relevance_score"]) for result in results] == expected
 

@@ -23,3 +23,12 @@ def close(found: Any, printed: Any) -> bool:
     if isinstance(printed, float):
         return bool(found == pytest.approx(printed, abs=1e-5))
     return bool(found == printed)
+
+
+def shortened(said: str, printed: str) -> str:
+    """What a command said, with `...` for the lines that a page leaves out by a line `...`."""
+    before, _, after = printed.partition("\n...\n")
+    if not after:
+        return said
+    lines = said.splitlines()
+    return "\n".join([*lines[: before.count("\n") + 1], "...", *lines[-len(after.splitlines()) :]])

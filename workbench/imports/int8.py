@@ -2,8 +2,11 @@
 
 Of int8, matrices have a scale for every 32 weights of an output, tables one for each row.
 
-The runtime makes matrices float32 again once, when it opens the graph; activations stay float32
-(docs/decisions/0005-int8-weights-float32-activations.md).
+The runtime makes matrices float32 again once, when it opens the graph; activations stay float32. With int8 activations
+(`DequantizeLinear`, which ONNX Runtime turns into `MatMulNBits`, or that itself) a run takes a fifth to a third less
+time and a third of the memory, but the other texts of a batch move a score by 4e-3 to 8e-3 (here: 1e-7): padding moves
+a sum's last bit, and the layers enlarge it. With one scale for each output the cross-encoder's logits move by .28 to
+1.68, with blocks of 32 by .02 to .10.
 """
 
 import math

@@ -239,9 +239,10 @@ def test_a_check_under_way_ends_before_the_process(models: Path) -> None:
 ASKED = r"curl 127\.0\.0\.1:8000(/\S+) -H 'content-type: application/json' -d '(.+?)'"
 
 
-def test_the_questions_of_the_readme_leave_vectors_in_redis(redis_server: RedisServer) -> None:
+def test_the_questions_of_two_pages_leave_vectors_in_redis(redis_server: RedisServer) -> None:
     """Where a Redis is named, and nothing else is set."""
-    questions = re.findall(ASKED, Path(ROOT, "README.md").read_text("utf-8"), re.DOTALL)
+    pages = [Path(ROOT, name).read_text("utf-8") for name in ("README.md", "docs/claims.md")]
+    questions = [found for page in pages for found in re.findall(ASKED, page, re.DOTALL)]
     assert {path for path, _ in questions} == {"/rank", "/claims"}
     with running(ROOT / "models", redis_url=redis_server.url) as (_, url), redis_server.client() as kept:
         for path, body in questions:
