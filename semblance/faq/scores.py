@@ -1,6 +1,6 @@
 """What each model says of each question beside each text of an FAQ, and what a question costs it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import time_ns
 from typing import Literal, get_args
@@ -168,8 +168,14 @@ def _ask(
 
 
 def _time(client: Client, model: Model, faq: Faq, question: str, scores: Scores, clock: Callable[[], float]) -> None:
-    """Measure what a new question costs, the texts of the FAQ being known; of several measurements the least counts."""
+    """Measure what a new question costs, the texts of the FAQ being known; of several measurements the least counts.
+
+    A model that reads each text alone embeds the question, whichever texts it is compared with: its matches cost alike.
+    """
     top = min(scores.rerank_top, len(faq.entries))
+    alike: Mapping[Match, Iterable[Match]] = (
+        {match: (match,) for match in PARTS_OF} if model.reads_pairs else {"either": PARTS_OF}
+    )
 
     def of(texts: Sequence[str]) -> float:
         new = f"{question} {time_ns()}"  # which no cache has
@@ -177,13 +183,15 @@ def _time(client: Client, model: Model, faq: Faq, question: str, scores: Scores,
         client.rank(new, texts, model=model.id, top_k=1)
         return clock() - began
 
-    def keep(costs: dict[tuple[str, Match], float], match: Match, cost: float) -> None:
-        costs[model.id, match] = min(cost, costs.get((model.id, match), cost))  # what else ran made it longer
+    def keep(costs: dict[tuple[str, Match], float], matches: Iterable[Match], cost: float) -> None:
+        for match in matches:
+            costs[model.id, match] = min(cost, costs.get((model.id, match), cost))  # what else ran made it longer
 
-    for match, parts in PARTS_OF.items():
+    for match, matches in alike.items():
+        parts = PARTS_OF[match]
         of_top = of([text for part in parts for text in _texts(faq, part)[:top]])
-        keep(scores.rerank_seconds, match, of_top)
+        keep(scores.rerank_seconds, matches, of_top)
         if model.reads_pairs and model.ranks_all:
-            keep(scores.seconds, match, of_top * len(faq.entries) / top)
+            keep(scores.seconds, matches, of_top * len(faq.entries) / top)
         elif model.ranks_all:
-            keep(scores.seconds, match, of([text for part in parts for text in _texts(faq, part)]))
+            keep(scores.seconds, matches, of([text for part in parts for text in _texts(faq, part)]))

@@ -1,8 +1,9 @@
 """`semblance choose --faq`, and an FAQ that is asked."""
 
 import json
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
+from contract.ranking import Match
 from semblance import FAQ, Client
 from semblance.cli import app
 from semblance.errors import BatchError, InvalidArgument
@@ -227,6 +229,20 @@ def test_a_configuration_ranks_as_the_service_does(models: Path, files: tuple[Pa
                 reply = client.answer(question, FAQ(tuple(faq.entries), settings))
                 assert reply.entry == faq.entries[answers.first[i]]
                 assert reply.confidence == pytest.approx(chances[i], abs=1e-4)
+
+
+def test_what_a_question_costs_depends_on_the_match_only_where_pairs_are_read(
+    models: Path, files: tuple[Path, Path]
+) -> None:
+    faq = read_faq(files[0])
+    ticks = count()
+    with Client.local(models) as client:
+        questions = read_questions(files[1], faq)
+        names = ["avg-paraphrase", "pair-sick"]
+        slower = score(client, faq, questions, names, every=True, clock=lambda: next(ticks) ** 2, said=lambda *_: None)
+    for costs in (slower.seconds, slower.rerank_seconds):
+        assert len({costs["avg-paraphrase", match] for match in get_args(Match)}) == 1
+        assert len({costs["pair-sick", match] for match in get_args(Match)}) == 4
 
 
 def test_the_command_writes_what_the_client_and_the_service_take(
