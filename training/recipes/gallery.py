@@ -86,10 +86,7 @@ SERVED = (
         LSTMConfig(output_gate=False, word_dropout=0.2),
         pairs=80_000,
     ),
-    replace(
-        _served("rnn", "Simple recurrent network, its last state", RNNConfig("tanh", memory=0.9), epochs=4),
-        optimiser=OptimiserConfig("adam", learning_rate=1e-4, embedding_learning_rate=None, clip=1.0),
-    ),
+    _served("rnn", "Simple recurrent network, its last state", RNNConfig("tanh", memory=0.9), epochs=4),
     _gated("gran-3", "GRAN-3, a gated running sum", GRANConfig(variant=3)),
     _gated("gran-5", "GRAN-5, gates on words and on states", GRANConfig(variant=5)),
     _gated("gran-4", "GRAN-4, a gated running sum that its gates see", GRANConfig(variant=4)),
