@@ -41,7 +41,7 @@ RATED = replace(
 CHOSEN = replace(
     RATED,
     name="toy-chosen",
-    architecture=MGIMConfig(hidden=3, attention=False),
+    architecture=MGIMConfig(hidden=3, attention=False, conditional=False),
     data=CorpusPairs("msrp"),
     objective=PairwiseConfig(YES_OR_NO, "accuracy"),
     row_scale=6.0,
