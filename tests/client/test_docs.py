@@ -29,7 +29,6 @@ BLOCKS = [
         r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
     )
 ]
-DIALECTS = [block for page, language, block in BLOCKS if (page, language) == ("docs/dialects.md", "python")]
 SECURITY = [block for page, language, block in BLOCKS if (page, language) == ("docs/security.md", "sh")]
 PAGE = (ROOT / "docs/client.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -58,7 +57,8 @@ def test_every_example_is_run() -> None:
     """Those in Python and of `semblance` are counted by page, so that a new one is not forgotten here."""
     assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (1, 2, 5)
     python = [page for page, language, _ in BLOCKS if language == "python"]
-    # Those of engines.md: test_engines.py; of integrations.md: tests/dialects/test_integrations.py; that of faq.md:
+    # Those of dialects.md: tests/dialects/test_clients.py; of engines.md: test_engines.py; of integrations.md:
+    # tests/dialects/test_integrations.py; that of faq.md:
     # test_faq_page.py.
     assert python == [
         "README.md", "docs/client.md", *["docs/dialects.md"] * 4, *["docs/engines.md"] * 4,
@@ -77,17 +77,6 @@ def test_every_example_is_run() -> None:
         *["docs/client.md"] * 2,
         *(f"docs/{page}.md" for page in ("faq", "own-model", "packages", "threshold", *["tutorial"] * 3)),
     ]
-
-
-@pytest.mark.clients
-@pytest.mark.parametrize("code", DIALECTS, ids=["cohere", "openai", "huggingface_hub", "langchain"])
-def test_another_client_is_answered_by_a_plain_service(code: str, published: str, empty: Path) -> None:
-    """Without an alias or any other setting."""
-    package = re.findall(r"^(?:from|import) (\w+)", code)[0]
-    pytest.importorskip(package, reason=f"no {package}: pip install '.[clients]'")
-    left: dict[str, object] = {}
-    exec(compile(code.replace("http://127.0.0.1:8000", published), "snippet", "exec"), left)
-    assert left.get("best", 1) == 1
 
 
 def test_a_key_is_made_as_documented_and_lets_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,10 +15,10 @@ from contract.tokenizer import Tokenizer
 from service.settings import hash_key
 from tests.dialects.conftest import ALIASES, unit
 from tests.harness import fakes
-from tests.harness.process import running
+from tests.harness.process import ROOT, running
 
 pytestmark = pytest.mark.clients
-DOCS = (Path(__file__).parents[2] / "docs/dialects.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "docs/dialects.md").read_text(encoding="utf-8")
 SNIPPETS = dict(re.findall(r"^### (\w+)\n\n```python\n(.*?)^```$", DOCS, flags=re.DOTALL | re.MULTILINE))
 GUITAR, DOG = "a man plays the guitar", "a dog sleeps on the sofa"
 KEY = "correct-horse-battery-staple"
@@ -54,6 +55,17 @@ def tokens(*texts: str) -> int:
 
 def test_the_documentation_shows_each_client() -> None:
     assert set(SNIPPETS) == {"cohere", "openai", "huggingface_hub", "LangChain"}
+    # The service of these tests has aliases; what is shown needs none, nor any other setting.
+    named = {name for code in SNIPPETS.values() for name in re.findall(r'model="([^"]+)"', code)}
+    assert named
+    assert all((ROOT / "models" / name / "manifest.json").is_file() for name in named)
+
+
+@pytest.fixture(scope="module")
+def locked(models: Path) -> Iterator[str]:
+    """Where a service listens that lets one key in."""
+    with running(models, api_keys=hash_key("me", KEY)) as (_, found):
+        yield found
 
 
 # cohere
@@ -89,7 +101,7 @@ def test_cohere_v1_returns_documents(url: str) -> None:
     assert plain.results[0].document is None
 
 
-def test_cohere_raises_its_own_errors(models, url: str) -> None:
+def test_cohere_raises_its_own_errors(url: str, locked: str) -> None:
     cohere = client_package("cohere")
     ask = {"query": GUITAR, "documents": [DOG]}
     for make in (cohere.ClientV2, cohere.Client):
@@ -101,11 +113,10 @@ def test_cohere_raises_its_own_errors(models, url: str) -> None:
         assert "rerank-v9" in unknown.value.body["message"]
         assert unknown.value.body["id"] == unknown.value.headers["x-request-id"]
         assert empty.value.body["message"] == "documents.1: the text has no visible character"
-    with running(models, api_keys=hash_key("me", KEY)) as (_, locked):
-        with cohere.ClientV2(api_key="wrong", base_url=locked) as client, pytest.raises(cohere.UnauthorizedError):
-            client.rerank(**ask, model="avg-paraphrase")
-        with cohere.ClientV2(api_key=KEY, base_url=locked) as client:
-            assert client.rerank(**ask, model="avg-paraphrase").results
+    with cohere.ClientV2(api_key="wrong", base_url=locked) as client, pytest.raises(cohere.UnauthorizedError):
+        client.rerank(**ask, model="avg-paraphrase")
+    with cohere.ClientV2(api_key=KEY, base_url=locked) as client:
+        assert client.rerank(**ask, model="avg-paraphrase").results
 
 
 # openai
@@ -164,15 +175,14 @@ def test_openai_raises_its_own_errors(url: str) -> None:
             assert refused.value.request_id
 
 
-def test_openai_sends_its_key(models) -> None:
+def test_openai_sends_its_key(locked: str) -> None:
     openai = client_package("openai")
-    with running(models, api_keys=hash_key("me", KEY)) as (_, locked):
-        base = f"{locked}/v1"
-        with openai.OpenAI(api_key="wrong", base_url=base) as client, pytest.raises(openai.AuthenticationError) as who:
-            client.models.list()
-        assert who.value.code == "invalid_api_key"
-        with openai.OpenAI(api_key=KEY, base_url=base) as client:
-            assert client.models.list().data
+    base = f"{locked}/v1"
+    with openai.OpenAI(api_key="wrong", base_url=base) as client, pytest.raises(openai.AuthenticationError) as who:
+        client.models.list()
+    assert who.value.code == "invalid_api_key"
+    with openai.OpenAI(api_key=KEY, base_url=base) as client:
+        assert client.models.list().data
 
 
 # huggingface_hub
@@ -188,18 +198,17 @@ def test_huggingface_hub_as_documented(url: str, hub: ModuleType) -> None:
     np.testing.assert_allclose(left["embeddings"], rows, atol=1e-6)
 
 
-def test_huggingface_hub_shows_what_is_refused(models, url: str, hub: ModuleType) -> None:
+def test_huggingface_hub_shows_what_is_refused(url: str, locked: str, hub: ModuleType) -> None:
     client = hub.InferenceClient(url)
     with pytest.raises(hub.errors.HfHubHTTPError, match=r"inputs: the text has no visible character"):
         client.feature_extraction(" ")
     with pytest.raises(hub.errors.HfHubHTTPError, match=r"inputs\.1: a text of more than 12 tokens") as long:
         client.feature_extraction([GUITAR, "man " * 13], truncate=False)
     assert long.value.response.status_code == 422
-    with running(models, api_keys=hash_key("me", KEY)) as (_, locked):
-        with pytest.raises(hub.errors.HfHubHTTPError) as who:
-            hub.InferenceClient(locked, token="wrong").feature_extraction(GUITAR)
-        assert who.value.response.status_code == 401
-        assert hub.InferenceClient(locked, token=KEY).feature_extraction(GUITAR).shape == (1, fakes.DIM)
+    with pytest.raises(hub.errors.HfHubHTTPError) as who:
+        hub.InferenceClient(locked, token="wrong").feature_extraction(GUITAR)
+    assert who.value.response.status_code == 401
+    assert hub.InferenceClient(locked, token=KEY).feature_extraction(GUITAR).shape == (1, fakes.DIM)
 
 
 # LangChain

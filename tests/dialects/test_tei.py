@@ -14,17 +14,11 @@ TEXTS = ["a dog sleeps", "the man is playing a guitar .", "a dog sleeps", "a wom
 PAIRS = [["a man plays", "a man sleeps"], ["a dog runs in the park", "a dog"]]
 
 
-async def answer(client: Client, path: str, body: object) -> object:
-    response = await client.post(path, json=body)
-    assert response.status_code == 200, response.text
-    return response.json()
-
-
 async def test_rerank_gives_texts_and_raw_scores_when_asked(lasting: Client) -> None:
     body = {"query": QUERY, "texts": TEXTS, "return_text": True, "raw_scores": True}
-    found = await answer(lasting, "/rerank", body)
+    found = await lasting.answer("/rerank", **body)
     pairs = [{"a": QUERY, "b": text} for text in TEXTS]
-    raw = [result["raw_score"] for result in (await answer(lasting, "/similarity", {"pairs": pairs}))["results"]]
+    raw = [result["raw_score"] for result in (await lasting.answer("/similarity", pairs=pairs))["results"]]
     assert [rank["text"] for rank in found] == [TEXTS[rank["index"]] for rank in found]
     assert [rank["score"] for rank in found] == [pytest.approx(raw[rank["index"]], abs=1e-6) for rank in found]
 
@@ -32,16 +26,16 @@ async def test_rerank_gives_texts_and_raw_scores_when_asked(lasting: Client) -> 
 async def test_the_model_of_a_similarity_may_stand_among_its_parameters(lasting: Client) -> None:
     inputs = {"source_sentence": QUERY, "sentences": TEXTS}
     for model in (None, "avg-sick"):
-        expected = await answer(lasting, "/similarity", {"inputs": inputs, "parameters": {}, "model": model})
+        expected = await lasting.answer("/similarity", **{"inputs": inputs, "parameters": {}, "model": model})
         inside = {"inputs": inputs, "parameters": {"model": model, "truncate": True, "prompt_name": None}}
-        assert await answer(lasting, "/similarity", inside) == expected
+        assert await lasting.answer("/similarity", **inside) == expected
 
 
 async def test_embeddings_are_as_our_route_gives_them_where_they_are_not_normalized(lasting: Client) -> None:
-    own = (await answer(lasting, "/embed", {"sentences": TEXTS[:2]}))["embeddings"]
-    assert await answer(lasting, "/embed", {"inputs": TEXTS[:2], "normalize": False}) == own
-    unit = await answer(lasting, "/embed", {"inputs": TEXTS[:2], "dimensions": fakes.DIM})
-    assert await answer(lasting, "/embed", {"inputs": TEXTS[:2]}) == unit
+    own = (await lasting.answer("/embed", sentences=TEXTS[:2]))["embeddings"]
+    assert await lasting.answer("/embed", inputs=TEXTS[:2], normalize=False) == own
+    unit = await lasting.answer("/embed", inputs=TEXTS[:2], dimensions=fakes.DIM)
+    assert await lasting.answer("/embed", inputs=TEXTS[:2]) == unit
 
 
 async def test_an_embedding_of_nothing_but_zeros_stays_that(serve: Serve, tmp_path) -> None:
@@ -50,13 +44,13 @@ async def test_an_embedding_of_nothing_but_zeros_stays_that(serve: Serve, tmp_pa
     fakes.cosine_model(tmp_path / "avg-paraphrase", rows=rows)
     fakes.graded_model(tmp_path / "avg-sick")
     async with serve(models_dir=tmp_path) as client:
-        assert await answer(client, "/embed", {"inputs": "not"}) == [[0.0] * fakes.DIM]
+        assert await client.answer("/embed", inputs="not") == [[0.0] * fakes.DIM]
 
 
 async def test_predict_takes_one_pair_or_several_and_gives_raw_scores(lasting: Client) -> None:
-    many = await answer(lasting, "/predict", {"inputs": PAIRS})
-    each = [await answer(lasting, "/predict", {"inputs": pair}) for pair in PAIRS]
-    raw = await answer(lasting, "/predict", {"inputs": PAIRS[0], "raw_scores": True})
+    many = await lasting.answer("/predict", inputs=PAIRS)
+    each = [await lasting.answer("/predict", inputs=pair) for pair in PAIRS]
+    raw = await lasting.answer("/predict", inputs=PAIRS[0], raw_scores=True)
     assert many == each
     assert [p["label"] for p in raw] == [p["label"] for p in each[0]]
     assert [math.exp(p["score"]) for p in raw] == pytest.approx([p["score"] for p in each[0]])
@@ -64,9 +58,9 @@ async def test_predict_takes_one_pair_or_several_and_gives_raw_scores(lasting: C
 
 async def test_texts_are_cut_unless_that_is_refused_and_short_ones_never(lasting: Client) -> None:
     for more in ({}, {"truncate": True}, {"truncate": None}, {"truncation_direction": "Right"}):
-        assert await answer(lasting, "/embed", {"inputs": "man " * 13, **more})
+        assert await lasting.answer("/embed", **{"inputs": "man " * 13, **more})
     for more in ({"truncate": False}, {"truncation_direction": "left"}):
-        assert await answer(lasting, "/embed", {"inputs": "man", **more})
+        assert await lasting.answer("/embed", **{"inputs": "man", **more})
 
 
 async def test_info_describes_the_default_or_the_named_model(serve: Serve) -> None:

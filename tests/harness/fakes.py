@@ -46,28 +46,7 @@ from contract.scoring import (
 )
 from contract.tokenizer import Tokenizer, pad
 
-WORDS = [
-    "a",
-    "the",
-    "man",
-    "woman",
-    "dog",
-    "cat",
-    "is",
-    "plays",
-    "playing",
-    "guitar",
-    "flute",
-    "runs",
-    "sleeps",
-    "in",
-    "park",
-    "on",
-    "sofa",
-    ".",
-    ",",
-    "not",
-]
+WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa . , not".split()  # noqa: SIM905
 PIECES = ["m", "##o", "##w", "##s", "run", "##ning"]
 BUCKETS = 4
 DIM = 8

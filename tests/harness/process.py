@@ -47,11 +47,11 @@ def running(
     try:
         deadline = time.monotonic() + NEEDED_SECONDS
         while time.monotonic() < deadline and process.poll() is None:
-            try:
-                httpx.get(f"{url}/health/ready")
-                break
-            except httpx.TransportError:
-                time.sleep(0.02)
+            if listens(url):  # a question of httpx at each look would take a good part of a core
+                with suppress(httpx.TransportError):
+                    httpx.get(f"{url}/health/ready")
+                    break
+            time.sleep(0.02)
         else:
             assert process.poll() is not None, "the service does not listen"
         yield process, url

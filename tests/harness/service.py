@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -37,6 +38,12 @@ class Client(httpx.AsyncClient):
     def __init__(self, app: Application) -> None:
         super().__init__(transport=httpx.ASGITransport(app=app), base_url="http://service")
         self.app = app
+
+    async def answer(self, path: str, **body: object) -> Any:
+        """What a route answers to this body, once it is seen to be no refusal."""
+        response = await self.post(path, json=body)
+        assert response.status_code == 200, response.text
+        return response.json()
 
     async def metric(self, name: str, **labels: str) -> float:
         """The value of one series; 0 is a value, absence an error."""

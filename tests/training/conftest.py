@@ -4,22 +4,21 @@ Exports that are not the subject of a test are made once; corpora of tiny sample
 """
 
 import gzip
-import hashlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import settings
 from rich.logging import RichHandler
-from torch import Tensor, nn
 
-from contract.graph import GraphSpec
+from tests.harness.exports import keep_registry, remembering
 from training.corpora import catalogue
 from training.publishing import export
 
 torch.set_num_threads(1)
+keep_registry()
 settings.register_profile("semblance", derandomize=True, deadline=None, database=None)
 settings.load_profile("semblance")
 
@@ -35,32 +34,10 @@ def root_logger_as_it_was() -> Iterator[None]:
     root.setLevel(level)
 
 
-_EXPORTED: dict[str, bytes] = {}  # by what was exported
-
-
 @pytest.fixture
 def exports_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """An export takes seconds, and the same weights give the same bytes (which `test_export.py` makes sure of)."""
-    write = export._export
-
-    def remembering(
-        module: nn.Module,
-        example: tuple[Tensor, ...],
-        spec: GraphSpec,
-        path: Path,
-        model_id: str,
-        outside: Sequence[str] = (),
-    ) -> None:
-        weights = [(name, value.cpu().numpy().tobytes()) for name, value in module.state_dict().items()]
-        settings = [str(each.__dict__.get("config")) for each in module.modules()]
-        what = repr([spec.kind, str(module), settings, model_id, list(outside), weights, [e.shape for e in example]])
-        key = hashlib.sha256(what.encode()).hexdigest()
-        if key not in _EXPORTED:
-            write(module, example, spec, path, model_id, outside)
-            _EXPORTED[key] = path.read_bytes()
-        path.write_bytes(_EXPORTED[key])
-
-    monkeypatch.setattr(export, "_export", remembering)
+    monkeypatch.setattr(export, "_export", remembering(export._export))
 
 
 @pytest.fixture

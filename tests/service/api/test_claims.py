@@ -19,9 +19,7 @@ CLAIMS = ["a dog runs in the park 4 times", "the cat sleeps"]
 
 
 async def asked(client: Client, **body: Any) -> dict[str, Any]:
-    response = await client.post("/claims", json={"documents": DOCUMENT, "claims": CLAIMS, **body})
-    assert response.status_code == 200, response.text
-    answer: dict[str, Any] = response.json()
+    answer: dict[str, Any] = await client.answer("/claims", **{"documents": DOCUMENT, "claims": CLAIMS, **body})
     return answer
 
 

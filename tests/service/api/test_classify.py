@@ -25,12 +25,6 @@ def labelling(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def answer(client: Client, path: str, **body: object) -> dict:  # type: ignore[type-arg]
-    response = await client.post(path, json=body)
-    assert response.status_code == 200, response.text
-    return response.json()  # type: ignore[no-any-return]
-
-
 async def test_a_model_answers_with_its_own_labels(serve: Serve, labelling: Path) -> None:
     manifest, runs = Manifest.load(labelling / "sentiment"), fakes.runs_of(labelling / "sentiment")
     task = manifest.classification
@@ -40,8 +34,8 @@ async def test_a_model_answers_with_its_own_labels(serve: Serve, labelling: Path
         classification(task, classify(runs[task.graph], encode(runs["encoder.onnx"], [each])))[0] for each in ids
     ]
     async with serve(models_dir=labelling) as client:
-        found = await answer(client, "/classify", text=TEXTS)
-        one = await answer(client, "/classify", text=TEXTS[0], model="sentiment")
+        found = await client.answer("/classify", text=TEXTS)
+        one = await client.answer("/classify", text=TEXTS[0], model="sentiment")
         listed = (await client.get("/models")).json()
     assert found["model"] == "sentiment"
     assert [list(each["probabilities"]) for each in found["results"]] == [["negative", "positive"]] * 3
@@ -61,17 +55,17 @@ async def test_a_model_answers_with_its_own_labels(serve: Serve, labelling: Path
 async def test_what_was_cut_is_said(serve: Serve, labelling: Path) -> None:
     async with serve(models_dir=labelling) as client:
         for labels in ({}, {"labels": LABELS}):
-            found = await answer(client, "/classify", text=[TEXTS[0], "man " * 13], **labels)
+            found = await client.answer("/classify", text=[TEXTS[0], "man " * 13], **labels)
             assert [each["truncated"] for each in found["results"]] == [False, True]
-        long = await answer(client, "/classify", text="a", labels=["dog " * 13])
+        long = await client.answer("/classify", text="a", labels=["dog " * 13])
     assert long["results"][0]["truncated"]
 
 
 async def test_without_labels_the_default_model_with_labels_of_its_own_answers(serve: Serve, labelling: Path) -> None:
     fakes.labelling_model(labelling / "topics", "topics", labels=("sport", "art", "trade"))
     async with serve(models_dir=labelling) as client:
-        default = await answer(client, "/classify", text="a")
-        named = await answer(client, "/classify", text="a", model="topics")
+        default = await client.answer("/classify", text="a")
+        named = await client.answer("/classify", text="a", model="topics")
         assert (await client.get("/models")).json()["defaults"]["/classify"] == "sentiment"
     assert default["model"] == "sentiment"  # a second one does not take its place
     assert list(named["results"][0]["probabilities"]) == ["sport", "art", "trade"]
@@ -83,11 +77,11 @@ async def test_without_labels_the_default_model_with_labels_of_its_own_answers(s
 @pytest.mark.parametrize("model", [None, "pair-sick"])
 async def test_given_labels_are_judged_by_entailment(lasting: Client, model: str | None) -> None:
     pairs = [{"premise": text, "hypothesis": f"the {label} ."} for text in TEXTS for label in LABELS]
-    said = (await answer(lasting, "/entailment", pairs=pairs, model=model))["results"]
+    said = (await lasting.answer("/entailment", pairs=pairs, model=model))["results"]
     body = {"text": TEXTS, "labels": LABELS, "template": "the {} .", "model": model}
-    one_of = await answer(lasting, "/classify", **body)
-    each = await answer(lasting, "/classify", **body, multi_label=True)
-    alone = await answer(lasting, "/classify", **body | {"labels": LABELS[:1]})
+    one_of = await lasting.answer("/classify", **body)
+    each = await lasting.answer("/classify", **body, multi_label=True)
+    alone = await lasting.answer("/classify", **body | {"labels": LABELS[:1]})
     assert one_of["model"] == (model or "avg-sick")
     for i, (single, several) in enumerate(zip(one_of["results"], each["results"], strict=True)):
         of_text = [result["probabilities"] for result in said[3 * i : 3 * i + 3]]
@@ -103,9 +97,9 @@ async def test_given_labels_are_judged_by_entailment(lasting: Client, model: str
 
 
 async def test_the_template_has_a_default(lasting: Client) -> None:
-    default = await answer(lasting, "/classify", text=TEXTS[0], labels=LABELS)
-    same = await answer(lasting, "/classify", text=TEXTS[0], labels=LABELS, template="This text is about {}.")
-    other = await answer(lasting, "/classify", text=TEXTS[0], labels=LABELS, template="{} {}")
+    default = await lasting.answer("/classify", text=TEXTS[0], labels=LABELS)
+    same = await lasting.answer("/classify", text=TEXTS[0], labels=LABELS, template="This text is about {}.")
+    other = await lasting.answer("/classify", text=TEXTS[0], labels=LABELS, template="{} {}")
     assert default == same != other
 
 
@@ -120,9 +114,9 @@ async def test_claims_get_their_best_sentence(lasting: Client, model: str | None
     sentences = ["A man plays the guitar.", "A dog runs in the park.", "The cat sleeps."]
     claims = ["a man is playing", "the dog is in the park", "a cat"]
     pairs = [{"premise": sentence, "hypothesis": claim} for claim in claims for sentence in sentences]
-    said = (await answer(lasting, "/entailment", pairs=pairs, model=model))["results"]
-    of_list = await answer(lasting, "/entailment", premise=sentences, hypotheses=claims, model=model)
-    of_text = await answer(lasting, "/entailment", premise=" ".join(sentences), hypotheses=claims, model=model)
+    said = (await lasting.answer("/entailment", pairs=pairs, model=model))["results"]
+    of_list = await lasting.answer("/entailment", premise=sentences, hypotheses=claims, model=model)
+    of_text = await lasting.answer("/entailment", premise=" ".join(sentences), hypotheses=claims, model=model)
     assert of_list == of_text
     assert len(of_list["results"]) == 3
     for i, result in enumerate(of_list["results"]):
@@ -136,7 +130,7 @@ async def test_of_a_claim_and_its_best_sentence_is_said_whether_it_was_cut(lasti
     """In one of both orders the best sentence is not the first."""
     short, long, places = "a dog", " ".join(["man"] * 13), set()
     for premise in ([short, long], [long, short]):
-        results = (await answer(lasting, "/entailment", premise=premise, hypotheses=["a dog", "man " * 14]))["results"]
+        results = (await lasting.answer("/entailment", premise=premise, hypotheses=["a dog", "man " * 14]))["results"]
         for found, claim_cut in zip(results, (False, True), strict=True):
             assert found["sentence"] == premise[found["index"]]
             assert found["truncated"] == [found["sentence"] == long, claim_cut]

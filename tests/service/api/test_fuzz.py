@@ -422,59 +422,59 @@ def test_a_head_without_end_is_refused_before_it_fills_the_memory(
     }
 
 
-@pytest.mark.parametrize(
-    ("start", "drip", "status", "code"),
-    [
-        (b"POST /simi", b"l", 408, "head_timeout"),
-        (b"POST /similarity HTTP/1.1\r\nhost: x\r\n", b"x: y\r\n", 408, "head_timeout"),
-        (post(b"", b"content-length: 1000"), b" ", 408, "body_timeout"),
-        (post(b"", CHUNKED), b"1\r\n \r\n", 408, "body_timeout"),
-        (b"", b"\r\n", 408, "head_timeout"),
-        (b"", b"", None, None),
-        (sized(b"{") + post(b"", b"content-length: 2000000"), b" ", 400, "not_json"),
-        (post(b"", b"content-length: 2000000"), b" ", 413, "too_large"),
-    ],
+# What begins a request that does not end, what it goes on with, and the status and code that end it.
+ENDLESS = (
+    (b"POST /simi", b"l", 408, "head_timeout"),
+    (b"POST /similarity HTTP/1.1\r\nhost: x\r\n", b"x: y\r\n", 408, "head_timeout"),
+    (post(b"", b"content-length: 1000"), b" ", 408, "body_timeout"),
+    (post(b"", CHUNKED), b"1\r\n \r\n", 408, "body_timeout"),
+    (b"", b"\r\n", 408, "head_timeout"),
+    (b"", b"", None, None),
+    (sized(b"{") + post(b"", b"content-length: 2000000"), b" ", 400, "not_json"),
+    (post(b"", b"content-length: 2000000"), b" ", 413, "too_large"),
 )
-def test_who_never_ends_is_hung_up_on(
-    watched: str, start: bytes, drip: bytes, status: int | None, code: str | None
-) -> None:
-    """Many slow ones at once, while others are answered as ever."""
 
-    def drip_on() -> list[Answer]:
-        with closing(socket.create_connection(address_of(watched), timeout=NEEDED_SECONDS)) as connection:
-            received, gone = b"", threading.Event()
 
-            def listen() -> None:
-                nonlocal received
-                with suppress(ConnectionError):
-                    while data := connection.recv(65536):
-                        received += data
-                gone.set()
+def drip_on(url: str, start: bytes, drip: bytes) -> list[Answer]:
+    """Begin a request and go on with it until the other side hangs up; what it has said."""
+    with closing(socket.create_connection(address_of(url), timeout=NEEDED_SECONDS)) as connection:
+        received, gone = b"", threading.Event()
 
-            listener = threading.Thread(target=listen)
-            listener.start()
+        def listen() -> None:
+            nonlocal received
             with suppress(ConnectionError):
-                connection.sendall(start)
-                while not gone.wait(SECONDS / 10):
-                    connection.sendall(drip)
-            listener.join()
-        return _Parsed(received).answers
+                while data := connection.recv(65536):
+                    received += data
+            gone.set()
 
-    with ThreadPoolExecutor(20) as pool:
-        slow = [pool.submit(drip_on) for _ in range(20)]
+        listener = threading.Thread(target=listen)
+        listener.start()
+        with suppress(ConnectionError):
+            connection.sendall(start)
+            while not gone.wait(SECONDS / 10):
+                connection.sendall(drip)
+        listener.join()
+    return _Parsed(received).answers
+
+
+def test_who_never_ends_is_hung_up_on(watched: str) -> None:
+    """Many slow ones of every kind at once, while others are answered as ever."""
+    kinds = ENDLESS * 5
+    with ThreadPoolExecutor(len(kinds)) as pool:
+        slow = [pool.submit(drip_on, watched, start, drip) for start, drip, *_ in kinds]
         # One connection a request: between two of them a busy machine may take longer than one is kept.
         once = {"connection": "close"}
         with httpx.Client(base_url=watched, timeout=NEEDED_SECONDS, headers=once) as client:
             while not all(one.done() for one in slow):
                 found = client.post("/similarity", json=GOOD["/similarity"])
                 check(found.status_code, found.headers["content-type"], found.content, {OURS})
-    for one in slow:
+    for one, (start, drip, status, code) in zip(slow, kinds, strict=True):
         answers = one.result()
         assert in_shape(answers)
         if status is None:
             assert answers == []
         else:
-            assert (answers[0].status, json.loads(answers[0].body)["error"]["code"]) == (status, code)
+            assert (answers[0].status, json.loads(answers[0].body)["error"]["code"]) == (status, code), (start, drip)
 
 
 def test_callers_who_leave_halfway_are_forgotten(watched: str) -> None:

@@ -45,7 +45,7 @@ def place_for_names(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="module")
 def to_everybody(models: Path) -> BaseSchema:
-    return described(models, 3)
+    return described(models, 2)
 
 
 def path_names(operation: Any) -> list[str]:

@@ -29,7 +29,7 @@ from tests.harness.service import Ask, ServeAside
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 PUBLISHED = Path(__file__).parents[3] / "models"
 # Averaged words by their cosine and with heads, an interaction model, a transformer.
-KINDS = ("avg-paraphrase", "avg-sick", "pwim-sick", "minilm")
+KINDS = ("avg-paraphrase", "avg-sick", "pwim-sick", "minilm-small")
 CHOSEN = KINDS if EFFORT == 1 else tuple(sorted(path.parent.name for path in PUBLISHED.glob("*/manifest.json")))
 
 
@@ -452,7 +452,7 @@ def of_fakes(serve_aside: ServeAside) -> Iterator[Ask]:
         yield ask
 
 
-@looking(60)
+@looking(30)
 @given(texts=st.lists(anything, min_size=4, max_size=4))
 def test_any_text_of_another_services_client_too(of_fakes: Ask, texts: list[str]) -> None:
     for asked in REQUESTS.values():

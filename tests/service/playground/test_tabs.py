@@ -128,6 +128,14 @@ def test_a_file_comes_back_with_scores(open_page: Open, service: str, tmp_path: 
     assert watched.asked.count("/similarity") >= 2  # in parts, so that the bar moves
 
 
+@pytest.fixture
+def batch(open_page: Open) -> Any:
+    """The tab for files, ready to be given one."""
+    page = open_page().open("?tab=batch")
+    page.wait_for_selector("#batch-model option", state="attached")
+    return page
+
+
 def test_a_large_file_is_told_the_command_line(open_page: Open) -> None:
     watched = open_page()
     page = watched.open("?tab=batch")
@@ -139,9 +147,8 @@ def test_a_large_file_is_told_the_command_line(open_page: Open) -> None:
     assert "/similarity" not in watched.asked
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_a_file_that_is_no_table_is_refused(batch: Any) -> None:
+    for content, message in (
         ("", "has no header with two columns"),
         ("a,b\n", "has a header and no pairs"),
         ('a,b\nx,"open\ny,z\n', "Line 2: the quote that opens b is not closed."),
@@ -150,15 +157,10 @@ def test_a_large_file_is_told_the_command_line(open_page: Open) -> None:
         ('a,b\n"x\ny",z\n\none\n', "Line 5: 1 field, the header has 2."),
         ("a,b\nx,y,z\n", "Line 2: 3 fields, the header has 2."),
         ("a,b;c\nx,y;z\n", "Line 1: the header has as many of one separator as of another"),
-    ],
-)
-def test_a_file_that_is_no_table_is_refused(open_page: Open, content: str, message: str) -> None:
-    page = open_page().open("?tab=batch")
-    page.wait_for_selector("#batch-model option", state="attached")
-    give(page, content)
-    page.wait_for_selector("#panel-batch .alert")
-    assert message in page.inner_text(".alert")
-    assert page.is_disabled("#batch-run")
+    ):
+        give(batch, content)
+        batch.wait_for_selector(f"#panel-batch .alert:has-text({json.dumps(message)})")
+        assert batch.is_disabled("#batch-run"), content
 
 
 @pytest.mark.parametrize(
@@ -169,30 +171,26 @@ def test_a_file_that_is_no_table_is_refused(open_page: Open, content: str, messa
         ("pipes.tsv", '5" pipe\ttube\n"One"\tTwo "three\n', ['"One"', 'Two "three']),
     ],
 )
-def test_a_file_is_read_as_its_program_wrote_it(open_page: Open, name: str, content: str, first: list[str]) -> None:
-    page = open_page().open("?tab=batch")
-    page.wait_for_selector("#batch-model option", state="attached")
-    give(page, content, name)
-    page.click("#batch-run")
-    page.wait_for_selector("#batch-results .scroll tbody tr")
-    assert page.locator("#batch-results .scroll tbody tr:first-child td").all_inner_texts()[:2] == first
+def test_a_file_is_read_as_its_program_wrote_it(batch: Any, name: str, content: str, first: list[str]) -> None:
+    give(batch, content, name)
+    batch.click("#batch-run")
+    batch.wait_for_selector("#batch-results .scroll tbody tr")
+    assert batch.locator("#batch-results .scroll tbody tr:first-child td").all_inner_texts()[:2] == first
 
 
 @pytest.mark.parametrize(
     ("encoding", "named", "line"),
     [("cp1252", "Windows-1252", 3), ("utf-16", "UTF-16", 1), ("utf-16-be", "UTF-16, big-endian", 1)],
 )
-def test_a_file_of_another_encoding_is_asked_about(open_page: Open, encoding: str, named: str, line: int) -> None:
-    page = open_page().open("?tab=batch")
-    page.wait_for_selector("#batch-model option", state="attached")
-    give(page, "a,b\nOne,Two\nWhere is the café?,Über there\n".encode(encoding), "old.csv")
-    page.wait_for_selector("#batch-encoding")
-    assert f"old.csv is not UTF-8: line {line}." in page.inner_text("#batch-encoding")
-    assert page.is_disabled("#batch-run")
-    page.click(f"#batch-encoding button:has-text('Read it as {named}')")
-    page.click("#batch-run")
-    page.wait_for_selector("#batch-results .scroll tbody tr")
-    shown = page.locator("#batch-results .scroll tbody tr:nth-child(2) td").all_inner_texts()[:2]
+def test_a_file_of_another_encoding_is_asked_about(batch: Any, encoding: str, named: str, line: int) -> None:
+    give(batch, "a,b\nOne,Two\nWhere is the café?,Über there\n".encode(encoding), "old.csv")
+    batch.wait_for_selector("#batch-encoding")
+    assert f"old.csv is not UTF-8: line {line}." in batch.inner_text("#batch-encoding")
+    assert batch.is_disabled("#batch-run")
+    batch.click(f"#batch-encoding button:has-text('Read it as {named}')")
+    batch.click("#batch-run")
+    batch.wait_for_selector("#batch-results .scroll tbody tr")
+    shown = batch.locator("#batch-results .scroll tbody tr:nth-child(2) td").all_inner_texts()[:2]
     assert shown == ["Where is the café?", "Über there"]
 
 

@@ -4,15 +4,16 @@ import http.client
 import json
 import os
 import signal
-import time
+import threading
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Self
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from tests.harness.fleet import fleet
+from tests.harness.fleet import Service, fleet
 from tests.harness.load import Load
 from tests.harness.process import BODY, failed, until
 from tests.harness.service import NEEDED_SECONDS
@@ -45,91 +46,99 @@ POOR = AT_A_START.format("if len(tries) in (3, 4): raise OSError(errno.ENOMEM, o
 INTERRUPTED = AT_A_START.format("if len(tries) == 3: os.kill(os.getpid(), signal.SIGINT)")
 
 
+class Scrapes(threading.Thread):
+    """`with Scrapes(url) as scrapes:` asks for the metrics ten times a second, of whichever worker accepts each."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(daemon=True)
+        self._url = url
+        self._over = threading.Event()
+        self.highest: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+        self.fallen: list[object] = []
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
+
+    def run(self) -> None:
+        while not self._over.wait(0.1):
+            with suppress(httpx.TransportError):  # of the worker that is killed
+                found = families(httpx.get(f"{self._url}/metrics").text)
+                for sample in [each for family in found if family.type != "gauge" for each in family.samples]:
+                    key = sample.name, frozenset(sample.labels.items())
+                    if sample.value < self.highest.get(key, 0.0) and not sample.name.endswith("_created"):
+                        self.fallen.append((key, self.highest[key], sample.value))
+                    self.highest[key] = sample.value
+
+
 def test_workers_that_are_replaced_or_killed_lose_no_request_and_no_count(models: Path, tmp_path: Path) -> None:
     with fleet(models, tmp_path) as service:
-        supervisor = service.process.pid
-        before = service.pids()
-        assert supervisor not in before
-        with Load(service.url, "/similarity", BODY) as load:
-            load.go_on(1)
-            for pid in before:  # one by one
-                served = len(service.events("worker serves"))
-                os.kill(pid, signal.SIGTERM)
-                until(lambda served=served: len(service.events("worker serves")) > served, "a successor serves")
-                until(lambda pid=pid: pid not in service.pids(), "the old one ends")
-            begun = len(service.events())
-            service.process.send_signal(signal.SIGUSR2)  # all
-            until(lambda: len(service.events("worker ended")) == 4, "all four have ended")
-            load.go_on(1)
-        assert load.failures == []
-        assert set(load.statuses) == {200}
-        assert len(set(service.pids()) - set(before)) == 2
-        # Each of the old ones was told to leave only when its successor served.
-        order = [e["message"] for e in service.events()[begun:] if e["message"] in ("worker serves", "worker leaves")]
-        assert order == ["worker serves", "worker leaves"] * 2
-        asked = load.statuses[200]
-        # of all workers, also those that ended
-        service.shows(asked, "semblance_requests_total", route="/similarity", status="200")
-        service.shows(asked, "semblance_request_seconds_count", route="/similarity", model="avg-paraphrase")
-        service.shows(4, "semblance_worker_restarts_total", reason="asked")
-        service.shows(2, "semblance_worker_processes")
-        assert {event["level"] for event in service.events()} == {"info"}
-        assert len(list(service.temporary.glob("*/*.json"))) == 3  # two workers', and that of what is gone
-
-        first, second = service.pids()
-        os.kill(first, signal.SIGKILL)
-        until(lambda: len(service.pids()) == 2 and first not in service.pids(), "it is replaced")
-        assert second in service.pids()
-        [died] = service.events("worker died")
-        assert (died["level"], died["worker_pid"], died["signal"]) == ("error", first, "SIGKILL")
-        assert died["pid"] == supervisor
-        service.shows(1, "semblance_worker_restarts_total", reason="killed")
-        service.shows(asked, "semblance_requests_total", route="/similarity", status="200")
+        with Scrapes(service.url) as scrapes:
+            replaced_and_killed(service)
+        assert scrapes.fallen == []
+        answered = ("semblance_requests_total", frozenset({("route", "/similarity"), ("status", "200")}))
+        assert scrapes.highest[answered] > 100
         assert service.stop() == 0
         assert list(service.temporary.iterdir()) == []
 
 
-def test_no_counter_falls_while_workers_are_replaced_and_killed(models: Path, tmp_path: Path) -> None:
-    """By scrapes every tenth of a second, of whichever worker accepts each."""
-    highest: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
-    fallen: list[object] = []
-    with fleet(models, tmp_path) as service:
+def replaced_and_killed(service: Service) -> None:
+    supervisor = service.process.pid
+    before = service.pids()
+    assert supervisor not in before
+    with Load(service.url, "/similarity", BODY) as load:
+        load.go_on(1)
+        for pid in before:  # one by one
+            served = len(service.events("worker serves"))
+            os.kill(pid, signal.SIGTERM)
+            until(lambda served=served: len(service.events("worker serves")) > served, "a successor serves")
+            until(lambda pid=pid: pid not in service.pids(), "the old one ends")
+        begun = len(service.events())
+        service.process.send_signal(signal.SIGUSR2)  # all
+        until(lambda: len(service.events("worker ended")) == 4, "all four have ended")
+        load.go_on(1)
+    assert load.failures == []
+    assert set(load.statuses) == {200}
+    assert len(set(service.pids()) - set(before)) == 2
+    # Each of the old ones was told to leave only when its successor served.
+    order = [e["message"] for e in service.events()[begun:] if e["message"] in ("worker serves", "worker leaves")]
+    assert order == ["worker serves", "worker leaves"] * 2
+    asked = load.statuses[200]
+    # of all workers, also those that ended
+    service.shows(asked, "semblance_requests_total", route="/similarity", status="200")
+    service.shows(asked, "semblance_request_seconds_count", route="/similarity", model="avg-paraphrase")
+    service.shows(4, "semblance_worker_restarts_total", reason="asked")
+    service.shows(2, "semblance_worker_processes")
+    assert {event["level"] for event in service.events()} == {"info"}
+    assert len(list(service.temporary.glob("*/*.json"))) == 3  # two workers', and that of what is gone
 
-        def scrape() -> None:
-            with suppress(httpx.TransportError):  # of the worker that is killed
-                for _ in range(3):
-                    httpx.post(f"{service.url}/similarity", json=BODY)
-                found = families(httpx.get(f"{service.url}/metrics").text)
-                for sample in [each for family in found if family.type != "gauge" for each in family.samples]:
-                    key = sample.name, frozenset(sample.labels.items())
-                    if sample.value < highest.get(key, 0.0) and not sample.name.endswith("_created"):
-                        fallen.append((key, highest[key], sample.value))
-                    highest[key] = sample.value
-            time.sleep(0.1)
-
-        def replaced(pid: int) -> bool:
-            scrape()
-            return pid not in service.pids() and len(service.pids()) == 2
-
-        for sig in (signal.SIGTERM, signal.SIGKILL):
-            for _ in range(15):
-                scrape()
-            ended = service.pids()[0]
-            os.kill(ended, sig)
-            until(lambda ended=ended: replaced(ended), "it is replaced")
-        for _ in range(15):
-            scrape()
-    assert fallen == []
-    assert highest["semblance_requests_total", frozenset({("route", "/similarity"), ("status", "200")})] > 100
+    first, second = service.pids()
+    os.kill(first, signal.SIGKILL)
+    until(lambda: len(service.pids()) == 2 and first not in service.pids(), "it is replaced")
+    assert second in service.pids()
+    [died] = service.events("worker died")
+    assert (died["level"], died["worker_pid"], died["signal"]) == ("error", first, "SIGKILL")
+    assert died["pid"] == supervisor
+    service.shows(1, "semblance_worker_restarts_total", reason="killed")
+    service.shows(asked, "semblance_requests_total", route="/similarity", status="200")
 
 
-def test_a_worker_that_hangs_is_replaced(models: Path, tmp_path: Path) -> None:
+def test_a_worker_that_hangs_is_replaced_and_none_outlives_the_supervisor(models: Path, tmp_path: Path) -> None:
     with fleet(models, tmp_path, IMPATIENT) as service:
         stopped = service.pids()[0]
         os.kill(stopped, signal.SIGSTOP)
         until(lambda: stopped not in service.pids() and len(service.pids()) == 2, "it is replaced")
         assert stopped in [event["worker_pid"] for event in service.events("worker hangs; it is killed")]
         until(lambda: service.metric("semblance_worker_restarts_total", reason="hung") >= 1, "it is counted")
+        pids = service.pids()
+        service.process.kill()
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "they leave")
+    assert len(service.events("the supervisor is gone; this worker leaves too")) == 2
+    assert list(service.temporary.iterdir()) == []
 
 
 def children(pid: int) -> set[int]:
@@ -212,15 +221,6 @@ def test_ctrl_c_while_a_worker_is_started_is_not_lost(models: Path, tmp_path: Pa
         os.kill(service.pids()[0], signal.SIGKILL)  # another is started
         assert service.process.wait(NEEDED_SECONDS) == 0
         assert [event["signal"] for event in service.events("signal")] == ["SIGINT"]
-
-
-def test_workers_do_not_outlive_their_supervisor(models: Path, tmp_path: Path) -> None:
-    with fleet(models, tmp_path) as service:
-        pids = service.pids()
-        service.process.kill()
-        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "they leave")
-    assert len(service.events("the supervisor is gone; this worker leaves too")) == 2
-    assert list(service.temporary.iterdir()) == []
 
 
 def test_what_is_wrong_at_start_up_is_said_once(root: Path) -> None:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
-import time
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
@@ -19,15 +19,28 @@ from tests.harness.process import BODY, ROOT, address_of, command, failed, liste
 from tests.harness.service import NEEDED_SECONDS, RedisServer, free_port
 
 
-def test_a_served_request_and_a_clean_end(models: Path) -> None:
+def test_what_is_open_at_sigterm_is_answered_before_a_clean_end(models: Path) -> None:
+    """A request whose body is on its way, and one that comes on a connection that was idle."""
     with running(models) as (process, url):
-        with httpx.Client(base_url=url) as client:
-            for _ in range(3):  # over one connection
-                response = client.post("/similarity", json=BODY)
-                assert response.status_code == 200
-            assert "server" not in response.headers
-            assert client.get("/docs").status_code == 200
-        process.send_signal(signal.SIGTERM)
+        idle = http.client.HTTPConnection(url.removeprefix("http://"))
+        with closing(idle), socket.create_connection(address_of(url)) as halfway:
+
+            def ask() -> str | None:
+                idle.request("POST", "/similarity", json.dumps(BODY), {"content-type": "application/json"})
+                answer = idle.getresponse()
+                assert (answer.status, answer.getheader("server")) == (200, None)
+                assert answer.read()
+                return answer.getheader("connection")
+
+            assert [ask() for _ in range(3)] == [None] * 3  # over one connection
+            assert httpx.get(f"{url}/docs").status_code == 200
+            halfway.sendall(question()[:-5])
+            assert ask() is None  # the service has read the half: the loop takes what came first
+            process.send_signal(signal.SIGTERM)
+            until(lambda: not listens(url), "it does not listen any more")
+            assert ask() == "close"
+            halfway.sendall(question()[-5:])
+            assert halfway.recv(65536).startswith(b"HTTP/1.1 200 OK")
         _, errors = process.communicate(timeout=NEEDED_SECONDS)
         assert process.returncode == 0
     events = [json.loads(line) for line in errors.splitlines()]
@@ -38,19 +51,6 @@ def test_a_served_request_and_a_clean_end(models: Path) -> None:
     assert opened == ["avg-paraphrase"]
     assert "starting" in messages
     assert "Traceback" not in errors
-
-
-def test_sigterm_lets_a_request_finish(models: Path) -> None:
-    with running(models) as (process, url):
-        with socket.create_connection(address_of(url)) as connection:
-            connection.sendall(question()[:-5])
-            time.sleep(0.1)
-            process.send_signal(signal.SIGTERM)
-            time.sleep(0.1)
-            connection.sendall(question()[-5:])
-            answer = connection.recv(65536)
-            assert answer.startswith(b"HTTP/1.1 200 OK")
-        process.wait(NEEDED_SECONDS)
 
 
 def test_sigterm_while_the_models_are_opened_ends_it_well(models: Path) -> None:
@@ -85,23 +85,6 @@ def test_sigterm_resets_nobody_who_has_connected(models: Path) -> None:
     assert [answer for answer in answers if not answer.startswith(b"HTTP/1.1 200")] == []
 
 
-def test_sigterm_answers_what_comes_on_a_connection_that_was_idle(models: Path) -> None:
-    with running(models) as (process, url), closing(http.client.HTTPConnection(url.removeprefix("http://"))) as client:
-
-        def ask() -> str | None:
-            client.request("POST", "/similarity", json.dumps(BODY), {"content-type": "application/json"})
-            answer = client.getresponse()
-            assert answer.status == 200
-            assert answer.read()
-            return answer.getheader("connection")
-
-        assert ask() is None
-        process.send_signal(signal.SIGTERM)
-        until(lambda: not listens(url), "it does not listen any more")
-        assert ask() == "close"
-        process.wait(NEEDED_SECONDS)
-
-
 def test_the_service_is_unready_before_it_stops_listening(models: Path) -> None:
     with running(models, drain_seconds=1000) as (process, url):
         assert httpx.get(f"{url}/health/ready").status_code == 200
@@ -115,55 +98,69 @@ def test_the_service_is_unready_before_it_stops_listening(models: Path) -> None:
         process.wait(NEEDED_SECONDS)
 
 
-def test_a_body_over_the_limit_is_answered_and_the_service_goes_on(models: Path) -> None:
-    with running(models, max_body_bytes=1000) as (_, url):
-        with socket.create_connection(address_of(url)) as connection:
-            connection.sendall(b"POST /similarity HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\n")
-            assert connection.recv(65536).startswith(b"HTTP/1.1 413")
-        with socket.create_connection(address_of(url)) as connection:
-            connection.sendall(b"POST /similarity HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
-            for _ in range(20):
-                connection.sendall(b"64\r\n" + b" " * 100 + b"\r\n")
-            assert connection.recv(65536).startswith(b"HTTP/1.1 413")
-        with httpx.Client(base_url=url) as client:
-            for _ in range(2):
-                response = client.post("/similarity", content=b" " * 500_000)
-                assert response.status_code == 413
-                assert response.json()["error"]["limit"] == 1000
-            assert client.post("/similarity", json=BODY).status_code == 200
+LET_IN = 10
 
 
-def test_of_a_burst_as_many_are_answered_as_are_let_in(models: Path) -> None:
+@pytest.fixture(scope="module")
+def limited(models: Path) -> Iterator[str]:
+    """Where a service with small limits listens."""
+    limits = {"max_body_bytes": 1000, "max_in_flight": LET_IN}
+    with running(models, cors_origins="https://a.example", **limits) as (_, url):
+        yield url
+
+
+def test_a_body_over_the_limit_is_answered_and_the_service_goes_on(limited: str) -> None:
+    with socket.create_connection(address_of(limited)) as connection:
+        connection.sendall(b"POST /similarity HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 413")
+    with socket.create_connection(address_of(limited)) as connection:
+        connection.sendall(b"POST /similarity HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
+        for _ in range(20):
+            connection.sendall(b"64\r\n" + b" " * 100 + b"\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 413")
+    with httpx.Client(base_url=limited) as client:
+        for _ in range(2):
+            response = client.post("/similarity", content=b" " * 500_000)
+            assert response.status_code == 413
+            assert response.json()["error"]["limit"] == 1000
+        assert client.post("/similarity", json=BODY).status_code == 200
+
+
+def test_of_a_burst_as_many_are_answered_as_are_let_in(limited: str) -> None:
     """Those that are refused must make room for the others of the same turn of the event loop."""
-    let_in, asked = 10, 60
-    with running(models, max_in_flight=let_in, cors_origins="https://a.example") as (_, url):
-        address = url.removeprefix("http://")
-        with ExitStack() as stack:
-            connections = [
-                stack.enter_context(closing(HTTPConnection(address, timeout=NEEDED_SECONDS))) for _ in range(asked)
-            ]
-            for _ in range(5):
-                for connection in connections:
-                    connection.request("POST", "/similarity", json.dumps(BODY))
-                responses = [connection.getresponse() for connection in connections]
-                assert all(response.read() for response in responses)
-                statuses = [response.status for response in responses]
-                assert set(statuses) <= {200, 429}
-                assert statuses.count(200) >= let_in
-        with httpx.Client(base_url=url) as client:  # what is answered before the door counts too
-            ask_first = {"origin": "https://a.example", "access-control-request-method": "POST"}
-            for _ in range(2 * let_in):
-                assert client.options("/similarity", headers=ask_first).status_code == 200
-            assert client.post("/similarity", json=BODY).status_code == 200
+    address = limited.removeprefix("http://")
+    with ExitStack() as stack:
+        connections = [
+            stack.enter_context(closing(HTTPConnection(address, timeout=NEEDED_SECONDS))) for _ in range(6 * LET_IN)
+        ]
+        for _ in range(5):
+            for connection in connections:
+                connection.request("POST", "/similarity", json.dumps(BODY))
+            responses = [connection.getresponse() for connection in connections]
+            assert all(response.read() for response in responses)
+            statuses = [response.status for response in responses]
+            assert set(statuses) <= {200, 429}
+            assert statuses.count(200) >= LET_IN
+    with httpx.Client(base_url=limited) as client:  # what is answered before the door counts too
+        ask_first = {"origin": "https://a.example", "access-control-request-method": "POST"}
+        for _ in range(2 * LET_IN):
+            assert client.options("/similarity", headers=ask_first).status_code == 200
+        assert client.post("/similarity", json=BODY).status_code == 200
 
 
-def test_a_missing_models_folder_ends_it_with_one_line(tmp_path: Path) -> None:
-    code, lines = failed(models_dir=tmp_path / "nowhere")
+def test_misspelt_and_earlier_names_are_warned_of_and_a_missing_folder_ends_it_with_one_line(tmp_path: Path) -> None:
+    code, lines = failed(models_dir=tmp_path / "nowhere", apikey=3, max_waiting=3)
     assert code == 3
-    assert len(lines) == 1
-    event = json.loads(lines[0])
-    assert event["level"] == "critical"
-    assert event["message"] == f"cannot start: SEMBLANCE_MODELS_DIR: {tmp_path}/nowhere: No such file or directory"
+    said = [(event["level"], event["message"]) for event in map(json.loads, lines)]
+    missing = f"cannot start: SEMBLANCE_MODELS_DIR: {tmp_path}/nowhere: No such file or directory"
+    assert said[-1] == ("critical", missing)
+    warnings = [
+        "SEMBLANCE_APIKEY is not a setting; see --help-settings",
+        "SEMBLANCE_MAX_WAITING is now SEMBLANCE_MAX_QUEUED_REQUESTS; the next release",
+    ]
+    for (level, message), expected in zip(sorted(said[:-1], key=lambda each: each[1]), warnings, strict=True):
+        assert level == "warning"
+        assert message.startswith(expected)
 
 
 def test_a_port_in_use_ends_it(models: Path) -> None:
@@ -173,19 +170,6 @@ def test_a_port_in_use_ends_it(models: Path) -> None:
         code, lines = failed(models_dir=models, port=taken.getsockname()[1])
     assert code != 0
     assert any("address already in use" in line for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("name", "warning"),
-    [
-        ("apikey", "SEMBLANCE_APIKEY is not a setting; see --help-settings"),
-        ("max_waiting", "SEMBLANCE_MAX_WAITING is now SEMBLANCE_MAX_QUEUED_REQUESTS; the next release"),
-    ],
-)
-def test_a_misspelt_variable_and_an_earlier_name_are_warned_of(models: Path, name: str, warning: str) -> None:
-    code, lines = failed(models_dir=models / "nowhere", **{name: 3})
-    assert code == 3
-    assert json.loads(lines[0])["message"].startswith(warning)
 
 
 _HANGS = """

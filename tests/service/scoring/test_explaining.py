@@ -19,13 +19,6 @@ TOKENS_B = ["the", "man", "is", "not", "run", "##ning"]
 MODELS = ["avg-paraphrase", "avg-sick", "pair-sick"]
 
 
-async def explained(client: Client, **body: str) -> dict:
-    response = await client.post("/explain", json=body)
-    assert response.status_code == 200, response.text
-    answer: dict = response.json()
-    return answer
-
-
 def named(entries: list[dict], name: str) -> dict:
     return next(entry for entry in entries if entry["name"] == name)
 
@@ -34,7 +27,7 @@ async def test_a_share_is_the_words_own_row_against_the_other_sentence(lasting: 
     rows = fakes.table(seed=0)
     x, y = (rows[list(fakes.tokenizer().encode(PAIR[side], 99).ids)].astype(np.float64) for side in "ab")
     a, b = x.mean(axis=0), y.mean(axis=0)
-    answer = await explained(lasting, **PAIR)
+    answer = await lasting.answer("/explain", **PAIR)
     expected = x @ b / (len(x) * np.linalg.norm(a) * np.linalg.norm(b))
     assert named(answer["vectors"], "contributions")["a"] == pytest.approx(expected.tolist(), abs=1e-6)
 
@@ -48,7 +41,7 @@ async def test_deletion_is_what_the_score_loses_without_the_word(lasting: Client
         assert found is not None
         return found
 
-    answer = await explained(lasting, **PAIR, model=model)
+    answer = await lasting.answer("/explain", **PAIR, model=model)
     vector = named(answer["vectors"], "deletion")
     whole = raw(PAIR["a"], PAIR["b"])
     without = [" ".join(TOKENS_A[:i] + TOKENS_A[i + 1 :]) for i in range(len(TOKENS_A))]
@@ -61,8 +54,8 @@ async def test_deletion_is_what_the_score_loses_without_the_word(lasting: Client
 
 @pytest.mark.parametrize("model", MODELS)
 async def test_a_sentence_of_one_token_has_none_to_lose(lasting: Client, model: str) -> None:
-    answer = await explained(lasting, a="man", b="a dog", model=model)
-    alone = await explained(lasting, a="man", b="dog", model=model)
+    answer = await lasting.answer("/explain", a="man", b="a dog", model=model)
+    alone = await lasting.answer("/explain", a="man", b="dog", model=model)
     vector = named(answer["vectors"], "deletion")
     assert vector["a"] == [None]
     assert all(isinstance(value, float) for value in vector["b"])
@@ -74,7 +67,7 @@ async def test_a_sentence_of_one_token_has_none_to_lose(lasting: Client, model: 
 async def test_explaining_neither_fills_nor_asks_the_caches_of_answers(serve: Serve, model: str) -> None:
     async with serve(cache="memory") as client:
         for _ in range(2):
-            await explained(client, **PAIR, model=model)
+            await client.answer("/explain", **PAIR, model=model)
         assert await client.metric("semblance_cache_entries") == 0
         for name in ("hits", "misses"):
             for tier in ("scores", "memory"):
@@ -85,8 +78,8 @@ async def test_an_interaction_model_shows_its_own_matrices(lasting: Client) -> N
     rows = fakes.table().astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     ids = [list(fakes.tokenizer().encode(PAIR[side], 99).ids) for side in "ab"]
-    answer = await explained(lasting, **PAIR, model="pair-sick")
-    turned = await explained(lasting, a=PAIR["b"], b=PAIR["a"], model="pair-sick")
+    answer = await lasting.answer("/explain", **PAIR, model="pair-sick")
+    turned = await lasting.answer("/explain", a=PAIR["b"], b=PAIR["a"], model="pair-sick")
     assert [matrix["name"] for matrix in answer["matrices"]] == ["cosine", "alike"]
     cosine, alike = answer["matrices"]
     assert (cosine["description"], cosine["range"]) == ("of the two words' rows", [-1.0, 1.0])
@@ -129,7 +122,7 @@ def with_tokens(root: Path, *, scale: float = 1.0) -> None:
 async def test_shares_of_tokens_in_context_sum_to_the_score(serve: Serve, root: Path) -> None:
     with_tokens(root)
     async with serve(models_dir=root) as client:
-        answer = await explained(client, **PAIR, model="m")
+        answer = await client.answer("/explain", **PAIR, model="m")
         shown = (await client.get("/models")).json()
     shares, matrix = named(answer["vectors"], "contributions"), named(answer["matrices"], "contributions")
     assert len(shares["a"]) == len(answer["a"]["tokens"])

@@ -24,10 +24,7 @@ CANDIDATES = [
 
 
 async def ranked(client: Client, **body: object) -> dict:
-    response = await client.post("/rank", json={"query": QUERY, "candidates": CANDIDATES, **body})
-    assert response.status_code == 200, response.text
-    answer: dict = response.json()
-    return answer
+    return await client.answer("/rank", **{"query": QUERY, "candidates": CANDIDATES, **body})
 
 
 def order(answer: dict) -> list[int]:

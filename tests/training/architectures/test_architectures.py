@@ -14,11 +14,13 @@ from training.architectures import (
     ArchitectureConfig,
     CrossEncoder,
     CrossEncoderConfig,
+    DANConfig,
     GRANConfig,
     HeadsConfig,
     InteractionConfig,
     LSTMConfig,
     MGIMConfig,
+    ProjectionConfig,
     PWIMConfig,
     PWIMTasks,
     PWIMTasksConfig,
@@ -29,9 +31,9 @@ from training.architectures import (
 from training.architectures.models import InteractionModel, Precision, SiameseModel, output_dim
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
-from training.publishing.export import export_encoder, export_explanation, export_pair, export_tokens
+from training.publishing.export import export_encoder, export_pair, export_tokens
 from training.publishing.graphs import ParityError
-from training.publishing.parity import TOLERANCE, check_encoder, check_explanation, check_pair, check_tokens
+from training.publishing.parity import TOLERANCE, check_encoder, check_pair, check_tokens
 from training.publishing.runtime import open_graph
 from training.words.storage import Int8Embedding
 
@@ -172,16 +174,20 @@ def test_low_precision_is_of_training_only() -> None:
 
 
 # An export takes seconds: each architecture, and the options whose nodes no other export of the tests has. How words
-# are stored concerns no architecture, so one of them tries every storage.
+# are stored concerns no architecture; GRAN's other variants are those of PARTS, below.
 ROWS = toys.table().rows
 EXPORTS: list[tuple[ArchitectureConfig, type[nn.Module]]] = [
     (WordAveragingConfig(), WordEmbedding),
-    *((kind(), Int8Embedding) for kind in get_args(ArchitectureConfig)),
+    *((kind(), Int8Embedding) for kind in (DANConfig, ProjectionConfig, RNNConfig)),
     (LSTMConfig(pooling="mean", hidden=5, tags="eos", output_gate=False), Int8Embedding),
     (LSTMConfig(hidden=6, layers=2, bidirectional=True, scale=3.0), Int8Embedding),
     *((GRANConfig(variant=variant), Int8Embedding) for variant in (4, 5)),
     (GRANConfig(bidirectional=True), Int8Embedding),
 ]
+
+
+def test_an_encoder_of_each_architecture_is_exported() -> None:
+    assert {type(config) for config, _ in EXPORTS} == set(get_args(ArchitectureConfig))
 
 
 @pytest.mark.parametrize(("config", "storage"), EXPORTS, ids=[f"{label(c)}-{s.__name__}" for c, s in EXPORTS])
@@ -200,10 +206,8 @@ def test_an_encoders_graph_is_equal_at_sizes_never_traced(config: Any, storage: 
     assert found == pytest.approx(expected, abs=TOLERANCE)
 
 
-# The pair graph of PWIM's published options is that of test_pwim.py.
+# Those of PWIM's published options and of its matrices are made in test_pwim.py, those of MGIM in test_interaction.py.
 GRAPHS = (
-    MGIM,
-    replace(MGIM, attention=False, conditional=False),
     replace(MGIM, comparison=True, first_word=True, shared_words=True, overlaps=True, projected=True),
     replace(PWIM, grid=1, focus="none", context=False, maps=(4, 3, 3)),
 )
@@ -220,14 +224,6 @@ def test_a_graph_of_pairs_is_equal_at_sizes_never_traced(config: Any, tmp_path: 
     export_pair(model, tmp_path / "pair.onnx", "toy")
     # In MGIM nothing is chosen by an order, and so by rounding.
     assert check_pair(tmp_path / "pair.onnx", model, len(ROWS), getattr(config, "limit", 60)).near_ties == 0
-
-
-@pytest.mark.parametrize("config", [MGIM, replace(PWIM, hidden=3, maps=(4, 6, 3))], ids=label)
-def test_the_graph_of_its_matrices_is_equal_too(config: Any, tmp_path: Path) -> None:
-    network: Any = toys.network(config)
-    export_explanation(network, tmp_path / "explanation.onnx", "toy")
-    found = check_explanation(tmp_path / "explanation.onnx", network, len(ROWS), getattr(config, "limit", 60))
-    assert found.near_ties == 0
 
 
 # What each word puts into the embedding of a GRAN.

@@ -1,0 +1,42 @@
+"""Exports to ONNX that a run of the tests makes, each in less time: what torch builds anew for each is kept."""
+
+import functools
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from torch import Tensor, nn
+from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+from contract.graph import GraphSpec
+
+Export = Callable[[nn.Module, tuple[Tensor, ...], GraphSpec, Path, str, Sequence[str]], None]
+_EXPORTED: dict[str, bytes] = {}  # by what was exported
+
+
+def keep_registry() -> None:
+    """torch reads all of its five hundred operators again for each export, which takes a quarter of its time."""
+    ONNXRegistry.from_torchlib = staticmethod(functools.cache(ONNXRegistry.from_torchlib))  # type: ignore[method-assign]
+
+
+def remembering(write: Export) -> Export:
+    """An export that gives the bytes of an earlier one to the same weights and settings."""
+
+    def export(
+        module: nn.Module,
+        example: tuple[Tensor, ...],
+        spec: GraphSpec,
+        path: Path,
+        model_id: str,
+        outside: Sequence[str] = (),
+    ) -> None:
+        weights = [(name, value.cpu().numpy().tobytes()) for name, value in module.state_dict().items()]
+        settings = [str(each.__dict__.get("config")) for each in module.modules()]
+        what = repr([spec.kind, str(module), settings, model_id, list(outside), weights, [e.shape for e in example]])
+        key = hashlib.sha256(what.encode()).hexdigest()
+        if key not in _EXPORTED:
+            write(module, example, spec, path, model_id, outside)
+            _EXPORTED[key] = path.read_bytes()
+        path.write_bytes(_EXPORTED[key])
+
+    return export
