@@ -4,20 +4,13 @@ Of each, the tests that reach its line run in a copy of the checkout until one f
 
 - Which tests reach a line is recorded by pytest-cov in one run of `TESTS`, without the slow ones of `scripts/quick.py`,
   and kept in build/mutants until code or tests change. What a fixture reaches counts for all tests of its file.
-- Tests of files named after the module come first, all of them, for caches hide what is reached; then those of its
-  folder, then the quickest, for `SECONDS` by their recorded times. With a survivor the number left out is printed.
+- Tests of files named after the module come first, all of them, for caches hide what is reached; then those of
+  folders named as its own, then the quickest, for `SECONDS` by their recorded times. With a survivor the number left
+  out is printed.
 - Mutants are inside functions: numbers of a module are settings, chosen by measurement. There are none in texts,
   annotations, log lines, `assert`, `raise` and `strict=`.
 
-A survivor gets a test, or its line goes, unless it is one of these:
-
-- `>` for `>=` where floats are compared with a tolerance (`false_claim` in `service/scoring/families.py`);
-- a guess that holds until something is measured (`seconds_per_pair` before `Scorer.measure`);
-- a condition for the type checker that an earlier check made true (`confidence is not None` in
-  `service/scoring/ranking.py`);
-- what is already so: a copy of a listening socket does not block (`service/http/server.py`).
-
-It is not in CI: it judges tests, not a change.
+A survivor gets a test, or its line goes, unless docs/decisions/0010-which-mutants-may-live.md names its kind.
 
 Not mutmut 3: it knows tests by function, and forks a process in which ONNX Runtime has threads. Not cosmic-ray 8: it
 runs one command for all mutants, which here would be every test for each.
@@ -186,7 +179,7 @@ class Recording:
         """The tests to run, and how many more reach the line."""
         path, line = Path(mutant.path), self.tests(mutant.path)[mutant.line]
         named = {test for file, tests in self._of_file.items() if path.stem in Path(file).stem for test in tests}
-        far = {test for test in line - named if not test.startswith(f"tests/{path.parent}/")}
+        far = {test for test in line - named if Path(test.split("::")[0]).parent.name != path.parent.name}
         order = sorted(line | named, key=lambda test: (test not in named, test in far, self._seconds[test], test))
         first = {test.split("::")[0]: test for test in reversed(order)}
         ends = accumulate(self._seconds[x] + SECONDS_OF_A_FILE * (x in first.values()) for x in order)
@@ -206,7 +199,9 @@ def _is_killed(at: Path, mutant: Mutant, tests: Sequence[str]) -> bool:
     os.utime(path, (before, before + next(_SECONDS_LATER)))  # by which Python knows whose compiled file lies there
     listed.write_text("\n".join(tests), encoding="utf-8")
     command = [*PYTEST, "-x", "-qq", f"--timeout={PATIENCE / 10}", f"@{listed}"]
-    process = subprocess.Popen(command, cwd=at, env=_environment(at), start_new_session=True, stdout=subprocess.DEVNULL)
+    # Nor errors: of a file that cannot be imported with the mutant pytest says that its tests are not there.
+    null = subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=at, env=_environment(at), start_new_session=True, stdout=null, stderr=null)
     try:
         return process.wait(PATIENCE) != 0
     except subprocess.TimeoutExpired:

@@ -60,24 +60,6 @@ def test_every_command_prints_the_services_answer_as_json(here: Run, url: str) -
         assert_alike(json.loads(out), expected)
 
 
-def test_a_score_is_shown_with_its_rating_where_the_model_has_one(here: Run, url: str) -> None:
-    rated = {}
-    for model in ("avg-paraphrase", "avg-sick", "pair-sick"):
-        body = {"pairs": [dict(zip("ab", PAIR, strict=True))], "model": model}
-        (found,) = httpx.post(f"{url}/similarity", json=body).json()["results"]
-        rows = {line.split()[0]: line.split()[1:] for line in here("score", *PAIR, "--model", model).out.splitlines()}
-        assert rows["score"][0] == f"{found['score']:.4f}"
-        assert rows["model"] == [model]
-        assert rows["raw"][1] == f"{found['raw_score']:.4f}"
-        rated[model] = "rating" in rows
-        if rated[model]:
-            low, high = found["rating_scale"]
-            assert rows["rating"] == [f"{found['rating']:.2f}", "of", f"{low:g}", "to", f"{high:g}"]
-        else:
-            assert "rating" not in found
-    assert set(rated.values()) == {True, False}
-
-
 def test_with_a_url_the_service_there_is_asked(semblance: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = httpx.get(f"{url}/models").json()["defaults"]
     monkeypatch.chdir("/")  # no models here

@@ -337,7 +337,9 @@ def test_kept_embeddings_are_used_again(
     def found() -> tuple[list[dict[str, Any]], list[str]]:
         output.unlink(missing_ok=True)
         batches.clear()
-        assert semblance("search", corpus, queries, output, "--url", url, "--keep", tmp_path / "kept").code == 0
+        assert (
+            semblance("search", corpus, queries, output, "--url", url, "--keep", tmp_path / "kept" / "here").code == 0
+        )
         return read(output), [name for name, _ in batches]
 
     both = ["out.csv.queries.texts.jsonl", "corpus.csv.texts.jsonl"]

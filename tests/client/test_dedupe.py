@@ -156,6 +156,7 @@ def test_weights_move_as_far_as_the_pairs_speak() -> None:
         ("a red chair", "a red chair with arms", False),  # says more
         ("a red chair and a table", "one red chair, and tables", False),  # in two places
         ("the same", "the same", False),
+        ("cheap" + " so" * 250, "dear" + " so" * 250, True),  # a word that comes often counts like any other
     ],
 )
 def test_texts_that_are_the_same_but_for_one_place(a: str, b: str, edited: bool) -> None:

@@ -24,6 +24,7 @@ EXPLANATION: dict[str, Any] = {
     "matrices": [{"name": "cosine", "description": "of the states", "range": [-1, 1]}],
 }
 CLASSIFICATION: dict[str, Any] = {"graph": "head.onnx", "labels": ["negative", "positive"]}
+OF_PAIRS: dict[str, Any] = {"graph": "head.onnx", "symmetric": True}
 INTERACTION = {"family": "interaction", "dim": None, "encoder": None}
 
 
@@ -146,6 +147,10 @@ def test_written_and_read_again_it_is_the_same(folder: Path) -> None:
             "prompts, dimensions, max_pair_tokens and bi_encoder need contract_version 2",
         ),
         (("dimensions",), [64, 32], "dimensions rise, and are less than dim"),
+        (("dimensions",), [4], "dimensions rise, and are less than dim"),
+        (("dimensions",), [2, 2], "dimensions rise, and are less than dim"),
+        (("paraphrase",), OF_PAIRS, "paraphrase and relevance belong to interaction models with a similarity"),
+        (("relevance",), OF_PAIRS, "paraphrase and relevance belong to interaction models with a similarity"),
         (("limits", "max_pair_tokens"), 20, "max_pair_tokens belongs to the interaction family"),
         (("fingerprint",), "0" * 64, "fingerprint is 0000.*, its contents give [0-9a-f]{64}$"),
     ],
@@ -169,6 +174,11 @@ def test_classes_without_a_graph_and_comparisons_without_embeddings_are_refused(
         sealed({**interaction, "similarity": cosine})
     with pytest.raises(ValueError, match="classification belongs to the siamese family"):
         sealed({**interaction, "classification": CLASSIFICATION})
+    with pytest.raises(ValueError, match="paraphrase and relevance belong to interaction models with a similarity"):
+        sealed({**interaction, "similarity": None, "relevance": OF_PAIRS})
+    for new in ({"prompts": {}}, {"dimensions": [2]}):
+        with pytest.raises(ValueError, match="prompts and dimensions belong to the siamese family"):
+            sealed({**interaction, "contract_version": 2, **new})
 
 
 def test_additive_is_said_of_embeddings_and_explanations_of_pairs(folder: Path) -> None:

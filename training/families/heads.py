@@ -104,7 +104,7 @@ class PWIMTasksFamily(HeadsFamily[PWIMTasks]):
         calibrations = calibrated(model, tokenizer, limit)
         heads = Heads(model, calibrations)
         fields = write_graphs(heads, model, tokenizer, folder, publication.model_id, limit)
-        return {**fields, "limits": Limits(max_tokens=limit), **task_fields(PAIR, heads.columns, calibrations)}
+        return {**fields, "limits": Limits(max_tokens=limit), **task_fields(PAIR, heads.columns, calibrations, {})}
 
     def golden_texts(self, max_tokens: int) -> list[tuple[str, str]]:
         """Those whose answers do not depend on rounding."""
@@ -154,9 +154,7 @@ class Heads(nn.Module):
         return torch.sigmoid(output_BK) if name == "similarity" else output_BK
 
 
-def task_fields(
-    graph: str, columns_of: Columns, calibrations: HeadCalibrations, blends: Blends | None = None
-) -> dict[str, Any]:
+def task_fields(graph: str, columns_of: Columns, calibrations: HeadCalibrations, blends: Blends) -> dict[str, Any]:
     """The manifest's entry of each task.
 
     Args:
@@ -167,7 +165,7 @@ def task_fields(
     """
     tasks: dict[str, Any] = {}
     for task, columns in columns_of.items():
-        blend = (blends or {}).get(task)
+        blend = blends.get(task)
         match task:
             case "similarity":
                 tasks[task] = SimilarityTask(

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from service.api.body import BodyLimits, check, counts, most_of
+from service.errors import TooLarge, amount
+from service.settings import Settings
 from tests.harness.requests import PAIR, refused
 from tests.harness.service import Client, Serve
 
@@ -77,3 +80,38 @@ async def test_one_more_is_too_much(
     assert (status, error["code"], error["field"], error["limit"]) == (413, "too_large", field, limit)
     name = "" if field == "b" else f" (SEMBLANCE_{setting.upper()})"
     assert str(error["message"]).endswith(f"the limit is {limit}{name}")
+
+
+@pytest.mark.parametrize(
+    ("most", "found"),
+    [((9, 5), (9, 5)), ((8, 5), (5, 3)), ((9, 4), (5, 3)), ((5, 3), None), ((4, 3), "4 values"), ((5, 2), "2 fields")],
+)
+def test_characters_inside_of_texts_are_counted_while_they_are_few(
+    most: tuple[int, int], found: tuple[int, int] | str | None
+) -> None:
+    body, limits = rb'{"a": "x,,::", "b": [1, {"c": "\\\"[,"}]}', BodyLimits(*most)
+    if isinstance(found, tuple):
+        assert counts(body, limits) == found
+    elif found is None:
+        check(body, limits)
+    else:
+        with pytest.raises(TooLarge, match=f"^the body has more than {found}$") as caught:
+            check(body, limits)
+        assert caught.value.limit == int(found[0])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "candidates", "sentences", "values", "keys"),
+    [(10, 2000, 50, 33_000, 3064), (100, 5, 50, 4200, 264), (10, 5, 40, 1640, 84), (10, 40, 5, 1640, 184)],
+)
+def test_a_body_may_have_what_the_longest_list_needs(
+    pairs: int, candidates: int, sentences: int, values: int, keys: int
+) -> None:
+    settings = Settings(max_pairs=pairs, max_candidates=candidates, max_sentences=sentences)
+    assert most_of(settings, strict=True) == (values, keys)
+    assert most_of(settings, strict=False) == (values, values)
+
+
+def test_amounts_agree_with_their_nouns() -> None:
+    said = [amount(0, "pairs"), amount(1, "pairs"), amount(2, "pairs"), amount(1, "queries"), amount(1, "a.texts")]
+    assert said == ["0 pairs", "1 pair", "2 pairs", "1 query", "1 a.texts"]

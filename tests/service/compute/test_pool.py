@@ -51,6 +51,13 @@ async def test_short_work_does_not_wait_for_long_work() -> None:
     pool.close()
 
 
+async def test_pieces_of_a_request_begin_in_order() -> None:
+    pool, begun = Pool(threads=1, max_queued_requests=99), list[int]()
+    assert await pool.run_all([(1.0, partial(begun.append, n)) for n in range(5)]) == [None] * 5
+    assert begun == [0, 1, 2, 3, 4]
+    pool.close()
+
+
 async def test_who_was_let_in_is_not_turned_away_half_way() -> None:
     pool = Pool(threads=1, max_queued_requests=1)
 

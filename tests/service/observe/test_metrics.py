@@ -77,6 +77,49 @@ async def test_only_an_answer_of_a_model_adds_series(serve: Serve) -> None:
     assert "semblance_phase_seconds_sum" in {name for name, _ in new}
 
 
+# How many series, and their sum, without those that only time and the machine decide. A route has five of answers.
+COUNTED: dict[str, tuple[int, float]] = {
+    "cache_entries": (1, 6), "cache_hits_total": (3, 2), "cache_misses_total": (3, 11), "dropped_total": (1, 0),
+    "batch_rows_count": (4, 4), "batch_rows_sum": (4, 8), "inference_failures_total": (2, 0),
+    "inference_seconds_count": (4, 4), "log_lines_dropped_total": (1, 0), "model_info": (3, 3),
+    "model_openings_total": (2, 1), "model_reload_failures_total": (3, 0), "models_open": (1, 2),
+    "models_refused": (1, 0), "phase_seconds_count": (8, 16), "queue_limit_seconds": (1, 2), "queue_seconds": (1, 0),
+    "rate_limited_total": (1, 0), "ready": (1, 1), "redis_failures_total": (4, 0), "redis_up": (1, 0),
+    "redis_wanted": (1, 0), "redis_writable": (1, 0), "request_seconds_count": (3, 6), "requests_admitted": (1, 0),
+    "requests_in_flight": (1, 1), "requests_in_flight_limit": (1, 1024), "requests_total": (207, 6),
+    "score_count": (2, 7), "score_sum": (2, 4.623245), "sentences_foreign_total": (2, 1), "sentences_total": (2, 13),
+    "sentences_truncated_total": (2, 1), "worker_processes": (1, 1), "worker_restarts_total": (4, 0),
+    "words_total": (2, 234), "words_unknown_total": (2, 211),
+}  # fmt: skip
+
+
+async def test_six_requests_are_counted(serve: Serve) -> None:
+    """A pair twice, asked again from the cache; one of a long text and of German words; a ranking, which opens its
+    model; a model that there is not, and a method."""
+    alike, long = {"a": "a man", "b": "a man zzqx"}, {"a": "Wo ist meine Karte heute, bitte?", "b": "word " * 600}
+    async with serve(preload=(), max_in_flight=1024, max_queue_seconds=2.0) as client:
+        for body in ({"pairs": [alike, alike]}, {"pairs": [alike, alike]}, {"pairs": [alike], "model": "nope"}):
+            await client.post("/similarity", json=body)
+        await client.post("/rank", json={"query": "a man", "candidates": ["a man", "the dog"], "model": "avg-sick"})
+        await client.post("/similarity", json={"pairs": [long]})
+        await client.put("/similarity")
+        samples = [sample for family in families(await client.scrape()) for sample in family.samples]
+    values: dict[str, list[float]] = {}
+    for sample in samples:
+        values.setdefault(sample.name.removeprefix("semblance_"), []).append(sample.value)
+    assert {name: (len(values[name]), sum(values[name])) for name in COUNTED} == {
+        name: (number, pytest.approx(total, abs=1e-5)) for name, (number, total) in COUNTED.items()
+    }
+    left = {sample.name for sample in samples if sample.name.startswith("semblance_")}
+    left -= {f"semblance_{name}" for name in COUNTED}
+    assert {name for name in left if not name.endswith(("_bucket", "_created", "_sum"))} == {
+        "semblance_cache_bytes",
+        "semblance_event_loop_lag_seconds_count",
+        "semblance_memory_limit_bytes",
+        "semblance_models_reload_success_timestamp_seconds",
+    }
+
+
 async def test_a_request_says_where_its_time_went(lasting: Client) -> None:
     for path, body in [*GOOD.items(), *((each.path, each.body) for each in REQUESTS.values())]:
         response = await lasting.post(path, json=body)

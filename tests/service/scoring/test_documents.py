@@ -74,6 +74,7 @@ def test_a_policy_is_read_with_its_headings() -> None:
 
 
 def test_positions_are_those_of_the_document() -> None:
+    assert [each.block for each in sentences_in(POLICY)] == [1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 4, 5, 7, 7, 8, 9]
     for each in sentences_in(POLICY):
         part = POLICY[each.start : each.end]
         assert part == part.strip() != ""
@@ -85,21 +86,68 @@ def test_positions_are_those_of_the_document() -> None:
     ("document", "texts"),
     [
         ("No refunds after 30 days", ["No refunds after 30 days"]),  # nothing follows it
-        ("Refunds\n\nWithin 30 days.", ["Within 30 days."]),
-        ("REFUNDS\nWithin 30 days.", ["Within 30 days."]),
-        ("**Refunds:**\nWithin 30 days.", ["Within 30 days."]),
+        ("Refunds\n\nWithin 30 days.", ["Refunds > Within 30 days."]),
+        ("REFUNDS\nWithin 30 days.", ["REFUNDS > Within 30 days."]),
+        ("**Refunds:**\nWithin 30 days.", ["Refunds: > Within 30 days."]),
         ("Refunds are made\nwithin 30 days.", ["Refunds are made within 30 days."]),  # a line that goes on
         ("Item\tPrice\nApple\t2 \u20ac\nPear\t3 \u20ac", ["Apple; Price: 2 \u20ac", "Pear; Price: 3 \u20ac"]),
         ("1. We open at nine.\n2. We close at five.", ["We open at nine.", "We close at five."]),
-        ("\r\n# A\r\n\r\nIt is.\r\nWe do.", ["It is.", "We do."]),
+        ("\r\n# A\r\n\r\nIt is.\r\nWe do.", ["A > It is.", "A > We do."]),
         ("```\nmake serve\n```", ["make serve"]),
         ("# Only a heading", []),
         ("---\n\n***", []),
         ("", []),
+        ("A b c d e f g h i j\n\nText.", ["A b c d e f g h i j > Text."]),
+        ("A b c d e f g h i j k\n\nText.", ["A b c d e f g h i j k", "Text."]),
+        ("Title\n--\nText.", ["Title -- Text."]),
+        ("Title\n===\nText.", ["Title > Text."]),
+        ("Title\n=-=\nText.", ["Title =-= Text."]),
+        ("- Item\n---\nText.", ["Item", "Text."]),
+        ("1 Scope\n\n1.1 Area\n\nText.\n\n2 More\n\nEnd.", ["1 Scope > 1.1 Area > Text.", "2 More > End."]),
+        ("1. One\n\n1. Two\n\nText.", ["One", "1. Two > Text."]),
+        (
+            "# A ##\n\n## B\n\n### C\n\nOne.\n\n## D\n\nTwo.\n\n# E\n\nThree.",
+            ["A > B > C > One.", "A > D > Two.", "E > Three."],
+        ),
+        (
+            "you need:\n- a cup\n  - of tea\n- Milk:\n  - cold\n  - warm\n\nNow drink.",
+            ["you need > a cup", "you need > of tea", "you need > Milk > cold", "you need > Milk > warm", "Now drink."],
+        ),
+        ("- Tea\n    - green\n    - black\n- milk\nA line.", ["Tea > green", "Tea > black", "milk A line."]),
+        ("fees:\n\n| Name | Fee |\n|---|---|\n| Tea | 3 |", ["fees > Tea; Fee: 3"]),
+        ("Tea | 3 | 4\nMilk | 4 | 5", ["Tea; 3; 4", "Milk; 4; 5"]),
+        ("| Name | | Fee |\n| Tea | | 3 |\n| | | |", ["Tea; Fee: 3"]),
+        ("| Name |\n|---|\n| Tea |", ["Tea"]),
+        ("Name\tFee\nTea\t3\tnew", ["Tea; Fee: 3; new"]),
+        ("One\n```\ntwo\n***\nthree\n**four**\nfive", ["One", "two", "three", "four > five"]),
+        ("Text:\nmore", ["Text: more"]),
+        ("**Bold:** text\nGoes on.", ["Bold: text Goes on."]),
+        ("lower title\n\nText.", ["lower title", "Text."]),
+        ("7 days\n\nText.", ["7 days", "Text."]),
+        ("A title,\n\nText.", ["A title,", "Text."]),
+        ("Title\n- one\n- two", ["Title > one", "Title > two"]),
+        ("Section 3: Fees\n\nText.", ["Section 3: Fees > Text."]),
+        ("x\n\n1. One thing.\n\n2. Another.", ["x", "One thing.", "Another."]),
+        ("a:\n\n\n- b", ["a > b"]),
+        ("  Indented\n  - deep\nText.", ["Indented > deep Text."]),
     ],
 )
 def test_lines_are_what_they_look_like(document: str, texts: list[str]) -> None:
-    assert [text for _, text in said(document)] == texts
+    assert [" > ".join((*headings, text)) for headings, text in said(document)] == texts
+
+
+@pytest.mark.parametrize(
+    ("longest", "longer"),
+    [
+        ("A" * 70 + "\n\nText.", "A" * 71 + "\n\nText."),
+        ("A" * 50 + "\nText.", "A" * 51 + "\nText."),
+        (f"**{'a' * 66}**\nText.", f"**{'a' * 67}**\nText."),
+        (f"Text.\n**{'a' * 66}**\nText.", f"Text.\n**{'a' * 67}**\nText."),
+        ("Title" + "\n" * 8 + "Text.", "Title" + "\n" * 9 + "Text."),
+    ],
+)
+def test_a_heading_without_markup_is_short_and_near(longest: str, longer: str) -> None:
+    assert [bool(sentences_in(document)[-1].headings) for document in (longest, longer)] == [True, False]
 
 
 def test_a_long_sentence_is_cut_and_nothing_of_it_is_lost() -> None:

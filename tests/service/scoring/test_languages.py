@@ -25,27 +25,42 @@ def test_the_sets_are_what_the_figures_are_said_of() -> None:
     assert not {text for _, text in OTHER} & {text for _, text in HELD_OUT}
 
 
-@pytest.mark.parametrize("pairs", [OTHER, HELD_OUT], ids=["written first", "held out"])
-def test_nine_of_ten_sentences_in_six_other_languages_are_flagged(pairs: list[list[str]]) -> None:
-    flagged = hinted([text for _, text in pairs])
-    assert len(flagged) >= 0.95 * len(pairs), sorted({text for _, text in pairs} - set(flagged))
-    right = sum(language_of(text) == language for language, text in pairs)
-    assert right >= 0.88 * len(pairs)
+@pytest.mark.parametrize(
+    ("pairs", "flagged", "right"), [(OTHER, 192, 188), (HELD_OUT, 59, 58)], ids=["written first", "held out"]
+)
+def test_nine_of_ten_sentences_in_six_other_languages_are_flagged(
+    pairs: list[list[str]], flagged: int, right: int
+) -> None:
+    """Of 199 and of 60: as many as the table of words and its weights were published with."""
+    assert len(hinted([text for _, text in pairs])) == flagged
+    assert sum(language_of(text) == language for language, text in pairs) == right
+
+
+UNKNOWN = "xa xb xc xd xe xf xg xh xi xj xk xl xm xn xo"
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("wie xa xb", "de"), ("wie xa", None), ("' ' wie xa", None), ("' ' wie xa xb", "de"),  # three words
+        (f"wie {UNKNOWN[:-3]}", "de"), (f"wie {UNKNOWN}", None),  # one of fifteen is a common one
+        ("fr\u00fch gr\u00f6\u00dfer xa", None), ("fr\u00fch gr\u00f6\u00dfer xa xb", "de"),  # two accented
+        ("fr\u00fch gr\u00f6\u00dfer Xa xb", None), ("gr\u00f6\u00dfer xa xb xc", None),
+        ("the fr\u00fch gr\u00f6\u00dfer xa xb", "en"), ("\u00bfXa xb xc?", "es"), ("\u00bfXa xb?", None),
+        ("x" * 293 + " wie xa", "de"), ("x" * 297 + " wie xa xb", None),  # 300 characters are read
+        ("xa " * 98 + "xxx wie", None), ("xa " * 98 + "xx wie", "de"),
+    ],
+)  # fmt: skip
+def test_the_least_that_tells_a_language(text: str, language: str | None) -> None:
+    assert language_of(text) == language
 
 
 def test_accents_of_words_that_are_not_common_ones_tell_a_language() -> None:
     assert language_of("Verlängerung kündigen spätestens übermorgen früh") == "de"
 
 
-@pytest.mark.parametrize("language", OTHERS)
-def test_each_of_the_six_is_flagged(language: str) -> None:
-    texts = [text for each, text in OTHER if each == language]
-    assert len(hinted(texts)) >= 0.9 * len(texts)
-
-
-def test_at_most_one_of_a_hundred_english_texts_is_flagged() -> None:
-    flagged = hinted(ENGLISH_TEXTS)
-    assert len(flagged) <= 0.01 * len(ENGLISH_TEXTS), flagged
+def test_no_english_text_is_flagged() -> None:
+    assert hinted(ENGLISH_TEXTS) == []
 
 
 def test_no_text_of_one_or_two_words_is_flagged_for_its_words() -> None:
@@ -59,6 +74,8 @@ def test_no_text_of_one_or_two_words_is_flagged_for_its_words() -> None:
         ("Где моя карта?", "ru"),
         ("我的卡在哪里？", "zh"),
         ("カードはどこですか", "ja"),
+        ("\u30ab\u6f22\u5b57\u6f22\u5b57", "ja"),
+        ("и и", "ru"),
         ("내 카드는 어디에 있나요?", "ko"),
         ("Πού είναι η κάρτα μου;", "el"),
         ("أين بطاقتي؟", "ar"),

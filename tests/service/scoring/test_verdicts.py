@@ -1,9 +1,11 @@
 """How what passages say becomes one label, with its evidence and what speaks against it."""
 
+from math import exp, log
+
 import pytest
 
 from service.scoring.evidence import Found, Passage
-from service.scoring.verdicts import Reading, verdict
+from service.scoring.verdicts import Reading, features_of, verdict
 
 SURE, NEVER = 0.97, 0.01
 
@@ -51,20 +53,6 @@ def test_what_speaks_against_it_shares_no_sentence_with_the_evidence_if_it_can()
     assert verdict("We open at nine.", [alone, both]).runner_up.passage in (alone.passage, both.passage)
 
 
-def test_a_number_that_differs_speaks_for_a_contradiction_and_is_named() -> None:
-    same = verdict("It takes 5 days.", [reading(0, "It takes 5 days.", 0.5, 0.3)])
-    differs = verdict("It takes 6 days.", [reading(0, "It takes 5 days.", 0.5, 0.3)])
-    assert differs.probabilities["contradicted"] > same.probabilities["contradicted"]
-    assert differs.runner_up.differences == ["6 days is not 5 days"]
-    assert same.runner_up.differences == []
-
-
-def test_a_negation_in_one_of_the_two_speaks_for_a_contradiction() -> None:
-    plain = verdict("Dogs may come in.", [reading(0, "Dogs may enter.", 0.4, 0.4)])
-    negated = verdict("Dogs may come in.", [reading(0, "Dogs may not enter.", 0.4, 0.4)])
-    assert negated.probabilities["contradicted"] > plain.probabilities["contradicted"]
-
-
 def test_a_model_whose_graph_gives_nothing_beside_is_judged_too() -> None:
     alone = reading(0, "We open at nine.", SURE, NEVER)._replace(beside=None)
     found = verdict("We open at nine.", [alone])
@@ -75,3 +63,59 @@ def test_a_model_whose_graph_gives_nothing_beside_is_judged_too() -> None:
 def test_certainty_without_end_is_bounded() -> None:
     found = verdict("a", [reading(0, "b", 1.0, 0.0), reading(2, "c", 0.0, 1.0)])
     assert all(0 < value < 1 for value in found.probabilities.values())
+
+
+def test_a_mixture_by_hand() -> None:
+    """How near each passage is decides how much counts what it says."""
+    near, far = (
+        Reading(Found(i, cosine, words), Passage(0, i, i, text), e, c, beside)
+        for i, (cosine, words, text, e, c, beside) in enumerate(
+            [
+                (0.75, 0.5, "It takes 5 days.", 0.25, 0.5, (2.0, 1.0)),
+                (0.5, 1.0, "It is not so.", 0.5, 0.125, (-1.0, 3.0)),
+            ]
+        )
+    )
+    claim = "It takes 6 days."
+    shares = [exp(13.67 * (0.75 + 0.21 * 0.5 + 0.04 * 2 - 0.03)), exp(13.67 * (0.5 + 0.21 - 0.04 - 0.03 * 3))]
+    said = [
+        (1.37 * log(0.75) + 0.12 * 0.75 + 1.07 * 2 + 1.6, 0.73 * log(0.5) - 0.5 + 0.84),  # its number differs
+        (1.37 * log(0.625) + 0.12 * 0.5 - 1.07 + 1.6, 0.73 * log(4) - 0.5 + 0.84),  # it is a negation
+    ]
+    masses = [
+        [share * exp(stated + sign * entailed) / (1 + exp(stated + entailed) + exp(stated - entailed)) / sum(shares)
+         for share, (stated, entailed) in zip(shares, said, strict=True)]
+        for sign in (1, -1)
+    ]  # fmt: skip
+    found = verdict(claim, [near, far])
+    entailed, contradicted = map(sum, masses)
+    assert found.probabilities == {
+        "entailed": pytest.approx(entailed, rel=1e-6),
+        "contradicted": pytest.approx(contradicted, rel=1e-6),
+        "not_stated": pytest.approx(1 - entailed - contradicted, rel=1e-5),
+    }
+    assert (found.label, found.evidence and found.evidence.passage) == ("contradicted", near.passage)
+    assert (found.runner_up.label, found.runner_up.passage) == ("entailed", far.passage)
+    assert found.runner_up.probability == pytest.approx(masses[0][1] / (masses[0][1] + masses[1][1]), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "of_entailed", "differ"),
+    [
+        ("It takes 6 days.", "It takes 6 days.", (0, 1, 0), []),
+        ("It takes 6 days.", "It takes 5 to 7 days.", (0, 1, 0), []),
+        ("It takes 6 days.", "It takes time.", (0, 0, 0), []),
+        ("It takes 6 days.", "It does not take 5 days.", (1, 0, 1), ["6 days is not 5 days"]),
+        ("It isn't so.", "It is never so.", (0, 0, 0), []),
+        ("It is so.", "It is so.", (0, 0, 0), []),
+        ("x" * 1000 + " not 6 days", "It takes 5 days.", (0, 0, 0), []),
+        ("x" * 985 + " not so 6 days", "It takes 5 days.", (1, 0, 1), ["6 days is not 5 days"]),
+    ],
+)
+def test_numbers_and_negations_of_a_claim_and_a_passage(
+    claim: str, text: str, of_entailed: tuple[int, int, int], differ: list[str]
+) -> None:
+    stated, entailed, named = features_of(claim, reading(0, text, 0.5, 0.0))
+    assert stated == (log(0.5), 0.8, 1.0, 1.0)
+    assert entailed == (log(0.5) - log(1e-3), *of_entailed, 1.0)
+    assert named == differ

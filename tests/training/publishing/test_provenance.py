@@ -13,6 +13,7 @@ from tests.harness import fakes
 from training.corpora import catalogue, pairwise
 from training.corpora.pairwise import Corpus, CorpusParts
 from training.pairs import Pair
+from training.publishing.card import write_card
 from training.publishing.domain import domains_of
 from training.publishing.publish import commands_for, training_data_for
 from training.recipes import RECIPES, find
@@ -161,3 +162,24 @@ def test_what_is_stated_comes_first_and_moves_no_score(graded: Manifest, tmp_pat
     for wrong in ([stated, stated], [stated.model_copy(update={"task": "relevance"})]):
         with pytest.raises(ValidationError, match="domain states each task of the model once"):
             Manifest.model_validate({**graded.model_dump(), "domain": wrong})
+
+
+PUBLISHED = sorted(path.parent for path in (Path(__file__).parents[3] / "models").glob("*/manifest.json"))
+# What recipes state: measured apart from the manifest's figures, or learnt by the run that it starts from.
+STATED = {
+    ("avg-sick", "entailment"),
+    ("avg-sick-tuned", "entailment"),
+    ("malstm-sick", "entailment"),
+    ("mgim-msrp", "similarity"),
+}
+
+
+@pytest.mark.artifacts
+@pytest.mark.parametrize("folder", PUBLISHED, ids=lambda folder: folder.name)
+def test_card_and_domain_of_a_published_model_follow_from_its_manifest(folder: Path, tmp_path: Path) -> None:
+    manifest = Manifest.load(folder)
+    write_card(manifest, tmp_path / "card.md")
+    assert (tmp_path / "card.md").read_text() == (folder / "README.md").read_text()
+    derived = domains_of(manifest.model_copy(update={"domain": None}))
+    differ = {each.task for each, said in zip(derived, manifest.domain or (), strict=True) if each != said}
+    assert {(manifest.id, task) for task in differ} == {each for each in STATED if each[0] == manifest.id}

@@ -154,7 +154,7 @@ def test_the_loss_is_the_mean_over_every_two_pairs() -> None:
     )
 
     # Pairs that cannot be compared cost nothing.
-    scores = torch.tensor([0.2, 0.6], requires_grad=True)
+    scores = torch.tensor([-0.25, 0.25], requires_grad=True)  # whose sum is 0
     loss = ordering_loss(scores, torch.tensor([1.0, 0.0]), torch.tensor([0, 1]))
     loss.backward()
     assert float(loss.detach()) == 0.0
