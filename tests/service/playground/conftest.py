@@ -96,6 +96,8 @@ def open_page(browser: Any, service: str) -> Iterator[Open]:
         return pages[-1]
 
     yield opened
+    for page in pages:
+        page.page.unroute_all(behavior="ignoreErrors")  # requests may be under way when the page closes
     for context in contexts:
         context.close()
     assert [problem for page in pages for problem in page.problems] == []
