@@ -65,7 +65,7 @@ class Connection(HttpToolsProtocol):
         self._unread = False  # whether more is written than the client reads
         self._made = made
         self._seconds = settings.request_timeout  # for the head of a request
-        self._clock = Alarm(self._give_up)
+        self._clock = Alarm()
         self._in_head = False
         self._head_bytes = 0  # that no head has ended yet
         self._header_bytes = 0  # of the head that is being parsed
@@ -73,7 +73,7 @@ class Connection(HttpToolsProtocol):
         self._lost = asyncio.Event()
         self._in_body = self._progressed = self._ended = False  # the last two: within the data that is being parsed
         self._send_seconds = settings.send_timeout  # after which a client that does not read is disconnected
-        self._send_clock = Alarm(self._look_at_sending)
+        self._send_clock = Alarm()
         self._unsent = 0
         self._running: RequestResponseCycle | None = None  # the request being answered
         self._end: Callable[[Exception | type[Exception]], None] | None = None  # ends its work
@@ -85,7 +85,7 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         self.address = client_of(self.client[0] if self.client else "")
         self._crowd.add(self)
-        self._clock.start(self.timeout_keep_alive)  # as long as between two requests
+        self._clock.start(self.timeout_keep_alive, self._give_up)  # as long as between two requests
         self._made()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -169,11 +169,11 @@ class Connection(HttpToolsProtocol):
                 self._clock.stop()
             # Where a request ended in the same data, its share is not known.
             self._head_bytes = self._head_bytes + len(data) if was_in_head else len(data) * (not self._ended)
-            self._clock.start(self._seconds)
+            self._clock.start(self._seconds, self._give_up)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(HeadTooLarge(MAX_HEAD_BYTES))
         elif self.cycle.response_complete:  # empty lines
-            self._clock.start(self._seconds)
+            self._clock.start(self._seconds, self._give_up)
         else:
             self._clock.stop()
             self._gap_bytes = 0 if self._progressed or not self.cycle.more_body else self._gap_bytes + len(data)
@@ -353,7 +353,7 @@ class Connection(HttpToolsProtocol):
         self._start_send_clock()
 
     def _start_send_clock(self) -> None:
-        if self._send_clock.start(self._send_seconds):
+        if self._send_clock.start(self._send_seconds, self._look_at_sending):
             self._unsent = self.transport.get_write_buffer_size()
 
     def _look_at_sending(self) -> None:

@@ -35,19 +35,22 @@ class ClientLeft(Exception):
 
 
 class Alarm:
-    """Calls a function some seconds after its start."""
+    """Calls a function some seconds after its start.
 
-    __slots__ = ("_call", "_timer")
+    It knows the function only while it runs: a connection that it referred to for ever would wait for the garbage
+    collector, with its last body and answer.
+    """
 
-    def __init__(self, call: Callable[[], None]) -> None:
-        self._call = call
+    __slots__ = ("_timer",)
+
+    def __init__(self) -> None:
         self._timer: asyncio.TimerHandle | None = None
 
-    def start(self, seconds: float) -> bool:
+    def start(self, seconds: float, call: Callable[[], None]) -> bool:
         """Start it, unless it is running; whether it was not."""
         if self._timer is not None:
             return False
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._ring)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._ring, call)
         return True
 
     def stop(self) -> None:
@@ -56,9 +59,9 @@ class Alarm:
             self._timer.cancel()
             self._timer = None
 
-    def _ring(self) -> None:
+    def _ring(self, call: Callable[[], None]) -> None:
         self._timer = None
-        self._call()
+        call()
 
 
 class TrackedConnection(Protocol):
