@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from service.http import application
+from service.http.connection import Connection
 from tests.harness.process import BODY, question
 from tests.harness.server import MB, post, serving
 from tests.harness.service import until
@@ -101,6 +102,25 @@ async def test_bodies_of_requests_that_are_given_up_do_not_wait_for_the_garbage_
             tracemalloc.stop()
             gc.enable()
     assert LIMIT / 2 < sum(each.size for each in bodies.statistics("filename")) < 1.1 * LIMIT
+
+
+async def test_connections_that_have_closed_do_not_wait_for_the_garbage_collector(models: Path) -> None:
+    def alive() -> int:
+        return sum(isinstance(each, Connection) for each in gc.get_objects())
+
+    async with serving(models) as (_, address):
+        gc.collect()
+        gc.disable()
+        try:
+            before = alive()
+            for _ in range(5):
+                incoming, out = await asyncio.open_connection(*address)
+                out.write(question())
+                assert (await incoming.read()).startswith(b"HTTP/1.1 200")  # until it is closed
+                out.close()
+            await until(lambda: alive() <= before, "all are freed")
+        finally:
+            gc.enable()
 
 
 @pytest.mark.parametrize("begun", [0, 1], ids=["the head", "the head and a byte"])
