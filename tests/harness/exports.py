@@ -2,15 +2,16 @@
 
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 from torch.onnx._internal.exporter._registration import ONNXRegistry
 
 from contract.graph import GraphSpec
 
-Export = Callable[[nn.Module, tuple[Tensor, ...], GraphSpec, Path, str, Sequence[str]], None]
+Export = Callable[..., None]  # of `training.publishing.export`: module, example, spec, path, and names
 _EXPORTED: dict[str, bytes] = {}  # by what was exported
 
 
@@ -22,20 +23,14 @@ def keep_registry() -> None:
 def remembering(write: Export) -> Export:
     """An export that gives the bytes of an earlier one to the same weights and settings."""
 
-    def export(
-        module: nn.Module,
-        example: tuple[Tensor, ...],
-        spec: GraphSpec,
-        path: Path,
-        model_id: str,
-        outside: Sequence[str] = (),
-    ) -> None:
+    @functools.wraps(write)
+    def export(module: nn.Module, example: tuple[Tensor, ...], spec: GraphSpec, path: Path, *names: Any) -> None:
         weights = [(name, value.cpu().numpy().tobytes()) for name, value in module.state_dict().items()]
         settings = [str(each.__dict__.get("config")) for each in module.modules()]
-        what = repr([spec.kind, str(module), settings, model_id, list(outside), weights, [e.shape for e in example]])
+        what = repr([spec.kind, str(module), settings, names, weights, [each.shape for each in example]])
         key = hashlib.sha256(what.encode()).hexdigest()
         if key not in _EXPORTED:
-            write(module, example, spec, path, model_id, outside)
+            write(module, example, spec, path, *names)
             _EXPORTED[key] = path.read_bytes()
         path.write_bytes(_EXPORTED[key])
 

@@ -43,11 +43,12 @@ class RNNEncoder(nn.Module):
         self.embedding = embedding
         self.rnn = RNN(self.output_dim, self.output_dim, config.activation)
         self.averages = config.activation == "identity"
-        starts = (1.0, 1.0) if self.averages else (INPUT, config.memory)
-        if starts[1]:
+        memory, words = (1.0, 1.0) if self.averages else (config.memory, INPUT)
+        if memory:
+            identity = torch.eye(self.output_dim)[None]
             with torch.no_grad():
-                for weight, start in zip((self.rnn.input_weight, self.rnn.hidden_weight), starts, strict=True):
-                    weight.copy_(start * torch.eye(self.output_dim)[None])
+                self.rnn.hidden_weight.copy_(memory * identity)
+                self.rnn.input_weight.copy_(words * identity)
 
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, H]."""
