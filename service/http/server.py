@@ -4,8 +4,9 @@ After SIGTERM:
 
 1. *Draining*, for `SEMBLANCE_DRAIN_SECONDS`: readiness says "shutting down", so that load balancers stop sending;
    requests are still answered, with `Connection: close`.
-2. The server accepts all connected clients, and closes the listening socket. Idle connections stay open for some
-   seconds, because a client may be sending a request; it is answered, and its connection closed.
+2. The server lets nobody else connect, accepts all connected clients, and closes the listening socket. Idle
+   connections stay open for some seconds, because a client may be sending a request; it is answered, and its
+   connection closed.
 3. Requests under way are finished. Steps 2 and 3 take at most `SEMBLANCE_SHUTDOWN_GRACE_SECONDS`; who is not answered
    by then gets a 503 (`middleware.Errors`).
 
@@ -28,6 +29,7 @@ import uvicorn
 
 from service.http.connection import CLOSE, Connection
 from service.http.connection_tracker import ConnectionTracker, address_of, client_of, most_connections
+from service.http.listening import HANDSHAKE_SECONDS, admit_no_more
 from service.observe.logs import fields
 from service.observe.metrics import Histogram
 from service.settings import Settings
@@ -212,13 +214,17 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Do steps 2 and 3."""
         began = monotonic()
+        if not sockets:  # other workers may go on with a shared one; the supervisor does it when all leave
+            for listening in self._listening:
+                admit_no_more(listening)
+        await asyncio.sleep(HANDSHAKE_SECONDS)
         for server in self.servers:
             server.close()
         for listening in sockets or ():
             listening.close()
         await asyncio.sleep(0)  # uvloop closes its sockets in the next iteration
         self._accept(_BACKLOG)
-        for listening in self._listening:  # at once: who connects between the two is reset
+        for listening in self._listening:
             listening.close()
         self._listening.clear()
         self._begin(_BACKLOG)

@@ -34,6 +34,7 @@ from pathlib import Path
 from time import monotonic
 
 from service.http.connection_tracker import address_of
+from service.http.listening import admit_no_more, bind
 from service.observe.logs import fields
 from service.observe.multiprocess_metrics import EndedWorkers
 from service.observe.telemetry import Ending
@@ -53,25 +54,6 @@ _LOOK_SECONDS = 0.2
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2)
 _TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGHUP)
 _spawn = multiprocessing.get_context("spawn")
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """The socket that all workers accept from; the first worker that serves makes it listen.
-
-    Raises:
-        OSError: the address is not available.
-    """
-    [(family, kind, _, _, address), *_] = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    listening = socket.socket(family, kind)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind(address)
-    except OSError:
-        listening.close()
-        raise
-    return listening
 
 
 @dataclass(eq=False)
@@ -328,6 +310,7 @@ class Supervisor:
     def _leave(self, *, hurried: bool = False) -> None:
         """Tell all workers to end; those that do not serve yet end at once."""
         self._killed_at = monotonic() + self._settings.shutdown_grace_seconds + CLOSING_SECONDS
+        admit_no_more(self._listening)
         self._listening.close()
         self._send(DRAIN + HURRY if hurried else DRAIN)
         for worker in self._workers:

@@ -12,7 +12,7 @@ import pytest
 
 from contract.scoring import Array, Embeddings, Run
 from service.compute.cache import ENTRY_BYTES
-from service.process.supervisor import bind
+from service.http.listening import bind
 from tests.harness import fakes
 from tests.harness.process import BODY
 from tests.harness.server import Address, post, serving
