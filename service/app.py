@@ -70,7 +70,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Applicatio
         service,
         table=table,
         scoring=scoring,
-        is_page=add_files(app, settings),
+        files=add_files(app, settings),
         pages=("/openapi.json",),
         rate_limit=rate_limit,
         tracing=tracing,

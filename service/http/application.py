@@ -19,7 +19,7 @@ from service.api.operation import Operation, exchange_of
 from service.api.route import Table
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
 from service.http.connection import FEW_BYTES, Connection, connection_of
-from service.http.connection_tracker import ClientLeft, MemoryLimiter
+from service.http.connection_tracker import ClientLeft, ConnectionTracker, MemoryLimiter
 from service.http.middleware import (
     AccessControl,
     AccessLogMiddleware,
@@ -117,7 +117,7 @@ class AdmissionMiddleware:
             Overloaded: too many requests are being answered, or too much work is waiting.
         """
         scoring, exchange = self._scoring, exchange_of(scope)
-        if scoring.pending() - scoring.delayed > scoring.most:
+        if scoring.connections.waiting - scoring.delayed > scoring.most:
             raise Overloaded(f"{scoring.most} requests are being answered", limit=scoring.most)
         exchange.timings = timings = Timings(scoring.spans)
         TIMINGS.set(timings)
@@ -246,8 +246,8 @@ class ScoringMiddleware:
     def __init__(self, service: Service, *, spans: bool) -> None:
         """Prepare; with `spans` timings keep when each phase began."""
         self._settings = settings = service.settings
-        self.pending: Callable[[], int] = lambda: 0  # requests received and not yet answered
-        self.most = settings.max_in_flight  # of these
+        self.connections = ConnectionTracker()
+        self.most = settings.max_in_flight  # requests received and not yet answered
         self.held = MemoryLimiter(max(settings.max_buffered_bytes, held_of(settings.max_body_bytes)))  # at least one
         self.delayed = 0  # refusals that wait
         self.pool = service.pool
@@ -294,7 +294,7 @@ class Application:
         *,
         table: Table,
         scoring: ScoringMiddleware,
-        is_page: Callable[[str], bool],
+        files: tuple[str, ...],
         pages: Sequence[str],
         rate_limit: "RateLimit | None",
         tracing: Tracing | None,
@@ -306,7 +306,7 @@ class Application:
             service: see `Service`.
             table: its routes.
             scoring: what those of them that score pass besides.
-            is_page: whether requests for a path, of which the table has none, need no key and count for no limit.
+            files: folders whose paths, but those of the table, need no key and count for no limit; they end with /.
             pages: paths of other routes, for metrics.
             rate_limit: see `RateLimit`; None: callers may ask as often as they like.
             tracing: see `Tracing`.
@@ -318,7 +318,7 @@ class Application:
 
         def is_open(scope: Scope) -> bool:
             method, path = scope["method"], scope["path"]
-            return table.is_open(method, path) or (is_page(path) and not table.find(path))
+            return table.is_open(method, path) or (f"{path}/".startswith(files) and not table.find(path))
 
         # From the inside out. A request passes them in the other order.
         stack: ASGIApp = AccessControl(app.router, settings.api_keys, rate_limit, is_open)

@@ -48,7 +48,7 @@ class Connection(HttpToolsProtocol):
         self,
         *arguments: Any,
         settings: Settings,
-        crowd: ConnectionTracker,
+        tracker: ConnectionTracker,
         held: MemoryLimiter,
         made: Callable[[], None],
         **others: Any,
@@ -58,7 +58,7 @@ class Connection(HttpToolsProtocol):
         self.left = False  # whether the client left before its answer was complete
         self.address = ""
         self.told = 0.0  # when its caller was told to ask again, by `perf_counter`
-        self._crowd = crowd
+        self._tracker = tracker
         self._held = held
         self._holds = False  # whether it has an entry there
         self._taken_bytes = 0  # of the body, that the application has
@@ -84,7 +84,7 @@ class Connection(HttpToolsProtocol):
         """Start the clock for the first request."""
         super().connection_made(transport)
         self.address = client_of(self.client[0] if self.client else "")
-        self._crowd.add(self)
+        self._tracker.add(self)
         self._clock.start(self.timeout_keep_alive, self._give_up)  # as long as between two requests
         self._made()
 
@@ -92,7 +92,7 @@ class Connection(HttpToolsProtocol):
         """Stop the work for the client."""
         self._clock.stop()
         self._send_clock.stop()
-        self._crowd.remove(self)
+        self._tracker.remove(self)
         self._held.hold(self, 0)
         self._lost.set()
         running = self._running
@@ -116,7 +116,7 @@ class Connection(HttpToolsProtocol):
     @property
     def stalled(self) -> bool:
         """Whether it waits for its client: for the rest of a request, or for an answer to be read."""
-        return self._unread or not self._crowd.is_busy(self)
+        return self._unread or not self._tracker.is_busy(self)
 
     def give_up(self, error: Overloaded) -> None:
         """End the current request, so that nothing of it is held."""
@@ -295,12 +295,12 @@ class Connection(HttpToolsProtocol):
         if not self.parser.should_upgrade():
             super().on_message_complete()
             if self._running is self.cycle and not self.cycle.response_complete:
-                self._crowd.busy(self)
+                self._tracker.busy(self)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
         if not cycle.more_body:  # it waited behind others
-            self._crowd.busy(self)
+            self._tracker.busy(self)
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
@@ -316,7 +316,7 @@ class Connection(HttpToolsProtocol):
             if self._running is self.cycle and self.scope is self.cycle.scope:  # no other head has begun
                 self.url, self.headers = b"", []
                 self.scope = self.cycle.scope = cast(HTTPScope, {})
-        self._crowd.idle(self)
+        self._tracker.idle(self)
         super().on_response_complete()
         if self._holds:
             self._account()

@@ -5,7 +5,6 @@ nothing secret and need no API key: where one is needed they ask the person for 
 documentation is the folder that `make docs` builds.
 """
 
-from collections.abc import Callable
 from os import PathLike, stat_result
 from pathlib import Path
 
@@ -71,10 +70,10 @@ class _Pages(StaticFiles):
         return Response(Path(full_path).read_bytes(), status_code, kept, "text/html")
 
 
-def add_files(app: FastAPI, settings: Settings) -> Callable[[str], bool]:
+def add_files(app: FastAPI, settings: Settings) -> tuple[str, ...]:
     """Serve the files of the page below `/playground/`, and the built documentation at /guide/, as the settings say.
 
-    Returns whether a path is of one of these, or of Swagger's: they hold nothing secret and need no API key.
+    Returns the folders of these and of Swagger's files: they hold nothing secret and need no API key.
     """
     shown: tuple[str, ...] = (SWAGGER,)
     if settings.playground:
@@ -89,5 +88,4 @@ def add_files(app: FastAPI, settings: Settings) -> Callable[[str], bool]:
 
         app.mount(_GUIDE, _Pages(directory=settings.guide, html=True))
         shown += (f"{_GUIDE}/",)
-    without_slash = _GUIDE if settings.guide is not None else None
-    return lambda path: path.startswith(shown) or path == without_slash
+    return shown

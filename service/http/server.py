@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, cast
 import uvicorn
 
 from service.http.connection import CLOSE, Connection
-from service.http.connection_tracker import ConnectionTracker, address_of, client_of, most_connections
+from service.http.connection_tracker import address_of, client_of, most_connections
 from service.http.listening import HANDSHAKE_SECONDS, admit_no_more
 from service.observe.logs import fields
 from service.observe.metrics import Histogram
@@ -80,7 +80,7 @@ class Server(uvicorn.Server):
     """The HTTP server of one process."""
 
     def __init__(self, app: "Application", settings: Settings) -> None:
-        self._crowd = ConnectionTracker()
+        self._connections = app.scoring.connections
         super().__init__(
             uvicorn.Config(
                 app,
@@ -88,7 +88,7 @@ class Server(uvicorn.Server):
                 port=settings.port,
                 loop="uvloop",
                 http=partial(  # type: ignore[arg-type]  # it is only called
-                    Connection, settings=settings, crowd=self._crowd, held=app.scoring.held, made=self._made
+                    Connection, settings=settings, tracker=self._connections, held=app.scoring.held, made=self._made
                 ),
                 timeout_keep_alive=settings.keep_alive_seconds,
                 ws="none",
@@ -99,7 +99,6 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
             )
         )
-        app.scoring.pending = lambda: self._crowd.waiting
         self._app = app
         self._drain_seconds = settings.drain_seconds
         self._grace_seconds = float(settings.shutdown_grace_seconds)
@@ -119,7 +118,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self._lag.start()
         self._listening = [listening.dup() for server in self.servers for listening in server.sockets]
-        self._crowd.most = most_connections(self._app.scoring.held.most)
+        self._connections.most = most_connections(self._app.scoring.held.most)
         for listening in self._listening:
             listening.setblocking(False)
         if sockets:
@@ -149,8 +148,8 @@ class Server(uvicorn.Server):
             self._accept_soon()
 
     def _accept(self, most: int) -> None:
-        taken = len(self._crowd) + len(self._beginning) + sum(map(len, self._accepted.values()))
-        most = min(most, self._crowd.most - taken)  # beyond that, uvloop one by one
+        taken = len(self._connections) + len(self._beginning) + sum(map(len, self._accepted.values()))
+        most = min(most, self._connections.most - taken)  # beyond that, uvloop one by one
         for listening in self._listening:
             with suppress(OSError):  # there is none, it is closed, or there are too many: left to uvloop
                 for _ in range(most):

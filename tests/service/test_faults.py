@@ -127,7 +127,7 @@ async def test_too_many_large_requests_are_refused_at_once(serve: Serve) -> None
 async def test_more_requests_than_may_be_in_flight_are_refused_at_the_door(serve: Serve) -> None:
     async with serve(max_in_flight=3) as client:
         for pending, status in ((3, 200), (4, 429), (3, 200)):
-            client.app.scoring.pending = lambda pending=pending: pending
+            client.app.scoring.connections.waiting = pending
             response = await client.post("/similarity", json=GOOD_PAIR)
             assert response.status_code == status
             assert (await client.get("/health/ready")).status_code == 200  # nobody must think us dead

@@ -215,7 +215,7 @@ async def test_bodies_that_do_not_arrive_take_nobodys_place(models: Path) -> Non
             out.write(whole[:begun])
             await asyncio.sleep(0.01)
         await until(lambda: in_flight(app) == len(slow), "all wait for their bodies")
-        assert app.scoring.pending() == 0
+        assert app.scoring.connections.waiting == 0
         incoming, out = await asyncio.open_connection(*address)
         out.write(whole)
         assert (await incoming.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")

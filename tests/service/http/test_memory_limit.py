@@ -136,7 +136,7 @@ async def test_who_waits_for_a_body_makes_room_for_a_newcomer(
                 await asyncio.get_running_loop().sock_connect(connection, address)
                 connection.send(head)
                 await asyncio.sleep(0.005)
-            assert app.scoring.pending() == 0  # of nobody there is anything to answer
+            assert app.scoring.connections.waiting == 0  # of nobody there is anything to answer
             for _ in range(5):
                 incoming, out = await asyncio.open_connection(*address)
                 out.write(question())
