@@ -43,7 +43,10 @@ _LOOK_SECONDS = 0.05
 # Connections accepted in one iteration of the event loop, beside uvloop's own. Fewer if other workers accept too, so
 # that the first worker to wake does not take all of them.
 _MOST_AT_ONCE, _MOST_OF_SHARED = 256, 4
-_MOST_OF_ADDRESS = 3  # that begin in one iteration: a newcomer does not wait until all heads of one address are read
+# Connections of one address that begin in one iteration: a newcomer does not wait until all heads of one address are
+# read. Where iterations are long, for each second of the last one: so many cost a quarter of it at most, and the
+# thousands of a proxy do not begin only a few in each.
+_MOST_OF_ADDRESS, _A_SECOND = 3, 250
 _BACKLOG = 65_536  # more than the backlog of a listening socket
 _PATIENCE_SECONDS = 5.0  # for idle connections, in step 2
 _LAG_LOOK_SECONDS = 0.02  # work that takes longer is always noticed, shorter work sometimes
@@ -108,6 +111,7 @@ class Server(uvicorn.Server):
         self._listening: list[socket.socket] = []
         self._most_at_once = _MOST_AT_ONCE
         self._accepting = False  # in this turn of the event loop
+        self._asked_at = 0.0  # when that turn was asked for, in the one before
         self._accepted: dict[str, deque[socket.socket]] = {}  # by address: those that have not begun
         self._beginning: set[asyncio.Task[object]] = set()
         self._signals: list[int] = []
@@ -134,6 +138,7 @@ class Server(uvicorn.Server):
 
     def _accept_soon(self) -> None:
         self._accepting = True
+        self._asked_at = monotonic()
         asyncio.get_running_loop().call_soon(self._accept_more)
 
     def _log_started_message(self, listeners: Sequence[socket.SocketType]) -> None:
@@ -143,7 +148,7 @@ class Server(uvicorn.Server):
     def _accept_more(self) -> None:
         self._accepting = False
         self._accept(self._most_at_once)
-        self._begin(_MOST_OF_ADDRESS)
+        self._begin(max(_MOST_OF_ADDRESS, round((monotonic() - self._asked_at) * _A_SECOND)))
         if self._accepted:
             self._accept_soon()
 

@@ -96,10 +96,11 @@ def test_rank(batch: Batch, client: Client, tmp_path: Path, suffix: str) -> None
     cell: Any = json.dumps(candidates) if suffix in (".csv", ".tsv") else candidates
     source = write(tmp_path / f"in{suffix}", [{"query": text, "candidates": cell} for text in sentences(40, 3)])
     output = tmp_path / f"out{suffix}"
-    options = ("--task", "rank", "--top-k", 3, "--rerank-model", "pair-sick", "--rerank-top", 2)
+    top = None if suffix == ".tsv" else 2
+    options = ("--task", "rank", "--top-k", 3, "--rerank-model", "pair-sick", *(("--rerank-top", top) if top else ()))
     assert batch(source, output, *options).code == 0
     for row in read(output):
-        expected = client.rank(row["query"], candidates, top_k=3, rerank_model="pair-sick", rerank_top=2).results
+        expected = client.rank(row["query"], candidates, top_k=3, rerank_model="pair-sick", rerank_top=top).results
         ranking, scores = row["ranking"], row["scores"]
         if isinstance(ranking, str):
             ranking, scores = json.loads(ranking), json.loads(scores)
@@ -164,6 +165,14 @@ def test_an_input_without_rows(batch: Batch, tmp_path: Path, out: str) -> None:
 
 
 # bad rows
+
+
+@pytest.mark.parametrize("first", [b"7", b'["a", "b"]', b"not json"])
+def test_the_first_row_may_be_bad(batch: Batch, tmp_path: Path, first: bytes) -> None:
+    (tmp_path / "in.jsonl").write_bytes(first + b'\n{"a": "a man", "b": "a dog"}\n')
+    assert batch(tmp_path / "in.jsonl", tmp_path / "out.jsonl").code == 4
+    assert [row["a"] for row in read(tmp_path / "out.jsonl")] == ["a man"]
+    assert [line["row"] for line in errors_of(tmp_path / "out.jsonl")] == [1]
 
 
 def test_bad_rows_are_skipped_and_said(batch: Batch, tmp_path: Path) -> None:

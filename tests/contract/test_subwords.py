@@ -85,6 +85,12 @@ def test_a_long_text_is_read_little_further_than_the_limit(monkeypatch: pytest.M
         assert (found.words, found.unknown, len(found.ids)) == (1, 1, 1)
 
 
+def test_ids_of_added_tokens_count(wordpiece: Subwords) -> None:
+    library = theirs()
+    library.add_tokens(["newword"])
+    assert len(Subwords(library.to_str())) == len(wordpiece) + 1
+
+
 def test_it_saves_and_loads(wordpiece: Subwords, tmp_path: Path) -> None:
     wordpiece.save(tmp_path / "a.json")
     again = load_tokenizer(tmp_path / "a.json")

@@ -21,9 +21,9 @@ MB = 1_048_576
 
 @asynccontextmanager
 async def serving(
-    models: Path, listening: socket.socket | None = None, /, **settings: object
+    models: Path, listening: socket.socket | None = None, /, *, hurried: bool = True, **settings: object
 ) -> AsyncIterator[tuple[Application, Address]]:
-    """A server in this event loop, on a port of its own, or on this socket."""
+    """A server in this event loop, on a port of its own, or on this socket; `hurried`: it ends as by SIGINT."""
     chosen = Settings(models_dir=models, port=0, shutdown_grace_seconds=1, preload=("all",), **settings)  # type: ignore[arg-type]
     app = create_app(chosen)
     server = Server(app, chosen)
@@ -35,7 +35,7 @@ async def serving(
     try:
         yield app, server.servers[0].sockets[0].getsockname()
     finally:
-        server.leave(hurried=True)
+        server.leave(hurried=hurried)
         await server.shutdown()
 
 

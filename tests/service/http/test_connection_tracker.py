@@ -4,6 +4,7 @@ import asyncio
 import resource
 import select
 import socket
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -64,6 +65,23 @@ async def test_a_newcomer_does_not_wait_for_the_heads_of_all_who_came_from_anoth
             assert mine.recv(12) == b"HTTP/1.1 400"
             answered_before = len(select.select(crowd, [], [], 0)[0])
     assert answered_before < theirs / 2
+
+
+async def test_connections_of_a_proxy_do_not_wait_for_many_long_turns_of_the_event_loop(models: Path) -> None:
+    """Under load a turn takes some hundred milliseconds."""
+    many, seconds = 120, 0.1
+    async with serving(models) as (_, address):
+        with ExitStack() as stack:
+            clients = [stack.enter_context(socket.create_connection(address)) for _ in range(many)]
+            for client in clients:
+                client.sendall(question(method="GET"))
+            for _turns in range(many // 3):  # three begin in a turn that is short
+                time.sleep(seconds)
+                await asyncio.sleep(0)
+                if len(select.select(clients, [], [], 0)[0]) == many:
+                    break
+            else:
+                pytest.fail("some are not answered yet")
 
 
 def test_three_hundred_idle_connections_and_few_files(models: Path) -> None:

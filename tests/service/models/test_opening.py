@@ -149,6 +149,7 @@ async def test_a_model_that_cannot_be_opened_is_told_and_not_tried_at_once_again
         shutil.rmtree(root / "pair-sick")
         fakes.interaction_model(root / "pair-sick")
         assert (await client.post("/models/reload")).status_code == 200
+        assert (await are_open(client))["pair-sick"]
         assert await readiness(client) == READY
         assert (await client.post("/similarity", json=OTHER)).status_code == 200
 

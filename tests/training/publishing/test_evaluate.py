@@ -60,6 +60,8 @@ def test_the_command_sets_figures_beside_those_of_the_manifest(tmp_path: Path) -
 def test_a_folder_without_a_model_and_data_without_a_set_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ContractError, match=r"manifest\.json"):
         evaluate_model(tmp_path)
-    nothing = CliRunner().invoke(app, ["evaluate-model", str(MODELS / "avg-sick"), "--only", "wikiqa"])
+    asked = ["evaluate-model", str(MODELS / "avg-sick"), "--only", "wikiqa", "--record", str(tmp_path)]
+    nothing = CliRunner().invoke(app, asked)
     assert nothing.exit_code == 1
+    assert not list(tmp_path.iterdir())
     assert "not in SEMBLANCE_DATA: wikiqa" in nothing.output
