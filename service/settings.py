@@ -81,20 +81,19 @@ class Settings(BaseSettings):
     )
     default_similarity: str | None = Field(
         default=None,
-        description="model of /similarity, /explain and /embed, when none is named; without it minilm-small, where "
-        "that is among the models, else the only one that can",
+        description="model of /similarity, /explain and /embed when none is named; without it minilm-small, or the "
+        "only one that can",
     )
     default_rank: str | None = Field(
-        default=None, description="model of /rank, when none is named; without it as for /similarity"
+        default=None, description="model of /rank when none is named; without it as for /similarity"
     )
     default_rerank: str | None = Field(
         default=None,
-        description="second model of /rank, when a request asks for a second stage and names none; "
-        "without it minilm, where that is among the models",
+        description="second model of /rank when a request wants one and names none; without it minilm, if served",
     )
     default_entailment: str | None = Field(
         default=None,
-        description="model of /entailment, of /classify with labels, and of /claims, when none is named; without it "
+        description="model of /entailment, of /classify with labels, and of /claims when none is named; without it "
         "minilm-cross, pwim-general, avg-sick, or the only one that can",
     )
     models_poll_seconds: float = Field(
@@ -116,7 +115,7 @@ class Settings(BaseSettings):
         default=0, ge=0, description="most of the GPU's memory for one graph; 0: no limit (docs/how-to/gpu.md)"
     )
     workers: _Processes = Field(
-        default=1, description="processes that share the port; auto is one for each CPU that this container may use"
+        default=1, description="processes; auto is one for each CPU that this container may use"
     )
     worker_threads: _Threads = Field(
         default="auto",
@@ -176,9 +175,7 @@ class Settings(BaseSettings):
         description="signs vectors in Redis; the same in all processes (docs/caching.md)",
     )
     redis_ttl_seconds: int = Field(default=7 * 24 * 3600, ge=1, description="how long Redis keeps a vector")
-    redis_timeout_ms: int = Field(
-        default=50, ge=1, description="time for a whole exchange with Redis; a later answer counts as none"
-    )
+    redis_timeout_ms: int = Field(default=50, ge=1, description="time for a whole exchange with Redis")
 
     # what a request may ask
     max_body_bytes: int = Field(
