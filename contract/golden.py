@@ -21,7 +21,7 @@ def tolerance_on(provider: str) -> float:
     """How far an answer may be from the published one where a model runs on `cpu` or `cuda`.
 
     CUDA's kernels sum in another order, in full float32: TensorFloat-32 is off. That was not yet measured on a GPU. On
-    a CPU, kernels that are not fused move no golden answer by more than 7e-7 (docs/how-to/gpu.md).
+    a CPU, kernels that are not fused move no golden answer by more than 7e-7.
     """
     return _ON[provider]
 

@@ -54,14 +54,12 @@ class Settings(BaseSettings):
     keep_alive_seconds: int = Field(
         default=75,
         ge=1,
-        description="how long an idle connection stays open; must be longer than a load balancer keeps it, which "
-        "otherwise may send a request while it closes",
+        description="how long an idle connection stays open; must be longer than a load balancer keeps it",
     )
     drain_seconds: float = Field(
         default=0.0,
         ge=0,
-        description="after SIGTERM, how long to continue while /health/ready says 'shutting down', so that load "
-        "balancers notice (docs/operating.md)",
+        description="after SIGTERM, how long to serve on while /health/ready says 'shutting down' (docs/operating.md)",
     )
     shutdown_grace_seconds: int = Field(
         default=10, ge=0, description="then, how long connections and requests in flight may take to end"
@@ -70,8 +68,8 @@ class Settings(BaseSettings):
     # what to serve
     models_dir: Annotated[tuple[Path, ...], NoDecode, parsing.folders()] = Field(
         default_factory=usual_models,
-        description="folders of models, each proven before it answers (docs/models.md), with a colon between them; "
-        "`models`, else a wheel's own, and `own-models` where it is there",
+        description="folders of models (docs/models.md), with a colon between them; `models`, else a wheel's own, and "
+        "`own-models` where it is there",
     )
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
         default=(), description="serve only these: ID,ID; all without it"
@@ -79,25 +77,23 @@ class Settings(BaseSettings):
     preload: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="models to open before the service is ready, beside the defaults of /similarity and /rank and "
-        "those that other settings name: ID,ID or all; none opens not even those; others are opened at their first "
-        "request",
+        "those that other settings name: ID,ID or all; none opens not even those",
     )
     default_similarity: str | None = Field(
         default=None,
-        description="model of /similarity, /explain and /embed, when none is named; without it minilm-small, where "
-        "that is among the models, else the only one that can",
+        description="model of /similarity, /explain and /embed when none is named; without it minilm-small, or the "
+        "only one that can",
     )
     default_rank: str | None = Field(
-        default=None, description="model of /rank, when none is named; without it as for /similarity"
+        default=None, description="model of /rank when none is named; without it as for /similarity"
     )
     default_rerank: str | None = Field(
         default=None,
-        description="second model of /rank, when a request asks for a second stage and names none; "
-        "without it minilm, where that is among the models",
+        description="second model of /rank when a request wants one and names none; without it minilm, if served",
     )
     default_entailment: str | None = Field(
         default=None,
-        description="model of /entailment, of /classify with labels, and of /claims, when none is named; without it "
+        description="model of /entailment, of /classify with labels, and of /claims when none is named; without it "
         "minilm-cross, pwim-general, avg-sick, or the only one that can",
     )
     models_poll_seconds: float = Field(
@@ -108,8 +104,7 @@ class Settings(BaseSettings):
     )
     common_names: bool = Field(
         default=False,
-        description="whether the default models answer to names that other services' clients send, such as "
-        "text-embedding-3-small (docs/dialects.md)",
+        description="whether the default models answer to names such as text-embedding-3-small (docs/dialects.md)",
     )
 
     # how to run it
@@ -120,7 +115,7 @@ class Settings(BaseSettings):
         default=0, ge=0, description="most of the GPU's memory for one graph; 0: no limit (docs/how-to/gpu.md)"
     )
     workers: _Processes = Field(
-        default=1, description="processes that share the port; auto is one for each CPU that this container may use"
+        default=1, description="processes; auto is one for each CPU that this container may use"
     )
     worker_threads: _Threads = Field(
         default="auto",
@@ -135,8 +130,8 @@ class Settings(BaseSettings):
     max_buffered_bytes: int = Field(
         default=160 * 1_048_576,
         ge=1,
-        description="bytes that callers may make a process hold: heads, bodies with what they become, answers that are "
-        "not read; beyond, requests of the address that holds most are given up (429)",
+        description="bytes of requests and unread answers that a process holds; beyond, requests of the address that "
+        "holds most are given up (429)",
     )
     max_queue_seconds: float = Field(
         default=2.0,
@@ -156,8 +151,8 @@ class Settings(BaseSettings):
 
     reproducible: bool = Field(
         default=False,
-        description="whether an answer is the same to the last digit whatever is asked beside it: only texts of one "
-        "length share a run of a graph, so few at a time take longer (docs/faults.md)",
+        description="whether an answer is the same to the last digit whatever is asked beside it, which takes longer "
+        "(docs/faults.md)",
     )
 
     # what to cache
@@ -172,18 +167,15 @@ class Settings(BaseSettings):
     )
     redis_url: SecretStr | None = Field(
         default=None,
-        description="redis://host:6379/0; used as `cache` says, and for the rate limit of "
-        "several workers. Redis failing makes answers slower, never wrong (docs/caching.md)",
+        description="redis://host:6379/0; used as `cache` says, and for the rate limit of several workers "
+        "(docs/caching.md)",
     )
     redis_secret: SecretStr | None = Field(
         default=None,
-        description="signs vectors in Redis, so that they cannot be forged; the same in all processes "
-        "(docs/caching.md)",
+        description="signs vectors in Redis; the same in all processes (docs/caching.md)",
     )
     redis_ttl_seconds: int = Field(default=7 * 24 * 3600, ge=1, description="how long Redis keeps a vector")
-    redis_timeout_ms: int = Field(
-        default=50, ge=1, description="time for a whole exchange with Redis; a later answer counts as none"
-    )
+    redis_timeout_ms: int = Field(default=50, ge=1, description="time for a whole exchange with Redis")
 
     # what a request may ask
     max_body_bytes: int = Field(
@@ -197,14 +189,11 @@ class Settings(BaseSettings):
     max_document_chars: int = Field(
         default=200_000, ge=1, description="of all documents together of one request to /claims"
     )
-    max_explained_tokens: int = Field(
-        default=128, ge=1, description="tokens of each sentence of /explain: it scores the pair again without each"
-    )
+    max_explained_tokens: int = Field(default=128, ge=1, description="tokens of each sentence of /explain")
 
     language_hints: bool = Field(
         default=True,
-        description="whether answers say of a text that it seems to be in another language than its model's "
-        "(docs/models.md)",
+        description="whether answers say that a text seems to be in another language than its model's (docs/models.md)",
     )
 
     # who may ask, and how often
