@@ -78,7 +78,6 @@ class Opener:
             ModelError: a path leads out of the models folder, or the manifest has another id.
         """
         folder, root = release.folder, release.root
-        confine(root, folder / MANIFEST_NAME)
         manifest = Manifest.load(folder)
         if manifest.id != release.id:
             raise ModelError(f"{folder / MANIFEST_NAME}: the id is {manifest.id!r}, its folder's {release.id!r}")

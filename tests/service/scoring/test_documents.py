@@ -125,6 +125,7 @@ def test_positions_are_those_of_the_document() -> None:
         ("lower title\n\nText.", ["lower title", "Text."]),
         ("7 days\n\nText.", ["7 days", "Text."]),
         ("A title,\n\nText.", ["A title,", "Text."]),
+        ("Text.\n\nTitle\n\nMore.", ["Text.", "Title > More."]),
         ("Title\n- one\n- two", ["Title > one", "Title > two"]),
         ("Section 3: Fees\n\nText.", ["Section 3: Fees > Text."]),
         ("x\n\n1. One thing.\n\n2. Another.", ["x", "One thing.", "Another."]),
