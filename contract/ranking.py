@@ -1,4 +1,4 @@
-"""The first of a ranking: the texts that an entry of an FAQ is found by, and how probable it is that it is right.
+"""Texts that an entry of an FAQ is matched by, and the confidence that the first of a ranking is right.
 
 The service answers `confidence` with these functions, and `semblance/faq/` fits it with the same ones.
 """

@@ -51,7 +51,7 @@ def served() -> list[FieldSupport]:
         )
         for route in routes
         for operation in route.operations
-        if operation.request is not None and not operation.family.strict
+        if operation.request is not None and not operation.dialect.strict
         for field, info in fields_of(operation.request)
         for mark in info.metadata
         if isinstance(mark, Changes)

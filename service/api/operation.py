@@ -26,7 +26,7 @@ from service.observe.metrics import Timings
 from service.observe.telemetry import NO_MODEL
 
 Responses = Mapping[int | str, dict[str, Any]]  # as FastAPI documents them
-EXCHANGE = "semblance.exchange"  # in the scope
+STATE = "semblance.state"  # in the scope
 JSON = b"application/json"
 Kind = type | tuple[type, ...]
 
@@ -43,7 +43,7 @@ class Dialect:
     """The form of the errors that one group of clients reads.
 
     Attributes:
-        name: of the family, for the documentation.
+        name: of the dialect, for the documentation.
         body: (error, status, request id) -> the body's fields.
         shape: the type of that body, for the documentation.
         statuses: that differ from ours; the most specific class of an error counts.
@@ -60,12 +60,12 @@ class Dialect:
     strict: bool = False
 
     def error(self, error: RequestError, request_id: str) -> ErrorAnswer:
-        """The error in this family's format."""
+        """The error in this dialect's format."""
         status = self.status(error)
         return ErrorAnswer(status, json.dumps(self.body(error, status, request_id)).encode())
 
     def status(self, error: RequestError) -> int:
-        """The family's status for an error."""
+        """The dialect's status for an error."""
         if isinstance(error, TooSlow) or (isinstance(error, TooLarge) and error.field is None):  # the whole: always 413
             return error.status
         return next((self.statuses[kind] for kind in type(error).__mro__ if kind in self.statuses), error.status)
@@ -89,7 +89,7 @@ class RequestState:
     """One request and its answer."""
 
     __slots__ = (
-        "arrived", "began", "caller", "family", "headers", "id", "model", "received", "route", "started", "status",
+        "arrived", "began", "caller", "dialect", "headers", "id", "model", "received", "route", "started", "status",
         "timings",
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ class RequestState:
         self.received = received
         self.caller: str | None = None  # name of the API key
         self.route: str | None = None  # path of the route that answers, once it is found
-        self.family: Dialect | None = None  # whose errors the caller understands, once it is known
+        self.dialect: Dialect | None = None  # whose errors the caller understands, once it is known
         self.model = NO_MODEL  # that answers
         self.timings: Timings | None = None  # of a request that scores
         self.arrived = False  # whether the whole body was read
@@ -109,9 +109,9 @@ class RequestState:
         self.headers: list[tuple[bytes, bytes]] = []  # of every answer
 
 
-def exchange_of(scope: Scope) -> RequestState:
-    """The exchange of a request."""
-    return cast(RequestState, scope[EXCHANGE])
+def state_of(scope: Scope) -> RequestState:
+    """The state of a request."""
+    return cast(RequestState, scope[STATE])
 
 
 class RequestView(NamedTuple):
@@ -123,7 +123,7 @@ class RequestView(NamedTuple):
     @property
     def accept(self) -> str:
         """The header of this name."""
-        return exchange_of(self.scope).received.get(b"accept", b"").decode("latin-1")
+        return state_of(self.scope).received.get(b"accept", b"").decode("latin-1")
 
 
 class OperationResponse(NamedTuple):
@@ -148,7 +148,7 @@ class Operation:
         self,
         path: str,
         call: Callable[..., Awaitable[Any]],
-        family: Dialect,
+        dialect: Dialect,
         summary: str,
         *,
         fields: Mapping[str, Kind] | None = None,
@@ -160,15 +160,15 @@ class Operation:
             path: of the route.
             call: a `request` -> the name of the model that answered, and the answer, of dicts, lists, tuples, texts and
                 numbers; its annotations are the types of request and answer.
-            family: whose clients send it, and read its errors.
+            dialect: whose clients send it, and read its errors.
             summary: for the documentation.
-            fields: on a path that several operations share, those that only this one's bodies have together, or paths
-                of some inside others, and the types of their values; without them it takes what no other is meant by.
+            fields: on a path that several operations share, the fields (or paths of nested ones) by which a body is
+                of this operation, with the types of their values; one without any takes the bodies of no other.
             responses: answers besides 200 and errors.
         """
         self.path = path
         self.call = call
-        self.family = family
+        self.dialect = dialect
         self.summary = summary
         self.name = getattr(call, "__name__", type(call).__name__)
         self.fields = fields or {}
@@ -194,7 +194,7 @@ class Operation:
     @property
     def responses(self) -> Responses:
         """Answers besides 200, for the documentation."""
-        return {**self.family.responses, **self._responses}
+        return {**self.dialect.responses, **self._responses}
 
     @cached_property
     def _reader(self) -> BodyParser:
@@ -234,7 +234,7 @@ class ReadOperation(Operation):
         self,
         path: str,
         call: Callable[..., Awaitable[Any]],
-        family: Dialect,
+        dialect: Dialect,
         summary: str,
         *,
         method: Literal["GET", "POST"] = "GET",
@@ -247,7 +247,7 @@ class ReadOperation(Operation):
         Args:
             path: of the route.
             call: see above.
-            family: who reads its errors.
+            dialect: who reads its errors.
             summary: for the documentation.
             method: of the request.
             answer: type of the answer, where the call returns a `OperationResponse`; None: no JSON.
@@ -255,7 +255,7 @@ class ReadOperation(Operation):
             responses: answers besides 200 and errors.
         """
         self._given = answer
-        super().__init__(path, call, family, summary, responses=responses)
+        super().__init__(path, call, dialect, summary, responses=responses)
         self.method = method
         self.open = open
         self._typed = {name: TypeAdapter[Any](each.annotation) for name, each in self.parameters.items()}
@@ -272,8 +272,8 @@ class ReadOperation(Operation):
     def responses(self) -> Responses:
         """Answers besides 200; who need not show a key is not refused for want of one, or for asking often."""
         never = ((401, 429) if self.open else ()) + (() if self.parameters else (422,))
-        family = {status: says for status, says in self.family.responses.items() if status not in never}
-        return {**family, **self._responses}
+        errors = {status: says for status, says in self.dialect.responses.items() if status not in never}
+        return {**errors, **self._responses}
 
     def read(self, asked: RequestView, most: BodyLimits) -> dict[str, Any]:
         """The values of the call's parameters.

@@ -19,10 +19,10 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api.body import SMALL_BYTES, counts, most_of, without_mark
-from service.api.operation import Dialect, Operation, RequestState, RequestView, exchange_of
+from service.api.operation import Dialect, Operation, RequestState, RequestView, state_of
 from service.service import Service
 
-_BEGINNING_BYTES = 8_192  # by which a body with too many values is given to its family
+_BEGINNING_BYTES = 8_192  # by which a body with too many values is given to its dialect
 _LONGEST_PATH = 200  # characters of a path that is nowhere, for which a near one is looked for
 _CLOSE = 0.8  # of difflib's ratio
 MiddlewareFactory = Callable[[ASGIApp, Operation], ASGIApp]  # what a request of an operation passes besides
@@ -50,18 +50,18 @@ class RouteEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; the middleware has read its body."""
-        exchange = exchange_of(scope)
+        state = state_of(scope)
         asked = RequestView(scope, (await receive())["body"] if self.usual.scores else b"")
         try:
             if len(asked.body) <= SMALL_BYTES:
-                operation, request = self._understood(asked, exchange)
+                operation, request = self._understood(asked, state)
             else:
-                operation, request = await asyncio.to_thread(self._understood, asked, exchange)
+                operation, request = await asyncio.to_thread(self._understood, asked, state)
             reply = await operation.answer(asked, request)
         finally:
-            if exchange.timings is not None:
-                self._service.pool.ended(exchange.timings)
-        exchange.model = reply.model
+            if state.timings is not None:
+                self._service.pool.ended(state.timings)
+        state.model = reply.model
         body = reply.content
         if not isinstance(body, bytes):
             body = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -69,10 +69,10 @@ class RouteEndpoint:
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def _understood(self, asked: RequestView, exchange: RequestState) -> tuple[Operation, Any]:
+    def _understood(self, asked: RequestView, state: RequestState) -> tuple[Operation, Any]:
         operation = self._meant(asked.body)
-        exchange.family = operation.family
-        return operation, operation.read(asked, self._most[operation.family.strict])
+        state.dialect = operation.dialect
+        return operation, operation.read(asked, self._most[operation.dialect.strict])
 
     def _meant(self, body: bytes) -> Operation:
         # Most requests are for our own operation: without a marker they are not parsed twice.
@@ -111,14 +111,14 @@ class Route(APIRoute):
             methods=[first.method],
             name=first.name,
             summary=" / ".join(each.summary for each in operations),
-            tags=list(dict.fromkeys(each.family.name for each in operations)),
+            tags=list(dict.fromkeys(each.dialect.name for each in operations)),
             response_model=None,  # `Table.describe` adds the types
             response_class=JSONResponse if 200 in self.answers else Response,
             responses=_responses(operations),
         )
         self.app = around(answering, first)
         self.method = first.method
-        self.family = answering.usual.family
+        self.dialect = answering.usual.dialect
         self.operations = operations
         self.allowed: Sequence[str] = ()  # all methods of the path
         self._literal = None if "{" in first.path else first.path
@@ -134,8 +134,8 @@ class Route(APIRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request of this route's path."""
-        exchange = exchange_of(scope)
-        exchange.route, exchange.family = self.path, self.family
+        state = state_of(scope)
+        state.route, state.dialect = self.path, self.dialect
         if scope["method"] != self.method:
             raise HTTPException(405, headers={"Allow": ", ".join(self.allowed)})
         await self.app(scope, receive, send)
@@ -157,11 +157,11 @@ class Table:
         """Create a route for each path and method.
 
         Args:
-            operations: of all families; on a shared path the first come first.
+            operations: of all dialects; on a shared path the first come first.
             service: see `Route`.
             examples: see `Route`.
-            prefixes: the families of paths that no route has.
-            otherwise: the family of all others.
+            prefixes: the dialects of paths that no route has.
+            otherwise: the dialect of all others.
             around: see `Route`.
         """
         shared: dict[tuple[str, str], list[Operation]] = {}
@@ -201,13 +201,13 @@ class Table:
             return found
         return next((routes for routes in self._by_path.values() if routes[0].path_regex.match(path)), [])
 
-    def family(self, path: str) -> Dialect:
-        """Whose errors a caller of this path understands; of a route's family, the one that is asked most."""
+    def dialect(self, path: str) -> Dialect:
+        """Whose errors a caller of this path understands; of a route's dialect, the one that is asked most."""
         if found := self.find(path):
-            return next((route for route in found if route.operations[0].scores), found[0]).family
-        for prefix, family in self._prefixes.items():
+            return next((route for route in found if route.operations[0].scores), found[0]).dialect
+        for prefix, dialect in self._prefixes.items():
             if path == prefix or path.startswith(f"{prefix}/"):
-                return family
+                return dialect
         return self._otherwise
 
     def nearest(self, path: str) -> str | None:

@@ -1,9 +1,9 @@
 """The requests that are let in, in the order in which they are served, and whether one more would end in time.
 
 Each has the turn that it would end in if all were served at once, in equal shares: so nobody ends later than by fair
-shares (the fair sojourn protocol; Friedman & Henderson, SIGMETRICS 2003), and most end earlier. What brings little
-passes what brings much, which is not passed for ever. A request is let in if in this order it, and all behind it, end
-in time, and wait no longer than `PATIENCE` times their own work, or `max_queue_seconds` where that is longer.
+shares (the fair sojourn protocol; Friedman & Henderson, SIGMETRICS 2003), and most end earlier. Small requests overtake
+large ones, but a large one does not wait for ever. A request is let in if in this order it, and all behind it, end in
+time, and wait no longer than `PATIENCE` times their own work, or `max_queue_seconds` where that is longer.
 """
 
 from bisect import bisect_left, insort
@@ -14,8 +14,8 @@ from service.errors import Overloaded, RequestError, TooSlow
 from service.observe.metrics import Timings
 
 PATIENCE = 8.0  # times as long as its own work takes alone, that a request waits at most
-# Of the time that is left: in how much a newcomer must end, and those before whom it is served. Between the two is room
-# for what is small.
+# The share of its remaining time in which a new request must end, and in which those must that it overtakes. The room
+# between the two is for small requests.
 SURE, _STILL_SURE = 0.8, 0.9
 _SURELY = 0.5  # of a guess by the length of texts, that they take at least
 _NOTHING = 1e-6  # seconds

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.operation import Operation, exchange_of
+from service.api.operation import Operation, state_of
 from service.api.route import Table
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
 from service.http.connection import FEW_BYTES, Connection, connection_of
@@ -116,12 +116,12 @@ class AdmissionMiddleware:
         Raises:
             Overloaded: too many requests are being answered, or too much work is waiting.
         """
-        scoring, exchange = self._scoring, exchange_of(scope)
+        scoring, state = self._scoring, state_of(scope)
         if scoring.connections.waiting - scoring.delayed > scoring.most:
             raise Overloaded(f"{scoring.most} requests are being answered", limit=scoring.most)
-        exchange.timings = timings = Timings(scoring.spans)
+        state.timings = timings = Timings(scoring.spans)
         TIMINGS.set(timings)
-        size = length_of(exchange.received)
+        size = length_of(state.received)
         try:
             if size > FEW_BYTES and len(self._costs) == _COSTS:
                 refusal = scoring.pool.refusal(timings, size * min(self._costs))
@@ -131,7 +131,7 @@ class AdmissionMiddleware:
         except Overloaded as refusal:
             await scoring.refuse(connection_of(scope), refusal)
         finally:
-            if size > FEW_BYTES and (timings.expected or exchange.status == 200):
+            if size > FEW_BYTES and (timings.expected or state.status == 200):
                 self._costs.append(timings.expected / size)
 
 
@@ -163,7 +163,7 @@ class Deadline:
                     connection.ended_by(limit.end)
                 await self._app(scope, receive, in_time)
         except TimeoutError:
-            if exchange_of(scope).arrived:
+            if state_of(scope).arrived:
                 raise TookTooLong(f"no answer within {self._seconds:g} seconds") from None
             raise BodyTimeout(f"no whole body within {self._seconds:g} seconds") from None
 
@@ -185,10 +185,10 @@ class BodyReader:
             TooLarge: it has more bytes than it may; no more than that were read.
             ClientLeft: it ended half way.
         """
-        exchange, connection = exchange_of(scope), connection_of(scope)
-        self._check(exchange.received)
+        state, connection = state_of(scope), connection_of(scope)
+        self._check(state.received)
         body = await self._read(receive, connection)
-        exchange.arrived = True
+        state.arrived = True
         if connection is not None and len(body) > FEW_BYTES:
             connection.took(held_of(len(body), ascii_only=body.isascii()))
 

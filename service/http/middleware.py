@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.operation import EXCHANGE, RequestState, exchange_of
+from service.api.operation import STATE, RequestState, state_of
 from service.api.route import Table
 from service.api.tensors import JSON_LENGTH
 from service.errors import HttpError, InternalError, NotHttp, RequestError, ShuttingDown, Unauthorized, quote
@@ -92,28 +92,28 @@ class RequestId:
         self._numbers = count()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; its answer gets the headers of the exchange."""
+        """Pass a request on; its answer gets the headers of the state."""
         began = perf_counter()
         received = dict(scope["headers"])
         given = received.get(b"x-request-id", b"")
         identity = given.decode() if _SANE_ID(given) else f"{self._prefix}{next(self._numbers):08x}"
         REQUEST_ID.set(identity)
-        exchange = scope[EXCHANGE] = RequestState(identity, began, received)
-        exchange.headers.append((b"x-request-id", identity.encode()))
+        state = scope[STATE] = RequestState(identity, began, received)
+        state.headers.append((b"x-request-id", identity.encode()))
 
         async def answered(message: Message) -> None:
             if message["type"] == "http.response.start":
-                exchange.started, exchange.status = True, message["status"]
-                message["headers"] = [*message.get("headers", ()), *exchange.headers]
-                if exchange.timings is not None:
-                    spent = exchange.timings.header(perf_counter() - began)
+                state.started, state.status = True, message["status"]
+                message["headers"] = [*message.get("headers", ()), *state.headers]
+                if state.timings is not None:
+                    spent = state.timings.header(perf_counter() - began)
                     message["headers"].append((b"server-timing", spent))
-                    message["headers"] += self._on_languages(exchange, exchange.timings)
+                    message["headers"] += self._on_languages(state, state.timings)
             await send(message)
 
         await self._app(scope, receive, answered)
 
-    def _on_languages(self, exchange: RequestState, timings: Timings) -> Iterator[tuple[bytes, bytes]]:
+    def _on_languages(self, state: RequestState, timings: Timings) -> Iterator[tuple[bytes, bytes]]:
         """The headers about texts in other languages than the model's."""
         if not timings.languages:
             return
@@ -121,7 +121,7 @@ class RequestId:
         if timings.capability is not None:
             codes = [hint.removesuffix("?") for hint in timings.languages]
             suggested = self._speaking(codes, timings.capability)
-            if suggested not in (None, exchange.model):
+            if suggested not in (None, state.model):
                 yield b"x-suggested-model", str(suggested).encode()
 
 
@@ -152,7 +152,7 @@ class AccessLogMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        exchange = exchange_of(scope)
+        state = state_of(scope)
         connection = connection_of(scope)
         self._in_flight += 1
         try:
@@ -160,23 +160,23 @@ class AccessLogMiddleware:
         finally:
             self._in_flight -= 1
             if connection is not None and connection.left:  # also if the work has not been cancelled
-                exchange.status = CLIENT_LEFT
-            self._write(scope, exchange, perf_counter())
+                state.status = CLIENT_LEFT
+            self._write(scope, state, perf_counter())
 
-    def _write(self, scope: Scope, exchange: RequestState, ended: float) -> None:
-        route = exchange.route or self._route_of(scope["path"])
+    def _write(self, scope: Scope, state: RequestState, ended: float) -> None:
+        route = state.route or self._route_of(scope["path"])
         method = scope["method"] if scope["method"] in _METHODS else "other"  # clients may send any
         trace_id = None
         if self._tracing is not None and not self._table.is_open(method, scope["path"]):
-            said = {METHOD: method, ROUTE: route, STATUS: exchange.status}
-            said |= {"semblance.model": exchange.model, "semblance.request_id": exchange.id}
-            trace_id = self._tracing.record(exchange.received, exchange.timings, said, exchange.began, ended)
-        seconds = ended - exchange.began
-        self._telemetry.answered(route, exchange.model, exchange.status, seconds, exchange.timings, trace_id)
+            said = {METHOD: method, ROUTE: route, STATUS: state.status}
+            said |= {"semblance.model": state.model, "semblance.request_id": state.id}
+            trace_id = self._tracing.record(state.received, state.timings, said, state.began, ended)
+        seconds = ended - state.began
+        self._telemetry.answered(route, state.model, state.status, seconds, state.timings, trace_id)
         if self._access_log:
-            caller = {} if exchange.caller is None else {"caller": exchange.caller}
+            caller = {} if state.caller is None else {"caller": state.caller}
             spent = round(seconds * 1000, 3)
-            more = {"route": route, "status": exchange.status, "model": exchange.model, "milliseconds": spent}
+            more = {"route": route, "status": state.status, "model": state.model, "milliseconds": spent}
             log.info("request", extra=fields(method=method, **more, **caller))
 
     def _route_of(self, path: str) -> str:
@@ -188,7 +188,7 @@ class AccessLogMiddleware:
 
 
 class Errors:
-    """Answers what is raised behind it in the format of the caller's family."""
+    """Answers what is raised behind it in the format of the caller's dialect."""
 
     def __init__(self, app: ASGIApp, table: Table) -> None:
         """Prepare; the table is asked where no route has said whose request it is."""
@@ -197,18 +197,18 @@ class Errors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        exchange = exchange_of(scope)
+        state = state_of(scope)
         try:
             await self._app(scope, receive, send)
         except ClientLeft:
-            exchange.status = CLIENT_LEFT
+            state.status = CLIENT_LEFT
         except (Exception, CancelledError) as error:
             ours = _as_request_error(error)
-            if exchange.started:
+            if state.started:
                 return
             if ours.status == 404 and isinstance(error, HTTPException) and (near := self._table.nearest(scope["path"])):
                 ours = HttpError(404, ours.message, more=f"no route {quote(scope['path'])}; did you mean {near}?")
-            status, body = (exchange.family or self._table.family(scope["path"])).error(ours, exchange.id)
+            status, body = (state.dialect or self._table.dialect(scope["path"])).error(ours, state.id)
             headers = [(name.lower().encode(), value.encode()) for name, value in ours.headers.items()]
             headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
             await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -258,22 +258,22 @@ class AccessControl:
             RateLimited: too many requests with this key, or from this address without a key.
             Unauthorized: no key, or a wrong one.
         """
-        exchange = exchange_of(scope)
-        if len(scope["headers"]) > len(exchange.received):  # a name is there twice, such as Cookie
+        state = state_of(scope)
+        if len(scope["headers"]) > len(state.received):  # a name is there twice, such as Cookie
             names = [name for name, _ in scope["headers"]]
             for name in self._single:
                 if (found := names.count(name)) > 1:
                     raise NotHttp(f"a request has one {name.decode().title()} header; found {found}")
         if self._keys:
-            exchange.caller = self._owner(_given(exchange.received))
+            state.caller = self._owner(_given(state.received))
         if not self._is_open(scope):
             if self._rate_limit is not None:
                 address = (scope.get("client") or ("",))[0]
-                known = exchange.caller is not None
-                await self._rate_limit.take(f"key:{exchange.caller}" if known else f"address:{client_of(address)}")
-            if self._keys and exchange.caller is None:
+                known = state.caller is not None
+                await self._rate_limit.take(f"key:{state.caller}" if known else f"address:{client_of(address)}")
+            if self._keys and state.caller is None:
                 how = "give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
-                raise Unauthorized("this API key is not known here" if _given(exchange.received) else how)
+                raise Unauthorized("this API key is not known here" if _given(state.received) else how)
         await self._app(scope, receive, send)
 
     def _owner(self, given: bytes) -> str | None:
@@ -321,7 +321,7 @@ class SecurityHeaders:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on. HEAD is answered as GET, without the body."""
-        exchange_of(scope).headers.append(NOSNIFF)
+        state_of(scope).headers.append(NOSNIFF)
         if scope["method"] not in ("GET", "HEAD"):  # no page
             await self._app(scope, receive, send)
             return

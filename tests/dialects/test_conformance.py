@@ -1,4 +1,4 @@
-"""Every request of every dialect: answered as our own route answers it, and refused in its family's words."""
+"""Every request of every dialect: answered as our own route answers it, and refused in its dialect's words."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -111,7 +111,7 @@ async def refuses(client: Client, ask: DialectRequest, body: Body, code: str, fi
 
 
 @pytest.mark.parametrize("name", [name for name, ask in REQUESTS.items() if ask.texts])
-async def test_what_does_not_fit_is_told_in_the_words_of_the_family(limited: Client, name: str) -> None:
+async def test_what_does_not_fit_is_told_in_the_words_of_the_dialect(limited: Client, name: str) -> None:
     for misfit in misfits(REQUESTS[name], LIMITS, fakes.MAX_TOKENS):
         await refuses(limited, REQUESTS[name], *misfit)
 

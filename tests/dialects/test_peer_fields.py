@@ -123,7 +123,7 @@ async def test_a_single_text_to_label_is_cut_as_is_asked(client: Client) -> None
 
 async def test_no_field_of_a_foreign_request_is_neither_asked_nor_in_the_table(client: Client) -> None:
     routes = [route for route in client.app.app.routes if isinstance(route, Route)]  # type: ignore[attr-defined]
-    operations = [each for route in routes for each in route.operations if each.request and not each.family.strict]
+    operations = [each for route in routes for each in route.operations if each.request and not each.dialect.strict]
     assert {(cell.path, cell.request) for cell in CELLS} <= {(each.path, each.request.__name__) for each in operations}
     for each in operations:
         for field, info in fields_of(each.request):

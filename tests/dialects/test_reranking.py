@@ -35,7 +35,7 @@ async def similar(client: Client, pairs, what: str = "score") -> list[float]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_the_answer_has_every_familys_fields(lasting: Client, path: str) -> None:
+async def test_the_answer_has_every_dialects_fields(lasting: Client, path: str) -> None:
     answer = await posted(lasting, path, RERANK)
     count = tokens(QUERY, *DOCUMENTS)  # the query once
     assert answer.pop("created") > 1_700_000_000

@@ -37,7 +37,7 @@ class RNNEncoder(nn.Module):
     """The state at the last word; for the identity-RNN divided by the number of words."""
 
     def __init__(self, config: RNNConfig, embedding: nn.Module) -> None:
-        """Wrap the embedding of words, as wide as which the states are."""
+        """Wrap the embedding of words; the hidden states are as wide as it is."""
         super().__init__()
         self.output_dim = width(embedding)
         self.embedding = embedding

@@ -34,7 +34,7 @@ class SupervisedRow:
     start: str | None = None  # a transfer run, towards which the run is regularised ("universal")
 
 
-def _row_scale(row: SupervisedRow) -> float:
+def _embedding_scale(row: SupervisedRow) -> float:
     if row.start is None:
         return ROW_SCALE
     # The transfer runs have scaled their rows; only averaging is unaffected by the scale.
@@ -56,6 +56,6 @@ def row_recipe(name: str, row: SupervisedRow, data: SickPairs | STSSplitPairs | 
         optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=1e-3),
         schedule=Schedule(epochs=10, batch_size=25, patience=3),
         start=row.start,
-        row_scale=_row_scale(row),
+        row_scale=_embedding_scale(row),
         precision="bfloat16" if recurrent else "float32",
     )

@@ -69,7 +69,7 @@ COHERE_OR_JINA = Dialect("Cohere v1, Jina, vLLM", _both, CohereOrJinaError, JINA
 
 
 def operations(scoring: DialectContext) -> list[Operation]:
-    """The POST requests of this family."""
+    """The POST requests of this dialect."""
 
     async def rerank_v1(request: RerankRequest) -> tuple[str, RerankResponse]:
         return await rerank(scoring, request, "1")

@@ -77,7 +77,7 @@ class ZeroShotLabels(TypedDict):
 
 
 def operations(scoring: DialectContext) -> list[Operation]:
-    """The POST requests of this family; on shared paths they are asked before TEI's."""
+    """The POST requests of this dialect; on shared paths they are asked before TEI's."""
 
     async def classify(request: TextClassificationRequest) -> tuple[str, list[list[TeiPrediction]]]:
         if isinstance(request.inputs, str):

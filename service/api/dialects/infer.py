@@ -16,7 +16,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from service.api.body import BodyLimits, Limit
 from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest
 from service.api.dialects.scoring import Comparison, DialectContext
-from service.api.operation import Dialect, Operation, OperationResponse, RequestView, exchange_of
+from service.api.operation import Dialect, Operation, OperationResponse, RequestView, state_of
 from service.api.tensors import JSON_LENGTH, TENSORS, elements, split, texts_of_bytes, write
 from service.api.texts import RequestTexts
 from service.errors import InvalidRequest, amount, quote
@@ -196,11 +196,11 @@ class Infer(Operation):
 
     media = (TENSORS,)
 
-    def __init__(self, path: str, scoring: DialectContext, family: Dialect, summary: str) -> None:
+    def __init__(self, path: str, scoring: DialectContext, dialect: Dialect, summary: str) -> None:
         """Create the operation of one path."""
         self._scoring = scoring
         tensors = {"content": {TENSORS.decode(): {"schema": {"type": "string", "format": "binary"}}}}
-        super().__init__(path, self._infer, family, summary, responses={200: tensors})
+        super().__init__(path, self._infer, dialect, summary, responses={200: tensors})
         self.name = "infer"
 
     def read(self, asked: RequestView, most: BodyLimits) -> ParsedRequest:
@@ -209,7 +209,7 @@ class Infer(Operation):
         Raises:
             RequestError: it does not fit.
         """
-        head, rest = split(asked.body, exchange_of(asked.scope).received.get(JSON_LENGTH))
+        head, rest = split(asked.body, state_of(asked.scope).received.get(JSON_LENGTH))
         request: InferRequest = self._reader(head, most)
         form = _form(request)
         return ParsedRequest(asked.scope["path_params"]["model"], request, form, self._texts(form, request, rest))

@@ -61,7 +61,7 @@ class InfinityLabels(TypedDict):
 
 
 def operations(scoring: DialectContext) -> list[Operation]:
-    """The POST requests of this family."""
+    """The POST requests of this dialect."""
 
     async def rerank_infinity(request: RerankRequest) -> tuple[str, InfinityResponse]:
         model, answer = await rerank(scoring, request, "1")

@@ -104,7 +104,7 @@ class PoolingResponse(TypedDict):
 
 
 def operations(scoring: DialectContext) -> list[Operation]:
-    """The POST requests of this family."""
+    """The POST requests of this dialect."""
 
     async def rerank_documents(request: RerankRequest) -> tuple[str, RerankResponse]:
         return await rerank(scoring, request, "1")

@@ -71,7 +71,7 @@ class ModelMetadata(TypedDict):
 
 
 def operations(scoring: DialectContext) -> list[Operation]:
-    """The requests of this family."""
+    """The requests of this dialect."""
 
     async def server_metadata() -> ServerMetadata:
         return {"name": "semblance", "version": our_version(), "extensions": ["binary_tensor_data"]}

@@ -177,7 +177,7 @@ class ModelList(TypedDict):
 
 
 def operations(scoring: DialectContext) -> list[Operation]:
-    """The requests of this family."""
+    """The requests of this dialect."""
 
     async def embeddings(request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
         return await embeddings_of(scoring, request)

@@ -208,7 +208,7 @@ class TeiInfo(TypedDict):
 
 
 def operations(scoring: DialectContext) -> list[Operation]:
-    """The requests of this family."""
+    """The requests of this dialect."""
 
     def known(name: str | None) -> str | None:
         """The model that is asked for. Clients may send a name of the hub, which TEI ignores: ours have no slash."""

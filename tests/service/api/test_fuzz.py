@@ -1,6 +1,6 @@
 """Bodies and bytes that no client of good will sends, against a real process on a real socket.
 
-Whatever comes: no 5xx, each error in the shape of the family that was asked, a process that goes on answering, and
+Whatever comes: no 5xx, each error in the shape of the dialect that was asked, a process that goes on answering, and
 memory that stays where it was. The bytes come from a seed. `TEST_EFFORT` makes it many times as many, from another seed
 each time, which a failure names: see `tests/harness/effort.py`.
 """
@@ -192,7 +192,7 @@ def doubled(rng: random.Random, content: Any) -> bytes:
 
 
 def renamed(rng: random.Random, content: Any) -> bytes:
-    """A key changed into one of another family's, or into none."""
+    """A key changed into one of another dialect's, or into none."""
     name = rng.choice(
         ["inputs", "texts", "documents", "pairs", "query", "", "\0", "a.b", "__class__", "\u732b", "x" * 5000]
     )
@@ -357,7 +357,7 @@ def say(url: str, *parts: bytes, pause: float = 0.0) -> list[Answer]:
 
 
 def in_shape(answers: list[Answer]) -> bool:
-    """Whether each answer is one, or an error in some family's shape; all of them JSON but the playground."""
+    """Whether each answer is one, or an error in some dialect's shape; all of them JSON but the playground."""
     for answer in answers:
         if answer.status == 200 and answer.body.startswith(b"<!doctype html>"):
             continue

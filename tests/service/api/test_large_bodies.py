@@ -47,10 +47,10 @@ BODIES: dict[str, tuple[str, bytes, int, str]] = {
         "/embed", padded(b'{"sentences":[', b'"' + b"a" * 400 + b'"', rb',"\ud800"]}'), 422, "a lone surrogate",
     ),
     "documents that are numbers": ("/v1/rerank", padded(b'{"query":"a","documents":[', b"1", b"]}"), 413, "values"),
-    "another family's marker": (
+    "another dialect's marker": (
         "/similarity", padded(b'{"inputs":1,"pairs":[', b'{"a":"a man","b":"a dog","c":"x"}', b"]}"), 413, "values",
     ),
-    "too many texts of another family": ("/embed", padded(b'{"inputs":[', b'"a"', b"]}"), 413, "values"),
+    "too many texts of another dialect": ("/embed", padded(b'{"inputs":[', b'"a"', b"]}"), 413, "values"),
 }  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def test_a_bad_large_body_is_told_why_and_fills_no_memory(service: tuple[int, st
     assert words in response.text
     assert len(response.content) < 2000
     assert resident(pid, "VmHWM") - before < 64 * MB
-    if name == "too many texts of another family":
+    if name == "too many texts of another dialect":
         assert set(response.json()) == {"error", "error_type"}
 
 

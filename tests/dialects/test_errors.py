@@ -1,4 +1,4 @@
-"""Whatever goes wrong, each family is told in its own words: status, body, and when to come again."""
+"""Whatever goes wrong, each dialect is told in its own words: status, body, and when to come again."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ NO_GRAPH = {"/tokenize", "/v1/tokenize"}  # texts are read alone
 
 
 def said(response: httpx.Response) -> str:
-    """The message, wherever the family keeps it."""
+    """The message, wherever the dialect keeps it."""
     body = response.json()
     error = body.get("error", body)
     message: str = error["message"] if isinstance(error, dict) else error
@@ -29,7 +29,7 @@ def said(response: httpx.Response) -> str:
 
 
 def told(response: httpx.Response, errors: Errors, status: int, kind: str) -> None:
-    """An error has the family's fields, and TEI's its type."""
+    """An error has the dialect's fields, and TEI's its type."""
     path = response.request.url.path
     assert response.status_code == status, (path, response.text)
     assert set(response.json()) == errors.fields, path
