@@ -44,9 +44,11 @@ _LOOK_SECONDS = 0.05
 # that the first worker to wake does not take all of them.
 _MOST_AT_ONCE, _MOST_OF_SHARED = 256, 4
 # Connections of one address that begin in one iteration: a newcomer does not wait until all heads of one address are
-# read. Where iterations are long, for each second of the last one: so many cost a quarter of it at most, and the
-# thousands of a proxy do not begin only a few in each.
-_MOST_OF_ADDRESS, _A_SECOND = 3, 250
+# read.
+_MOST_OF_ADDRESS = 3
+# More of both where iterations are long, which are a few a second under load: so many for each second of the last one,
+# which cost a quarter of it at most. Otherwise the thousands of a proxy would wait for half a minute.
+_A_SECOND = 250
 _BACKLOG = 65_536  # more than the backlog of a listening socket
 _PATIENCE_SECONDS = 5.0  # for idle connections, in step 2
 _LAG_LOOK_SECONDS = 0.02  # work that takes longer is always noticed, shorter work sometimes
@@ -147,8 +149,9 @@ class Server(uvicorn.Server):
 
     def _accept_more(self) -> None:
         self._accepting = False
-        self._accept(self._most_at_once)
-        self._begin(max(_MOST_OF_ADDRESS, round((monotonic() - self._asked_at) * _A_SECOND)))
+        by_time = round((monotonic() - self._asked_at) * _A_SECOND)
+        self._accept(max(self._most_at_once, by_time))
+        self._begin(max(_MOST_OF_ADDRESS, by_time))
         if self._accepted:
             self._accept_soon()
 

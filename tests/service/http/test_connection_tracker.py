@@ -5,13 +5,14 @@ import resource
 import select
 import socket
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from service.http import connection_tracker
 from service.http.connection_tracker import most_connections
+from service.http.listening import bind
 from tests.harness.process import address_of, question, running
 from tests.harness.server import serving
 from tests.harness.service import NEEDED_SECONDS
@@ -67,15 +68,19 @@ async def test_a_newcomer_does_not_wait_for_the_heads_of_all_who_came_from_anoth
     assert answered_before < theirs / 2
 
 
-async def test_connections_of_a_proxy_do_not_wait_for_many_long_turns_of_the_event_loop(models: Path) -> None:
+@pytest.mark.parametrize("shared", [False, True], ids=["alone", "of several workers"])
+async def test_connections_of_a_proxy_do_not_wait_for_many_long_turns_of_the_event_loop(
+    models: Path, shared: bool
+) -> None:
     """Under load a turn takes some hundred milliseconds."""
     many, seconds = 120, 0.1
-    async with serving(models) as (_, address):
-        with ExitStack() as stack:
+    with ExitStack() as stack:
+        listening = stack.enter_context(closing(bind("127.0.0.1", 0))) if shared else None
+        async with serving(models, listening) as (_, address):
             clients = [stack.enter_context(socket.create_connection(address)) for _ in range(many)]
             for client in clients:
                 client.sendall(question(method="GET"))
-            for _turns in range(many // 3):  # three begin in a turn that is short
+            for _turns in range(many // 8):  # fewer begin in a turn that is short
                 time.sleep(seconds)
                 await asyncio.sleep(0)
                 if len(select.select(clients, [], [], 0)[0]) == many:
