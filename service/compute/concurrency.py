@@ -71,16 +71,16 @@ class Pace:
 class AdmittedWork:
     """A request that is let in, with the expected seconds of its work; times are those of the pool's clock."""
 
-    __slots__ = ("_declared", "_done", "_expected", "ends", "hopeless", "promised", "timings", "turn")
+    __slots__ = ("_declared", "_done", "_expected", "deadline", "failure", "promised_end", "timings", "turn")
 
     def __init__(
-        self, timings: Timings, declared: float, announced: float, *, turn: float, promised: float, ends: float
+        self, timings: Timings, declared: float, announced: float, *, turn: float, promised_end: float, deadline: float
     ) -> None:
         self.timings = timings
         self.turn = turn  # the lowest is served first
-        self.promised = promised  # when it has ended, at the pace at which it came
-        self.ends = ends  # when its time is over
-        self.hopeless: RequestError | None = None  # why it cannot end in time any more
+        self.promised_end = promised_end  # when it has ended, at the pace at which it came
+        self.deadline = deadline  # when its time is over
+        self.failure: RequestError | None = None  # why it cannot end in time any more
         self._declared = declared  # of the stages that have begun
         self._expected = announced
         self._done = 0.0
@@ -186,9 +186,9 @@ class ConcurrencyLimit:
     def admission(self, timings: Timings, declared: float, announced: float, now: float) -> AdmittedWork:
         """The place that a request of so many expected seconds has, if it is let in at the time `now`."""
         left, alone = self._time_left(timings), announced * self._pace.recent / self._threads
-        promised = now + max(PATIENCE * alone, self._max_queue_seconds) + alone
+        promised_end = now + max(PATIENCE * alone, self._max_queue_seconds) + alone
         turn = self._share + announced
-        return AdmittedWork(timings, declared, announced, turn=turn, promised=promised, ends=now + left)
+        return AdmittedWork(timings, declared, announced, turn=turn, promised_end=promised_end, deadline=now + left)
 
     def refusal(self, new: AdmittedWork, others: Iterable[AdmittedWork], now: float) -> Overloaded | None:
         """Why a request is not let in beside others; None if it is."""
@@ -203,14 +203,14 @@ class ConcurrencyLimit:
             message = f"the wait would be more than {self._max_queue_seconds:g} seconds"
             return Overloaded(message, seconds=ahead * pace - self._max_queue_seconds)
         done = ahead + new.left
-        if ahead and (late := done * cautious - SURE * (new.ends - now)) > 0:
+        if ahead and (late := done * cautious - SURE * (new.deadline - now)) > 0:
             message = f"with what is being done it would take more than {self._max_seconds:g} seconds"
             return self._late(new, message, late, ahead)
         if new.left <= SHORT_SECONDS:
             return None
         for other in sorted(behind, key=lambda each: each.turn):
             done += other.left
-            late = max(done * cautious - _STILL_SURE * (other.ends - now), done * pace - (other.promised - now))
+            late = max(done * cautious - _STILL_SURE * (other.deadline - now), done * pace - (other.promised_end - now))
             if late > 0:
                 message = "others, who came before, would wait too long"
                 return self._late(new, message, late, done - new.left)
@@ -226,14 +226,14 @@ class ConcurrencyLimit:
         pace, ahead = self._pace.recent, 0.0
         for each in sorted(admitted, key=lambda each: each.turn):
             timings, time_left = each.timings, self._time_left(each.timings)
-            if each.hopeless is None and not timings.ended and each.left > _NOTHING:
+            if each.failure is None and not timings.ended and each.left > _NOTHING:
                 if self._least(each.left) * pace > time_left:
                     most = SURE * self._max_seconds * self._threads / self._pace.cautious
-                    each.hopeless = TooSlow(timings.expected, most)
+                    each.failure = TooSlow(timings.expected, most)
                 elif each.left > SHORT_SECONDS and self._least(ahead + each.left) * pace > time_left:
                     message = "others are served first, and the machine became slower since this was let in"
-                    each.hopeless = Overloaded(message, seconds=ahead * pace / self._threads)
-            if each.hopeless is None:
+                    each.failure = Overloaded(message, seconds=ahead * pace / self._threads)
+            if each.failure is None:
                 ahead += each.left
 
     def _least(self, seconds: float) -> float:

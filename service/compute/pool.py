@@ -118,8 +118,8 @@ class JobQueue(ABC, Generic[P, R]):
         for job in self._jobs:
             if job.future.done():
                 continue
-            if job.admission.hopeless is not None:
-                job.future.set_exception(job.admission.hopeless)
+            if job.admission.failure is not None:
+                job.future.set_exception(job.admission.failure)
             else:
                 left.append(job)
         self._jobs = left
@@ -151,18 +151,20 @@ class Pool:
         """
         self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix=THREADS)
         self._threads = threads
-        self._limit = threads + max_queued_requests
+        self._most_admitted = threads + max_queued_requests
         self._max_queued = max_queued_requests
         self._dropped = dropped
         self._clock = clock
-        self._sources: list[JobQueue[Any, Any]] = []
+        self._queues: list[JobQueue[Any, Any]] = []
         self._running = 0
-        self._beside = False  # whether the thread for short work is busy
+        self._short_runs = False  # whether the thread for short work is busy
         self._called = False
         self._admitted: dict[object, AdmittedWork] = {}  # by the timings of the request; of other work by a new object
         self._pace = Pace(clock)
-        self._line = ConcurrencyLimit(self._pace, threads, max_queue_seconds=max_queue_seconds, max_seconds=max_seconds)
-        self._freed: list[float] = []  # since when threads have been free although work waits
+        self._limit = ConcurrencyLimit(
+            self._pace, threads, max_queue_seconds=max_queue_seconds, max_seconds=max_seconds
+        )
+        self._idle_since: list[float] = []  # since when threads have been free although work waits
         self._pieces = _WorkQueue()
 
     @property
@@ -173,7 +175,7 @@ class Pool:
     @property
     def queue_seconds(self) -> float:
         """Seconds until all admitted work is done, from expected times and the measured pace (`Pace`)."""
-        return self._line.seconds_of(list(self._admitted.values()))
+        return self._limit.seconds_of(list(self._admitted.values()))
 
     @property
     def saturated(self) -> bool:
@@ -183,11 +185,11 @@ class Pool:
     @property
     def possible(self) -> float:
         """Expected seconds of work that surely end in the present request's time, were it alone."""
-        return self._line.possible(TIMINGS.get())
+        return self._limit.possible(TIMINGS.get())
 
     def refusal(self, timings: Timings, seconds: float) -> Overloaded | None:
         """Why a request of so many expected seconds would not be let in now; None if it would."""
-        return self._refusal(self._line.admission(timings, seconds, seconds, now := self._clock()), now)
+        return self._refusal(self._limit.admission(timings, seconds, seconds, now := self._clock()), now)
 
     @contextmanager
     def admitted(self, seconds: float, in_all: float = 0.0, *, longest: float = 0.0) -> Iterator[AdmittedWork]:
@@ -205,15 +207,15 @@ class Pool:
         timings = TIMINGS.get()
         whole = max(seconds / timings.share, in_all)
         timings.expected = max(timings.expected, whole)
-        self._line.check_possible(timings, seconds / timings.share, longest=longest, guessed=in_all)
+        self._limit.check_possible(timings, seconds / timings.share, longest=longest, guessed=in_all)
         if (known := self._admitted.get(timings)) is not None:
-            self._line.declare(known, seconds, seconds / timings.share, guessed=in_all > 0)
+            self._limit.declare(known, seconds, seconds / timings.share, guessed=in_all > 0)
             yield known
             return
-        admission = self._line.admission(timings, seconds, whole, now := self._clock())
+        admission = self._limit.admission(timings, seconds, whole, now := self._clock())
         if (refusal := self._refusal(admission, now)) is not None:
             raise refusal
-        self._line.enter(admission)
+        self._limit.enter(admission)
         if timings is not NO_REQUEST and not timings.ended:
             self._admitted[timings] = admission
             yield admission
@@ -230,16 +232,16 @@ class Pool:
         timings.ended = True
         if timings in self._admitted:
             self._release(timings)
-        if self._sources:
+        if self._queues:
             self._call()  # what was over for this request may be shared with others, and goes on
 
     def _release(self, key: object) -> None:
-        self._line.leave(self._admitted.pop(key), last=not self._admitted)
+        self._limit.leave(self._admitted.pop(key), last=not self._admitted)
 
     def _refusal(self, admission: AdmittedWork, now: float) -> Overloaded | None:
-        if self.busy >= self._limit:
+        if self.busy >= self._most_admitted:
             return Overloaded(f"{self._max_queued} large requests are waiting already", limit=self._max_queued)
-        return self._line.refusal(admission, self._admitted.values(), now)
+        return self._limit.refusal(admission, self._admitted.values(), now)
 
     async def done(self, job: Job[P, R], queue: JobQueue[P, R]) -> Mapping[int, R]:
         """The results of a job, by position, which waits in this queue.
@@ -247,8 +249,8 @@ class Pool:
         The queue is asked for a batch in the event loop's next iteration: all of this one have added work by then.
         """
         queue.add(job)
-        if queue not in self._sources:
-            self._sources.append(queue)
+        if queue not in self._queues:
+            self._queues.append(queue)
         self._call()
         try:
             return await job.future
@@ -289,7 +291,7 @@ class Pool:
 
     def close(self) -> None:
         """Drop waiting batches; running ones go on in their threads, which end after them (`THREADS`)."""
-        self._sources.clear()
+        self._queues.clear()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _call(self) -> None:
@@ -299,52 +301,52 @@ class Pool:
 
     def _turn(self) -> None:
         self._called = False
-        while self._sources and not (self.saturated and self._beside):
-            beside = self.saturated
-            batch = self._next(SHORT_SECONDS if beside else inf)
+        while self._queues and not (self.saturated and self._short_runs):
+            short = self.saturated
+            batch = self._next(SHORT_SECONDS if short else inf)
             if batch is None:
                 return
             if batch.expected_seconds <= INLINE_SECONDS:
                 batch.done(*_timed(batch.work))
-                if self._sources:  # in the event loop's next iteration
+                if self._queues:  # in the event loop's next iteration
                     self._call()
                 return
             since = self._clock()
-            if beside:
-                self._beside = True
+            if short:
+                self._short_runs = True
             else:
                 self._running += 1
-                since = self._freed.pop() if self._freed else since
+                since = self._idle_since.pop() if self._idle_since else since
             running = asyncio.get_running_loop().run_in_executor(self._executor, partial(_timed, batch.work))
-            running.add_done_callback(partial(self._ended, batch, beside, since))
+            running.add_done_callback(partial(self._ended, batch, short, since))
 
     def _next(self, most: float) -> Batch | None:
-        """A batch of the source with the lowest turn; without those that no longer wait."""
-        for turn, _, source in sorted((source.turn(most), i, source) for i, source in enumerate(self._sources)):
-            batch = source.take(most) if turn < inf else None
-            if not source.waits:
-                self._sources.remove(source)
+        """A batch of the queue with the lowest turn; without those that no longer wait."""
+        for turn, _, queue in sorted((queue.turn(most), i, queue) for i, queue in enumerate(self._queues)):
+            batch = queue.take(most) if turn < inf else None
+            if not queue.waits:
+                self._queues.remove(queue)
             if batch is not None:
                 return batch
         return None
 
-    def _ended(self, batch: Batch, beside: bool, since: float, running: "asyncio.Future[tuple[float, float]]") -> None:
-        if beside:
-            self._beside = False
+    def _ended(self, batch: Batch, short: bool, since: float, running: "asyncio.Future[tuple[float, float]]") -> None:
+        if short:
+            self._short_runs = False
         else:
             self._running -= 1
         if running.cancelled():  # the pool was closed
             return
         began, ended = running.result()
         self._pace.ran(batch.expected_seconds, ended - min(since, began))
-        self._line.did(batch.expected_seconds)
+        self._limit.did(batch.expected_seconds)
         batch.done(began, ended)
-        self._line.give_up(self._admitted.values())
-        if not self._sources:
-            self._freed.clear()
+        self._limit.give_up(self._admitted.values())
+        if not self._queues:
+            self._idle_since.clear()
             return
-        if not beside:
-            self._freed.append(ended)
+        if not short:
+            self._idle_since.append(ended)
         self._call()
 
 

@@ -54,7 +54,7 @@ async def test_a_good_body_is_answered_and_counted(client: Client) -> None:
 
 
 def overloaded(client: Client) -> None:
-    client.app.service.pool._limit = 0
+    client.app.service.pool._most_admitted = 0
     for model in client.app.service.registry.values():
         expect(model.scorer, 1.0)
 

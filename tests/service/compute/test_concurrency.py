@@ -95,7 +95,7 @@ class World:
 
     async def _ask(self, request: Request) -> None:
         timings = Timings()
-        if self._pool._line._max_seconds == LIMIT:
+        if self._pool._limit._max_seconds == LIMIT:
             timings.until = request.at + LIMIT
         TIMINGS.set(timings)
         try:
@@ -239,10 +239,10 @@ async def test_the_last_piece_has_one_thread(clock) -> None:
         for _ in range(100):
             pool._pace.ran(PIECE, 12 * PIECE)
         timings.until = clock.now + 0.5
-        pool._line.give_up([admission])
-        assert isinstance(admission.hopeless, TooSlow)
+        pool._limit.give_up([admission])
+        assert isinstance(admission.failure, TooSlow)
         # Both threads do so much in the time limit at the slower of the usual and the recent pace.
-        assert admission.hopeless.most == pytest.approx(SURE * LIMIT * 2 / pool._pace.cautious)
+        assert admission.failure.most == pytest.approx(SURE * LIMIT * 2 / pool._pace.cautious)
     pool.ended(timings)
     pool.close()
 
@@ -261,7 +261,7 @@ def test_a_pace_of_long_ago_says_nothing(clock) -> None:
 
 
 async def test_a_refusal_says_how_much_would_be_let_in(pool, clock) -> None:
-    pool._line._max_queue_seconds = 100.0
+    pool._limit._max_queue_seconds = 100.0
     with pool.admitted(2.0):
         refusal = pool.refusal(Timings(), 3.0)
         assert refusal is not None

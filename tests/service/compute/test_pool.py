@@ -47,7 +47,7 @@ async def test_short_work_does_not_wait_for_long_work() -> None:
     go_on.set()
     await asyncio.gather(*long)
     assert pool._running == 0
-    assert not pool._beside
+    assert not pool._short_runs
     pool.close()
 
 

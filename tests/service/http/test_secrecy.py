@@ -110,7 +110,7 @@ async def test_of_overload_and_of_callers_that_ask_too_often(
 ) -> None:
     async with serve(api_keys=let_in(KEY), access_log=True, cache_bytes=0, rate_limit="30/hour") as client:
         service = client.app.service
-        service.pool._limit = 0
+        service.pool._most_admitted = 0
         for model in service.registry.values():
             expect(model.scorer, 1.0)
         assert await ask_all(client) == {200, 429}  # tokens are told without a graph
