@@ -47,8 +47,8 @@ _MOST_AT_ONCE, _MOST_OF_SHARED = 256, 4
 # read.
 _MOST_OF_ADDRESS = 3
 # More of both where iterations are long, which are a few a second under load: so many for each second of the last one,
-# which cost a quarter of it at most. Otherwise the thousands of a proxy would wait for half a minute.
-_A_SECOND = 250
+# and at most `_MOST_BY_TIME`. Otherwise the thousands of a proxy would wait for half a minute.
+_A_SECOND, _MOST_BY_TIME = 250, 64
 _BACKLOG = 65_536  # more than the backlog of a listening socket
 _PATIENCE_SECONDS = 5.0  # for idle connections, in step 2
 _LAG_LOOK_SECONDS = 0.02  # work that takes longer is always noticed, shorter work sometimes
@@ -149,7 +149,7 @@ class Server(uvicorn.Server):
 
     def _accept_more(self) -> None:
         self._accepting = False
-        by_time = round((monotonic() - self._asked_at) * _A_SECOND)
+        by_time = min(round((monotonic() - self._asked_at) * _A_SECOND), _MOST_BY_TIME)
         self._accept(max(self._most_at_once, by_time))
         self._begin(max(_MOST_OF_ADDRESS, by_time))
         if self._accepted:
