@@ -1,7 +1,7 @@
 """A client of redis-py, for a Redis that may fail at any time.
 
 It does not retry: breakers decide when Redis is asked again (`service/compute/breaker.py`). One timer is for the wait
-for a connection, connecting and reading together.
+for a connection, connecting and reading together; so a new connection sends nothing that it can do without.
 """
 
 import asyncio
@@ -94,6 +94,8 @@ class RedisClient:
             socket_timeout=None,
             socket_connect_timeout=None,
             parser_class=_Parser,
+            protocol=2,  # 3 begins with HELLO
+            driver_info=None,  # no CLIENT SETINFO
         )
         self.redis = Redis.from_pool(pool)
 

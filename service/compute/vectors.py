@@ -17,6 +17,7 @@ from service.compute.batcher import Batcher
 from service.compute.cache import FINDING_SECONDS, CacheTiers, K, Vector, VectorCache, VectorSpace
 from service.compute.graph import Rows, TextGraph
 from service.compute.pool import Pool
+from service.errors import Overloaded, TooSlow
 from service.observe.metrics import CACHE, QUEUE, TIMINGS
 from service.settings import CachePolicy
 
@@ -51,7 +52,8 @@ class SingleFlight(Generic[K, R]):
             search: computes a result for each key it is given.
 
         Raises:
-            Exception: whatever a computation raises, in all requests that wait for it.
+            Exception: whatever a computation raises, in all requests that wait for it. Refusals are of the request that
+                began it (its time, its turn): the others compute what they need themselves.
         """
         flights: dict[_Flight[K, R], list[K]] = {}
         alone: list[K] = []
@@ -72,11 +74,18 @@ class SingleFlight(Generic[K, R]):
             if own is not None:
                 found.update(await asyncio.shield(own.task))
             began = perf_counter()
+            refused: list[K] = []
             for flight in others:
-                arrived = await asyncio.shield(flight.task)
-                found.update((key, arrived[key]) for key in flights[flight])
+                try:
+                    arrived = await asyncio.shield(flight.task)
+                except (Overloaded, TooSlow):
+                    refused += flights[flight]
+                else:
+                    found.update((key, arrived[key]) for key in flights[flight])
             if others:
                 TIMINGS.get().spent(QUEUE, began, perf_counter())
+            if refused:
+                found |= await self.get(refused, search)
         finally:
             for flight in flights:
                 flight.waiting -= 1

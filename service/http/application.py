@@ -37,7 +37,9 @@ if TYPE_CHECKING:  # its library brings that of Redis along
 
 _AGAIN = 0.05  # seconds, at least, between two looks whether there is more time
 _LONGEST_REFUSAL = 1.0  # seconds
-_COSTS = 16  # requests of a route by which the work of the next is told before it is read
+_COSTS = 16  # requests of a route, at least, by which the work of the next is told before it is read
+_COSTS_SECONDS = 60.0  # for which those of a model count
+_READ_ANYWAY = 8
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 # Headers that scripts of other origins may read.
 _EXPOSED = (
@@ -97,18 +99,33 @@ class TimeLimit:
             raise self._ended_by from error
 
 
+class ModelCosts:
+    """What the last requests of a route cost that one model answered, in expected seconds a byte of their bodies."""
+
+    def __init__(self) -> None:
+        self.last: deque[float] = deque(maxlen=_COSTS)
+        self.at = 0.0  # the time of the last one, by `perf_counter`
+
+    def add(self, cost: float) -> None:
+        """Add the cost of a request that has just ended."""
+        self.last.append(cost)
+        self.at = perf_counter()
+
+
 class AdmissionMiddleware:
     """Refuses a request beyond the limit, or with too much work; begins its timings.
 
     Those whose body has not arrived take nobody's place. What a body means in work is not known before it is read; but
-    where even the cheapest of the route's last requests would, by its length, be refused, reading it would be in vain.
+    where even the cheapest of the route's last requests, of each model, would by its length be refused, reading it would
+    most likely be in vain. One in `_READ_ANYWAY` is read all the same: it may ask a cheaper model than all of these.
     """
 
     def __init__(self, app: ASGIApp, scoring: "ScoringMiddleware") -> None:
         """Wrap the application of a route; `scoring` is what all routes have in common."""
         self._app = app
         self._scoring = scoring
-        self._costs: deque[float] = deque(maxlen=_COSTS)  # expected seconds a byte, of the last requests
+        self._costs: dict[str, ModelCosts] = {}  # by the model that answered
+        self._unread = 0  # requests refused by them
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on.
@@ -123,16 +140,26 @@ class AdmissionMiddleware:
         TIMINGS.set(timings)
         size = length_of(state.received)
         try:
-            if size > FEW_BYTES and len(self._costs) == _COSTS:
-                refusal = scoring.pool.refusal(timings, size * min(self._costs))
+            if size > FEW_BYTES and (cheapest := self._cheapest()) is not None:
+                refusal = scoring.pool.refusal(timings, size * cheapest)
                 if refusal is not None:
-                    raise refusal
+                    self._unread += 1
+                    if self._unread % _READ_ANYWAY:
+                        raise refusal
             await self._app(scope, receive, send)
         except Overloaded as refusal:
             await scoring.refuse(connection_of(scope), refusal)
         finally:
             if size > FEW_BYTES and (timings.expected or state.status == 200):
-                self._costs.append(timings.expected / size)
+                self._costs.setdefault(state.model, ModelCosts()).add(timings.expected / size)
+
+    def _cheapest(self) -> float | None:
+        """Seconds a byte, expected of the cheapest of the last requests; None if they are too few."""
+        now = perf_counter()
+        recent = [costs for costs in self._costs.values() if now - costs.at < _COSTS_SECONDS]
+        if sum(len(costs.last) for costs in recent) < _COSTS:
+            return None
+        return min(min(costs.last) for costs in recent)
 
 
 class Deadline:

@@ -172,8 +172,8 @@ class Connection(HttpToolsProtocol):
             self._clock.start(self._seconds, self._give_up)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(HeadTooLarge(MAX_HEAD_BYTES))
-        elif self.cycle.response_complete:  # empty lines
-            self._clock.start(self._seconds, self._give_up)
+        elif self.cycle.response_complete:  # empty lines, or the rest of a body that is answered
+            self._clock.start(self.timeout_keep_alive, self._give_up)
         else:
             self._clock.stop()
             self._gap_bytes = 0 if self._progressed or not self.cycle.more_body else self._gap_bytes + len(data)

@@ -181,6 +181,11 @@ async def _order(scorer: Scorer, query: str, candidates: Candidates, places: Seq
         raw += answer.raw
     if len(at) > _PART:
         await asyncio.sleep(0)
+    # Equal texts have the score of the first: computed with others in a run, theirs may differ in the last digits.
+    alike: dict[str, int] = {}
+    same = [alike.setdefault(candidates.texts[i], n) for n, i in enumerate(at)]
+    if len(alike) < len(at):
+        scores, raw = [scores[n] for n in same], [raw[n] for n in same]
     if each > 1:  # of the texts of a candidate the better one, and of equal ones the first
         better = [max(range(n, n + each), key=raw.__getitem__) for n in range(0, len(at), each)]
         scores, raw = [scores[n] for n in better], [raw[n] for n in better]

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.faults.load import difference
 from service.compute.cache import FINDING_SECONDS, REMOTE_PAYS_SECONDS, CacheTiers, VectorCache
 from service.compute.vectors import SingleFlight
+from service.errors import Overloaded, TooSlow
 from service.observe.telemetry import Telemetry
 from tests.harness.service import Serve
 
@@ -66,3 +67,26 @@ async def test_who_asks_right_after_the_only_one_who_waited_has_left_is_answered
         async with asyncio.timeout(0):
             await flights.get(["a"], hangs)
     assert await flights.get(["a"], answers) == {"a": 1}
+
+
+@pytest.mark.parametrize("refusal", [TooSlow(9.0, 1.0), Overloaded("others wait", seconds=1.0)])
+async def test_who_joined_the_computation_of_a_request_that_is_refused_computes_it_alone(refusal: Exception) -> None:
+    flights: SingleFlight[str, int] = SingleFlight()
+    begun = 0
+
+    async def refused(keys: Sequence[str]) -> dict[str, int]:
+        await asyncio.sleep(0.01)
+        raise refusal
+
+    async def answers(keys: Sequence[str]) -> dict[str, int]:
+        nonlocal begun
+        begun += 1
+        await asyncio.sleep(0.01)
+        return dict.fromkeys(keys, 1)
+
+    asked = [flights.get(["a", "b"], refused), *(flights.get(["b", "c"], answers) for _ in range(3))]
+    first, *others = await asyncio.gather(*asked, return_exceptions=True)
+    assert first is refusal
+    assert others == [{"b": 1, "c": 1}] * 3
+    assert begun == 2  # `c` by the first of them, and `b` once it was refused
+    assert not len(flights)

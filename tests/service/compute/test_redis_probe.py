@@ -7,6 +7,9 @@ import time
 import pytest
 
 from service.compute import breaker
+from service.compute.redis_client import RedisClient
+from service.observe.telemetry import Telemetry
+from service.settings import Settings
 from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
@@ -37,6 +40,26 @@ async def comes_to_say(client: Client, expected: tuple[str, str, list[str]]) -> 
 
 async def gauges(client: Client) -> tuple[float, float]:
     return await client.metric("semblance_redis_up"), await client.metric("semblance_redis_writable")
+
+
+async def test_a_new_connection_sends_at_once_what_is_asked() -> None:
+    """Each further round trip would be of the same few milliseconds."""
+    received: list[bytes] = []
+
+    async def answer(incoming: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
+        received.append(await incoming.read(1000))
+        out.write(b"+PONG\r\n")
+        await incoming.read()
+        out.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0"
+        client = RedisClient(Settings(redis_url=url, redis_timeout_ms=60_000), Telemetry(), "works", "fails")
+        assert await client.attempt(client.redis.ping)
+        await client.aclose()
+        server.close()
+        await server.wait_closed()
+    assert received == [b"*1\r\n$4\r\nPING\r\n"]
 
 
 async def test_a_redis_that_dies_and_comes_back_is_noticed_though_nobody_asks(

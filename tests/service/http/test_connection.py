@@ -1,9 +1,12 @@
 """Connections and the bytes on them: accepting, answers in one piece, idle ones."""
 
 import json
+import socket
+import time
 from pathlib import Path
 
-from tests.harness.process import question, raw, running
+from tests.harness.process import address_of, question, raw, running
+from tests.harness.service import NEEDED_SECONDS
 
 ORIGIN = "https://a.example"
 
@@ -38,3 +41,17 @@ def test_an_idle_connection_is_kept_and_half_a_head_is_not(models: Path) -> None
         answered = raw(url, question(close=False))
         assert answered.startswith(b"HTTP/1.1 200")
         assert answered.count(b"HTTP/1.1") == 1
+
+
+def test_the_rest_of_a_body_that_is_answered_does_not_shorten_the_time_of_an_idle_connection(models: Path) -> None:
+    with running(models, request_timeout=1, keep_alive_seconds=60) as (_, url):
+        with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
+            connection.sendall(b"POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 404")
+            connection.sendall(b"rest")
+            time.sleep(1.5)
+            connection.sendall(question())
+            answers = b""
+            while part := connection.recv(65536):
+                answers += part
+            assert b"HTTP/1.1 200" in answers

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.http.application import _COSTS
+from service.http.application import _COSTS, _READ_ANYWAY
 from service.http.connection import FEW_BYTES
 from tests.harness.server import Gate, counted, pairs_of, post, serving
 from tests.harness.service import until
@@ -71,6 +71,32 @@ async def test_cheap_requests_of_a_route_keep_its_bodies_from_being_judged_by_th
         assert (await connection[0].readline()).startswith(b"HTTP/1.1 200")
         for _, out in (connection, other):
             out.close()
+
+
+async def test_cheap_requests_are_let_in_again_where_dear_ones_took_all_the_room(models: Path) -> None:
+    """A few in a row may be refused unread; one is read, is answered, and those after it too."""
+    async with serving(models, **CROWDED) as (app, address):
+        gate = Gate(app, "pair-sick")
+        gate.open.set()
+        connection = await asyncio.open_connection(*address)
+        dear = post(pairs_of("a dog"), spaces=2 * FEW_BYTES)
+        for _ in range(2 * _COSTS):
+            assert b" 200 " in await asked(connection, dear)
+        gate.open.clear()
+        connection[1].write(post(pairs_of("a dog")))
+        await until(lambda: app.service.pool.busy == 1, "it runs")
+        cheap = post(pairs_of("a dog") | {"model": "avg-paraphrase"}, spaces=2 * FEW_BYTES)
+        answered = []
+        for _ in range(2 * _READ_ANYWAY):
+            other = await asyncio.open_connection(*address)
+            answered.append(b" 200 " in await asked(other, cheap))
+            other[1].close()
+        first = answered.index(True)
+        assert first < _READ_ANYWAY
+        assert all(answered[first:])
+        gate.open.set()
+        assert (await connection[0].readline()).startswith(b"HTTP/1.1 200")
+        connection[1].close()
 
 
 async def test_who_asks_again_at_once_waits_for_the_next_refusal_and_nobody_else_does(models: Path) -> None:

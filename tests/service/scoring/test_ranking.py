@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.scoring import ranking
+from service.scoring.scorer import ScoredPairs, Scorer
 from tests.harness import fakes
 from tests.harness.requests import error_of
 from tests.harness.service import Client, Serve
@@ -135,3 +136,31 @@ async def test_others_have_turns_between_parts(client: Client, monkeypatch: pyte
     await client.post("/rank", json=body)
     task.cancel()
     assert turns >= len(body["candidates"]) // 2
+
+
+@pytest.mark.parametrize("match", ["candidates", "entries"])
+async def test_equal_texts_have_one_score_and_stand_in_the_order_of_the_request(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, match: str
+) -> None:
+    """Also where a run computes each of them, and the rest of the run moves its last digits."""
+
+    async def moved(self: Scorer, a: list, b: list, task: str) -> ScoredPairs:
+        answer = await similarity(self, a, b, task)
+        raw = [value + 1e-6 * i for i, value in enumerate(answer.raw)]
+        return ScoredPairs(raw, answer.rating, answer.score)
+
+    similarity = Scorer.similarity
+    monkeypatch.setattr(Scorer, "similarity", moved)
+    texts = ["a cat sleeps", "a man plays", "a dog"] * 20
+    async with serve() as client:
+        if match == "candidates":
+            results = (await ranked(client, candidates=texts))["results"]
+        else:
+            entries = [{"question": text, "answer": text} for text in texts]
+            answer = await client.answer("/rank", query=QUERY, entries=entries, match="either")
+            results = answer["results"]
+    places = [result["index"] for result in results]
+    for text in texts[:3]:
+        of_text = [place for place in places if texts[place] == text]
+        assert of_text == sorted(of_text)
+        assert len({result["raw_score"] for result in results if texts[result["index"]] == text}) == 1
