@@ -116,8 +116,8 @@ class AdmissionMiddleware:
     """Refuses a request beyond the limit, or with too much work; begins its timings.
 
     Those whose body has not arrived take nobody's place. What a body means in work is not known before it is read; but
-    where even the cheapest of the route's last requests, of each model, would by its length be refused, reading it would
-    most likely be in vain. One in `_READ_ANYWAY` is read all the same: it may ask a cheaper model than all of these.
+    where by its length even the cheapest of the route's last requests to any model would be refused, reading it is most
+    likely in vain. One in `_READ_ANYWAY` is read all the same: it may ask a cheaper model than all of these.
     """
 
     def __init__(self, app: ASGIApp, scoring: "ScoringMiddleware") -> None:

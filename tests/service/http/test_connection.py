@@ -3,6 +3,7 @@
 import json
 import socket
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.harness.process import address_of, question, raw, running
@@ -44,14 +45,15 @@ def test_an_idle_connection_is_kept_and_half_a_head_is_not(models: Path) -> None
 
 
 def test_the_rest_of_a_body_that_is_answered_does_not_shorten_the_time_of_an_idle_connection(models: Path) -> None:
-    with running(models, request_timeout=1, keep_alive_seconds=60) as (_, url):
-        with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
-            connection.sendall(b"POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n")
-            assert connection.recv(65536).startswith(b"HTTP/1.1 404")
-            connection.sendall(b"rest")
-            time.sleep(1.5)
-            connection.sendall(question())
-            answers = b""
-            while part := connection.recv(65536):
-                answers += part
-            assert b"HTTP/1.1 200" in answers
+    with ExitStack() as stack:
+        _, url = stack.enter_context(running(models, request_timeout=1, keep_alive_seconds=60))
+        connection = stack.enter_context(socket.create_connection(address_of(url), timeout=NEEDED_SECONDS))
+        connection.sendall(b"POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 404")
+        connection.sendall(b"rest")
+        time.sleep(1.5)
+        connection.sendall(question())
+        answers = b""
+        while part := connection.recv(65536):
+            answers += part
+        assert b"HTTP/1.1 200" in answers
