@@ -38,18 +38,14 @@ TABLE_5 = (
     *_noisy("gran", GRANConfig(), *_ALL),
 )
 _OTHERS: tuple[tuple[str, LSTMConfig | GRANConfig], ...] = (
-    *((f"gran-{variant}", GRANConfig(variant=variant)) for variant in (2, 3, 4, 5)),
+    *((f"gran-{variant}", GRANConfig(variant=variant)) for variant in (2, 3, 5)),
     ("bigran", GRANConfig(bidirectional=True)),
     ("bilstm-avg", replace(MEAN, bidirectional=True)),
 )
 TABLE_6 = tuple(  # dropout and scrambling
     SupervisedRow(name, replace(architecture, dropout=DROPOUT), SCRAMBLE) for name, architecture in _OTHERS
 )
-TABLE_8 = (
-    SupervisedRow("avg-universal", replace(AVERAGE, dropout=DROPOUT), start="gran-avg"),
-    SupervisedRow("lstm-avg-universal", replace(MEAN, dropout=DROPOUT), SCRAMBLE, "gran-lstm-avg-regularised"),
-    SupervisedRow("gran-universal", GRANConfig(dropout=DROPOUT), SCRAMBLE, "gran-1"),
-)
+TABLE_8 = (SupervisedRow("avg-universal", replace(AVERAGE, dropout=DROPOUT), start="gran-avg"),)
 
 
 def sts(row: SupervisedRow) -> Recipe:

@@ -94,16 +94,5 @@ ADAM = (
 RECIPES = (
     _TEACHER,
     _SICK,
-    replace(  # without pre-training: the words of the averaging model, an LSTM that starts at random
-        _SICK,
-        name="malstm-sick-alone",
-        reaches="SICK trial r 0.85",
-        objective=ManhattanConfig(),
-        schedule=Schedule(epochs=20, batch_size=32),
-        start="avg-paraphrase",
-        start_seed=1,
-        row_scale=2.0,
-        publication=None,
-    ),
     *ADAM,
 )
