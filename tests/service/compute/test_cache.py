@@ -90,3 +90,20 @@ async def test_who_joined_the_computation_of_a_request_that_is_refused_computes_
     assert others == [{"b": 1, "c": 1}] * 3
     assert begun == 2  # `c` by the first of them, and `b` once it was refused
     assert not len(flights)
+
+
+async def test_who_asks_when_a_computation_has_just_been_refused_computes_it_alone() -> None:
+    """In the same turn of the event loop, before it is forgotten."""
+    flights: SingleFlight[str, int] = SingleFlight()
+    later: list[asyncio.Task[dict[str, int]]] = []
+
+    async def answers(keys: Sequence[str]) -> dict[str, int]:
+        return dict.fromkeys(keys, 1)
+
+    async def refused(keys: Sequence[str]) -> dict[str, int]:
+        later.append(asyncio.create_task(flights.get(["a"], answers)))
+        raise TooSlow(9.0, 1.0)
+
+    with pytest.raises(TooSlow):
+        await flights.get(["a"], refused)
+    assert await later[0] == {"a": 1}
