@@ -59,7 +59,7 @@ class SingleFlight(Generic[K, R]):
         alone: list[K] = []
         for key in keys:
             flight = self._by_key.get(key)
-            # One that is done is forgotten in this turn of the event loop; what it found is kept, and a refusal not shared.
+            # One that is done is forgotten in this turn of the event loop; what it found is kept, a refusal not shared.
             if flight is None or flight.task.done() or len(flight.keys) > _MOST_TIMES * len(keys):
                 alone.append(key)
             else:
