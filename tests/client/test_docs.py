@@ -55,7 +55,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_example_is_run() -> None:
     """Those in Python and of `semblance` are counted by page, so that a new one is not forgotten here."""
-    assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (1, 2, 5)
+    assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (1, 2, 4)
     python = [page for page, language, _ in BLOCKS if language == "python"]
     # Those of dialects.md: tests/dialects/test_clients.py; of engines.md: test_engines.py; of integrations.md:
     # tests/dialects/test_integrations.py; that of faq.md:

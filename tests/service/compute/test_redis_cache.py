@@ -137,7 +137,7 @@ async def test_what_is_no_redis_changes_nothing(serve: Serve, plain: bytes, repl
         assert sum([await failures(client, kind) for kind in ("error", "garbage", "timeout")]) > 0
 
 
-MANY = [b"*2147483647\r\n", b"*2\r\n*2147483647\r\n", b"*2\r\n%2147483647\r\n", b"+OK\r\n*2147483647\r\n"]
+MANY = [b"*2147483647\r\n", b"*2\r\n*2147483647\r\n", b"*2\r\n%2147483647\r\n", b"*2\r\n$1\r\na\r\n*2147483647\r\n"]
 
 
 @pytest.mark.parametrize("reply", MANY)
