@@ -154,7 +154,7 @@ async def test_an_answer_that_announces_very_many_elements_is_not_made(reply: by
 
 
 async def test_the_timeout_is_for_the_whole_exchange(serve: Serve, plain: bytes) -> None:
-    """Connecting alone takes several answers; each of them comes within the time-out, all of them do not."""
+    """Keeping a vector takes several answers; each of them comes within the time-out, all of them do not."""
     async with (
         answering(b"+OK\r\n", after=0.08) as port,
         serve(cache="redis", redis_url=f"redis://127.0.0.1:{port}", redis_timeout_ms=100, cache_bytes=0) as client,
