@@ -16,7 +16,8 @@ from tests.harness.process import ROOT
 # Says which threads live at the very end: what is registered first is called last. Checks never rest, so that one runs
 # when the process ends.
 BEGIN = """
-import atexit, os, signal, sys, threading, time
+import atexit, os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 atexit.register(lambda: print("alive:", sorted(t.name for t in threading.enumerate()), flush=True))
 from service.models import checks
 checks.CHECK_SECONDS = 0.0
@@ -39,8 +40,7 @@ from semblance import Client
 with Client.local(folder) as client:
     client.similarity([("a man", "a dog")])
     os.kill(os.getpid(), signal.SIGINT)
-    while True:  # the system may have given the signal to another thread: Python handles it in this one
-        time.sleep(0.05)
+    signal.pause()
 """,
     "a scorer": """
 from semblance import scorer
