@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from service.http.application import _COSTS, _READ_ANYWAY
+from service.http.application import _COSTS, _READ_ANYWAY, Application
 from service.http.connection import FEW_BYTES
-from tests.harness.server import Gate, counted, pairs_of, post, serving
+from tests.harness.server import Address, Gate, counted, pairs_of, post, serving
 from tests.harness.service import until
 
 pytestmark = pytest.mark.anyio
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+# Long bodies, by what the models of their pairs cost.
+DEAR = post(pairs_of("a dog"), spaces=2 * FEW_BYTES)
+CHEAP = post(pairs_of("a dog") | {"model": "avg-paraphrase"}, spaces=2 * FEW_BYTES)
 CROWDED = {"worker_threads": 1, "cache": "off", "max_queue_seconds": 0.01, "request_timeout": 1000}
 
 
@@ -29,18 +32,23 @@ async def asked(connection: Connection, request: bytes) -> bytes:
     return lines[0]
 
 
+async def after_dear_requests(app: Application, address: Address, times: int) -> tuple[Gate, Connection]:
+    """The gate of a dear model, by which the route has learnt what a long body means, and who asked it."""
+    gate = Gate(app, "pair-sick")
+    gate.open.set()
+    connection = await asyncio.open_connection(*address)
+    for _ in range(times):
+        assert b" 200 " in await asked(connection, DEAR)
+    return gate, connection
+
+
 async def test_a_body_is_not_read_where_its_length_already_says_no(models: Path) -> None:
     async with serving(models, **CROWDED) as (app, address):
-        gate = Gate(app, "pair-sick")
-        gate.open.set()
-        connection = await asyncio.open_connection(*address)
-        large = post(pairs_of("a dog"), spaces=2 * FEW_BYTES)
-        for _ in range(_COSTS):  # by which the route learns what a body of this length means
-            assert b" 200 " in await asked(connection, large)
+        gate, connection = await after_dear_requests(app, address, _COSTS)
         gate.open.clear()
-        connection[1].write(large)
+        connection[1].write(DEAR)
         await until(lambda: app.service.pool.busy == 1, "it runs")
-        head, _, _ = large.partition(b"\r\n\r\n")
+        head, _, _ = DEAR.partition(b"\r\n\r\n")
         other = await asyncio.open_connection(*address)
         assert b" 429 " in await asked(other, head + b"\r\n\r\n")  # and none of its body
         # What is small may be cheap: it is read, and refused for what it is.
@@ -55,18 +63,13 @@ async def test_a_body_is_not_read_where_its_length_already_says_no(models: Path)
 
 async def test_cheap_requests_of_a_route_keep_its_bodies_from_being_judged_by_their_length(models: Path) -> None:
     async with serving(models, **CROWDED) as (app, address):
-        gate = Gate(app, "pair-sick")
-        gate.open.set()
-        connection = await asyncio.open_connection(*address)
-        cheap = post(pairs_of("a dog") | {"model": "avg-paraphrase"}, spaces=2 * FEW_BYTES)
-        for _ in range(_COSTS - 1):
-            await asked(connection, post(pairs_of("a dog"), spaces=2 * FEW_BYTES))
-        assert b" 200 " in await asked(connection, cheap)
+        gate, connection = await after_dear_requests(app, address, _COSTS - 1)
+        assert b" 200 " in await asked(connection, CHEAP)
         gate.open.clear()
         connection[1].write(post(pairs_of("a dog")))
         await until(lambda: app.service.pool.busy == 1, "it runs")
         other = await asyncio.open_connection(*address)
-        assert b" 200 " in await asked(other, cheap)
+        assert b" 200 " in await asked(other, CHEAP)
         gate.open.set()
         assert (await connection[0].readline()).startswith(b"HTTP/1.1 200")
         for _, out in (connection, other):
@@ -76,20 +79,14 @@ async def test_cheap_requests_of_a_route_keep_its_bodies_from_being_judged_by_th
 async def test_cheap_requests_are_let_in_again_where_dear_ones_took_all_the_room(models: Path) -> None:
     """A few in a row may be refused unread; one is read, is answered, and those after it too."""
     async with serving(models, **CROWDED) as (app, address):
-        gate = Gate(app, "pair-sick")
-        gate.open.set()
-        connection = await asyncio.open_connection(*address)
-        dear = post(pairs_of("a dog"), spaces=2 * FEW_BYTES)
-        for _ in range(2 * _COSTS):
-            assert b" 200 " in await asked(connection, dear)
+        gate, connection = await after_dear_requests(app, address, 2 * _COSTS)
         gate.open.clear()
         connection[1].write(post(pairs_of("a dog")))
         await until(lambda: app.service.pool.busy == 1, "it runs")
-        cheap = post(pairs_of("a dog") | {"model": "avg-paraphrase"}, spaces=2 * FEW_BYTES)
         answered = []
         for _ in range(2 * _READ_ANYWAY):
             other = await asyncio.open_connection(*address)
-            answered.append(b" 200 " in await asked(other, cheap))
+            answered.append(b" 200 " in await asked(other, CHEAP))
             other[1].close()
         first = answered.index(True)
         assert first < _READ_ANYWAY
