@@ -106,7 +106,7 @@ _QA_TEACHER = replace(  # pre-training: a teacher's cosine of every question wit
 )
 _WIKIQA = _selection("pwim-wikiqa", "wikiqa", "the paper's MAP .7090, MRR .7234", 4)
 _WIKIQA_ALONE = replace(
-    _WIKIQA, name="pwim-wikiqa-alone", start=None, optimiser=_adam(), schedule=Schedule(8, 16, None, "linear")
+    _WIKIQA, name="pwim-wikiqa-alone", start=None, optimiser=_adam(), schedule=Schedule(8, 16, 2, "linear")
 )
 
 
@@ -115,13 +115,11 @@ def _ablation(name: str, architecture: PWIMConfig, drop: str) -> Recipe:
 
 
 def _answers_ablation(name: str, architecture: PWIMConfig, drop: str) -> Recipe:
-    """Of `pwim-wikiqa-alone`, whose best epoch is its third: two more after the best."""
     return replace(
         _WIKIQA_ALONE,
         name=f"pwim-wikiqa-{name}",
         reaches=f"the paper: {drop} MRR; a minute an epoch on one core",
         architecture=architecture,
-        schedule=replace(_WIKIQA_ALONE.schedule, patience=2),
     )
 
 
