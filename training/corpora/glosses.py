@@ -1,6 +1,6 @@
 """Definitions and example sentences of WordNet: unlabelled sentences like those of the OnWN and FNWN sets.
 
-WordNet (G. A. Miller 1995) is the Debian package `wordnet-base`; its licence allows any use. A line of its data files
+A line of its data files
 ends with `| definition; "example"; "example"`.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from training.corpora.leakage import evaluation_sentences, normalise_for_overlap
 from training.corpora.mixtures import MAX_WORDS, MIN_WORDS
-from training.corpora.synonyms import check_wordnet
+from training.corpora.wordnet import check_wordnet
 
 FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
 _EXAMPLE = re.compile(r'"([^"]+)"')

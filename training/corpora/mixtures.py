@@ -18,6 +18,7 @@ from training.corpora.files import data_dir, one_of
 from training.corpora.leakage import evaluation_sentences, normalise_for_overlap, pair_key
 from training.corpora.penn import detokenise
 from training.corpora.readers import captions, labelled_pairs, wikipedia
+from training.corpora.wordnet import definition_pairs, open_wordnet, wordnet_folder
 from training.pairs import Pair
 
 Item = TypeVar("Item")
@@ -53,6 +54,18 @@ PAIR_SHARES: dict[str, float] = {
     "twitter-url": 0.22,
     "simplification": 0.15,
     "bible": 0.05,
+}
+
+# The same with definitions and forum text, a third of the whole: kinds of which the STS sets have much, and that
+# `PAIR_SHARES` has not or, of questions, of one site alone.
+DEFINITION_SHARES: dict[str, float] = {
+    **PAIR_SHARES,
+    "wordnet": 0.25,
+    "parade": 0.05,
+    "paraphrase-ni": 0.12,
+    "qqp-labelled": 0.04,
+    "semeval-answers": 0.03,
+    "stackexchange": 0.01,
 }
 
 # The nearest to SimpWiki, on which Wieting & Gimpel (2017) train: complex and simple sentences, all of them.
@@ -102,11 +115,11 @@ def _unlabelled_sentences(
 def paraphrase_pairs(limit: int | None, seed: int, sources: Collection[str] = tuple(PAIR_SHARES)) -> list[Pair]:
     """At most ``limit`` positive pairs (all of them for None) from ``sources``, in a shuffled order.
 
-    A limit needs sources of `PAIR_SHARES`.
+    A limit needs sources of `DEFINITION_SHARES`.
 
     Pairs of equal sides (after `normalise_for_overlap`), repeated pairs and pairs with an evaluation sentence are left
-    out, as are sides outside 3..60 words. ``group`` is the source, for captions and simplification followed by ``:``
-    and the image or complex sentence, so that paraphrases can be told from negatives.
+    out, as are sides outside 3..60 words. The source "wordnet" needs WordNet. ``group`` is the source, for captions and
+    simplification followed by ``:`` and the image or complex sentence, so that paraphrases can be told from negatives.
     """
     return list(_paraphrase_pairs(data_dir(), limit, seed, tuple(sources)))
 
@@ -118,7 +131,7 @@ def _paraphrase_pairs(folder: Path, limit: int | None, seed: int, sources: tuple
     pools: dict[str, list[Pair]] = {}
     for source in sources:
         pool = []
-        for raw in _pairs_of(one_of("source", source, (*PAIR_SHARES, *SIMPLE))):
+        for raw in _pairs_of(one_of("source", source, (*DEFINITION_SHARES, *SIMPLE))):
             pair = Pair(_plain(raw.a), _plain(raw.b), label="1", group=raw.group)
             key = pair_key(pair.a, pair.b)
             if key[0] == key[1] or key in seen or not unwanted.isdisjoint(key):
@@ -127,7 +140,9 @@ def _paraphrase_pairs(folder: Path, limit: int | None, seed: int, sources: tuple
                 seen.add(key)
                 pool.append(pair)
         pools[source] = pool
-    sample = draw(pools, limit, seed, {} if limit is None else {source: PAIR_SHARES[source] for source in sources})
+    sample = draw(
+        pools, limit, seed, {} if limit is None else {source: DEFINITION_SHARES[source] for source in sources}
+    )
     return [pair for _, pair in sample]
 
 
@@ -200,6 +215,8 @@ def _pairs_of(source: str) -> Iterable[Pair]:
     if source in captions.SOURCES:
         pairs = captions.pairs(captions.read(source))
         return (replace(pair, group=f"{source}:{pair.group}") for pair in pairs)
+    if source == "wordnet":
+        return (replace(pair, group=source) for pair in definition_pairs(open_wordnet(wordnet_folder())))
     found = labelled_pairs.read(source)
     if source in SIMPLE:
         ids = {text: i for i, text in enumerate(dict.fromkeys(pair.a for pair in found))}

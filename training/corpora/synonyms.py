@@ -2,52 +2,25 @@
 
 MaLSTM's augmentation (Mueller & Thyagarajan 2016, 10,022 pairs), after X. Zhang, J. Zhao, Y. LeCun, "Character-level
 Convolutional Networks for Text Classification", NIPS 2015, section 2.4: how many words are replaced, and by which of
-their synonyms, ranked from the most frequent meaning on, are geometric draws. WordNet (G. A. Miller 1995) is the
-Debian package `wordnet-base`, read with nltk.
+their synonyms, ranked from the most frequent meaning on, are geometric draws.
 """
 
-import io
-import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from contract.text import split_words
-from training.errors import UserError
+from training.corpora.wordnet import open_wordnet
 from training.pairs import Pair
-
-FILES = tuple(f"{kind}.{part}" for part in ("adj", "adv", "noun", "verb") for kind in ("index", "data"))
-_LEXICOGRAPHER_FILES = 45  # of WordNet 3.0; nltk asks for them, the Debian package lacks them, and they are not used
 
 Thesaurus = Callable[[str], Sequence[str]]  # a word -> its synonyms, the best first
 
 
-class WordNetMissing(UserError):
-    """A WordNet file is not in the expected folder."""
-
-
-def wordnet_folder() -> Path:
-    """Folder of WordNet's dictionary: SEMBLANCE_WORDNET, or Debian's. Read at every call."""
-    return Path(os.environ.get("SEMBLANCE_WORDNET") or "/usr/share/wordnet")
-
-
-def check_wordnet(folder: Path) -> None:
-    """Raise WordNetMissing, which names the package, where a file of the dictionary is not there."""
-    missing = [name for name in FILES if not (folder / name).is_file()]
-    if missing:
-        raise WordNetMissing(
-            f"{folder}: no WordNet here ({missing[0]} is missing): install the package wordnet-base, "
-            "or set SEMBLANCE_WORDNET to the folder of its dict files"
-        )
-
-
-def open_wordnet(folder: Path) -> Thesaurus:
+def open_thesaurus(folder: Path) -> Thesaurus:
     """A thesaurus of single words from a WordNet dictionary.
 
     Words are looked up in their exact form, not by base form: synonyms of "play" do not fit the ending of "plays".
@@ -57,44 +30,20 @@ def open_wordnet(folder: Path) -> Thesaurus:
     Raises:
         WordNetMissing: a file of the dictionary is not there; names the package.
     """
-    check_wordnet(folder)
-    reader = _reader(folder)
+    wordnet = open_wordnet(folder)
 
     @cache
     def synonyms(word: str) -> tuple[str, ...]:
         found: dict[str, None] = {}
         if word in ENGLISH_STOP_WORDS:
             return ()
-        for synset in reader.synsets(word):
+        for synset in wordnet.synsets(word):
             names = [name.lower() for name in synset.lemma_names()]
             if word in names:
                 found.update(dict.fromkeys(n for n in names if n != word and n.isalpha()))
         return tuple(found)
 
     return synonyms
-
-
-def _reader(folder: Path) -> Any:
-    import nltk.data
-    from nltk.corpus.reader.wordnet import WordNetCorpusReader
-
-    class EnglishWordNet(WordNetCorpusReader):
-        """English synonyms only, without the files that nltk adds to WordNet's own."""
-
-        def open(self, file: str) -> io.StringIO:
-            """Read the whole file, because nltk would leave it open."""
-            if file == "lexnames" and not (folder / file).is_file():
-                return io.StringIO("".join(f"{i:02d}\tunnamed\t0\n" for i in range(_LEXICOGRAPHER_FILES)))
-            return io.StringIO((folder / file).read_text(encoding="ascii"))
-
-        def map_wn(self, version: str = "wordnet") -> None:
-            """No mapping between versions of WordNet."""
-
-    if str(folder) not in nltk.data.path:
-        nltk.data.path.append(str(folder))  # nltk opens files only in these folders
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about missing other languages
-        return EnglishWordNet(str(folder), None)
 
 
 def augment(pairs: Sequence[Pair], size: int, seed: int, thesaurus: Thesaurus) -> list[Pair]:

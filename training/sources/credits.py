@@ -36,8 +36,11 @@ def own_texts(use: str, rows: int) -> TrainingData:
 
 
 def by_source(rows: Counter[str], use: str) -> Iterable[TrainingData]:
-    """Entries of a mixture's sources; a source may be several corpora of the catalogue."""
+    """Entries of a mixture's sources; a source may be several corpora of the catalogue, or WordNet."""
     for source, count in rows.items():
+        if source == "wordnet":
+            yield wordnet(use, count)
+            continue
         parts = [catalogue.find(name) for name in _CORPORA.get(source, (source,))]
         yield TrainingData(
             name=source,

@@ -10,7 +10,8 @@ from contract.manifest import Figure, TrainingData
 from training.corpora import mixtures, sts_split
 from training.corpora.leakage import without_foreign_sentences, without_pairs
 from training.corpora.readers import labelled_pairs, sts
-from training.corpora.synonyms import augment, open_wordnet, wordnet_folder
+from training.corpora.synonyms import augment, open_thesaurus
+from training.corpora.wordnet import wordnet_folder
 from training.pairs import Pair
 from training.sources.credits import by_source, entry, wordnet
 from training.sources.figures import PairScorer, sick_figures, split_figures
@@ -70,7 +71,7 @@ class SickPairs(SickRated):
         """
         pairs = supervised_pairs() if self.foreign else pairs_for_others()
         if self.synonyms:
-            pairs += augment(pairs, self.synonyms, self.seed, open_wordnet(wordnet_folder()))
+            pairs += augment(pairs, self.synonyms, self.seed, open_thesaurus(wordnet_folder()))
         return without_pairs(pairs, held_out())
 
     def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:

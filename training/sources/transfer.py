@@ -17,7 +17,7 @@ from contract.text import split_words
 from training.corpora import mixtures
 from training.corpora.glosses import glosses
 from training.corpora.readers import sts
-from training.corpora.synonyms import wordnet_folder
+from training.corpora.wordnet import wordnet_folder
 from training.pairs import Pair
 from training.sources.credits import by_source, entry, wordnet
 from training.sources.figures import PairScorer, transfer_figures

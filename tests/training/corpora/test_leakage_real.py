@@ -9,7 +9,7 @@ from training.corpora.files import data_dir
 from training.corpora.glosses import FILES, glosses
 from training.corpora.readers import labelled_pairs, sts
 from training.corpora.readers.captions import OVERLAP_FILE
-from training.corpora.synonyms import wordnet_folder
+from training.corpora.wordnet import wordnet_folder
 from training.pairs import Pair
 from training.sources import rated
 

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from training.corpora.glosses import glosses
 from training.corpora.hard import GROUP, hard_groups, near_intents
 from training.corpora.readers import written
 from training.corpora.readers.written import PARTS, Part
-from training.corpora.synonyms import FILES, WordNetMissing, augment, open_wordnet, wordnet_folder
+from training.corpora.synonyms import augment, open_thesaurus
+from training.corpora.wordnet import FILES, WordNetMissing, definition_pairs, wordnet_folder
 from training.pairs import Pair
 
 
@@ -188,14 +190,14 @@ def test_copies_differ_only_by_synonyms_and_keep_their_labels() -> None:
 def test_a_missing_wordnet_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLANCE_WORDNET", str(tmp_path))
     with pytest.raises(WordNetMissing, match=r"index\.adj is missing.*package wordnet-base.*SEMBLANCE_WORDNET"):
-        open_wordnet(wordnet_folder())
+        open_thesaurus(wordnet_folder())
     monkeypatch.delenv("SEMBLANCE_WORDNET")
     assert wordnet_folder() == Path("/usr/share/wordnet")
 
 
 @pytest.mark.skipif(not (wordnet_folder() / FILES[0]).is_file(), reason="no WordNet: apt-get install wordnet-base")
 def test_synonyms_come_from_wordnet_sense_by_sense() -> None:
-    synonyms = open_wordnet(wordnet_folder())
+    synonyms = open_thesaurus(wordnet_folder())
     assert synonyms("auto")[0] == "car"  # before "automobile"
     assert all(word.isalpha() for word in synonyms("dog"))  # no phrase
     assert synonyms("dogs") == ()  # a word with an ending
@@ -272,3 +274,48 @@ def test_a_quarter_of_the_questions_has_no_answer_and_an_unknown_part_is_refused
     assert 0.2 < list(right.values()).count(0) / len(right) < 0.3
     with pytest.raises(ValueError, match="part"):
         written.edits("all")  # type: ignore[arg-type]
+
+
+class Sense:
+    """A meaning, as nltk's reader gives it."""
+
+    def __init__(self, name: str, definition: str) -> None:
+        self._name, self._definition = name, definition
+        self.derived: list[Sense] = []
+        self.similar: list[Sense] = []
+
+    def name(self) -> str:
+        return self._name
+
+    def pos(self) -> str:
+        return self._name.split(".")[1]
+
+    def definition(self) -> str:
+        return self._definition
+
+    def lemmas(self) -> "list[Sense]":
+        return [self]
+
+    def synset(self) -> "Sense":
+        return self
+
+    def derivationally_related_forms(self) -> "list[Sense]":
+        return self.derived
+
+    def similar_tos(self) -> "list[Sense]":
+        return self.similar
+
+
+def test_definitions_of_derived_and_similar_words_are_paired_once_and_without_their_quotations() -> None:
+    climb = Sense("climb.v.01", "reach the highest point; attain maximum intensity")
+    ascent = Sense("climb.n.01", "the act of climbing; done on mountains; ; - Shakespeare")
+    tall = Sense("tall.a.01", "great in height;")
+    towering = Sense("towering.s.01", "of imposing height")
+    climb.derived, ascent.derived = [ascent, climb], [climb]
+    tall.similar, towering.similar = [towering], [tall]
+    dictionary = SimpleNamespace(all_synsets=lambda: [climb, ascent, tall, towering])
+    assert [(pair.a, pair.b) for pair in definition_pairs(dictionary)] == [
+        ("reach the highest point", "attain maximum intensity"),
+        ("reach the highest point; attain maximum intensity", "the act of climbing; done on mountains"),
+        ("great in height", "of imposing height"),
+    ]

@@ -222,6 +222,9 @@ FILES: dict[str, PairFile] = {
     "nq-sentences": _questions("natural-questions-sentences/nq-qed-sentences.tsv.gz", "title"),
     "medquad": _questions("medquad/medquad.tsv.gz", "qtype"),
     "stackexchange": _questions("stackexchange-small/stackexchange-small.tsv.gz", "site"),
+    "semeval-answers": PairFile(
+        "semeval2016-answers/semeval2016-3A.tsv.gz", _ANSWERS, *_ANSWERS[:2], YES_OR_NO, group="group"
+    ),
     "selqa": PairFile(
         "selqa-part/selqa-dev-test.tsv.gz",
         ("split", "qid", "label", "question", "answer"),
