@@ -60,7 +60,7 @@ def _last_state(model_id: str, title: str, architecture: LSTMConfig, *, pairs: i
         _by_margin(model_id, title, architecture, "adam", 1e-3),
         data=ParaphrasePairs(limit=pairs),
         objective=MarginConfig(margin=0.4, scramble=0.75),
-        schedule=Schedule(epochs=3, batch_size=100),
+        schedule=Schedule(epochs=10, batch_size=100, patience=1),
         precision="bfloat16",
     )
 
