@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from training.publishing.figures import FigureFile
 from training.recipes import RECIPES
+from training.recipes.recipe import differences
 from training.results.report.reproduced import judged
 from training.results.tables import PaperTable, find_table, known_tables, read_tables
 
@@ -29,6 +31,17 @@ def test_every_published_recipe_is_a_row_and_another_folder_begins_with_nothing_
     assert list(found) == list(TABLES)
     assert not any(row.seeds or row.mean or row.std for table in found.values() for row in table.rows)
     assert [row.paper for row in found["pwim-sts"].rows] == [row.paper for row in TABLES["pwim-sts"].rows]
+
+
+def test_every_figure_was_measured_with_the_settings_that_its_recipe_has() -> None:
+    """Else the seeds of a row would be runs of different recipes."""
+    changed = {}
+    for path in sorted((FOLDER.parent / "figures").glob("*.json")):
+        measured = FigureFile.load(path)
+        if measured.recipe in RECIPES and measured.settings is not None:
+            changed[path.name] = differences(measured.settings, RECIPES[measured.recipe])
+    assert len(changed) > 100
+    assert {name: settings for name, settings in changed.items() if settings} == {}
 
 
 @pytest.mark.parametrize("name", [n for n in TABLES if n.startswith(("gran-", "wieting", "malstm"))])

@@ -65,7 +65,7 @@ def _paper(row: ResultRow, column: Column) -> str:
 SURE = 0.05  # of chance: below it two rows are told apart
 SEEDS = 3  # of each side that a verdict needs
 HOLDS, FAILS, ALIKE = "holds", "**does not hold**", "not told apart"
-FEW, CLOSED = "too few seeds", "closed with too few seeds"
+FEW, CLOSED = "too few seeds", "closed"
 UNEQUAL, NOT_MEASURED, NO_CLAIM = "unequal epochs", "not measured", "printed alike"
 
 
@@ -96,7 +96,8 @@ def judged(measured: PaperTable) -> list[OrderVerdict]:
     """Every order of a table with its verdict.
 
     An order is judged where each side has at least three seeds and both were trained for as many epochs: by Welch's
-    t-test of our figures (B. Welch, Biometrika 1947), paired where both are columns of one row.
+    t-test of our figures (B. Welch, Biometrika 1947), paired where both are columns of one row. It is closed where that
+    is not so and the recipe of a side is gone.
     """
     columns = {each.name: each for each in measured.columns}
     found = []
@@ -108,15 +109,16 @@ def judged(measured: PaperTable) -> list[OrderVerdict]:
         paper = _gap(column, *(None if each is None else each.value for each in papers))
         ours = _gap(column, *(row.mean.get(name) for row, name in (better, worse)))
         chance = _chance(better, worse)
+        gone = better[0].retired or worse[0].retired
         names = (f"{row.label}, {name}" if claim.worse_column else row.label for row, name in (better, worse))
         if paper == 0:
             verdict = NO_CLAIM
         elif ours is None:
             verdict = NOT_MEASURED
         elif chance is None:
-            verdict = CLOSED if better[0].retired or worse[0].retired else FEW
+            verdict = f"{CLOSED}: {FEW}" if gone else FEW
         elif unequal := _unequal(better[0], worse[0]):
-            verdict = f"{UNEQUAL}: {unequal}"
+            verdict = f"{CLOSED}: {UNEQUAL}" if gone else f"{UNEQUAL}: {unequal}"
         elif chance >= SURE:
             verdict = ALIKE
         else:
@@ -224,7 +226,7 @@ def all_orders(tables: Sequence[PaperTable]) -> str:
         lines.append(
             f"{whose}: {count[HOLDS]} hold, {count[FAILS]} do not, {count[ALIKE]} are not told apart, "
             f"{count[UNEQUAL]} compare unequal epochs, {count[FEW]} have fewer than {SEEDS} seeds on a side, "
-            f"{count[CLOSED]} are closed with fewer (the recipe of a side is gone), {count[NOT_MEASURED]} were not "
+            f"{count[CLOSED]} are closed with fewer or with unequal epochs (the recipe of a side is gone), {count[NOT_MEASURED]} were not "
             "measured."
         )
     return "\n\n".join(lines)
