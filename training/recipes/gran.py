@@ -92,7 +92,7 @@ TABLE_3 = (
     _gran("gran-1", GRANConfig(), 68.9, **_FLAT),
     _gran("gran-1-no-gate", GRANConfig(gated=False), "significantly less than 68.9 (footnote 2)", **_FLAT),
     replace(
-        _gran("gran-bi", GRANConfig(bidirectional=True), 68.4, time="4 minutes an epoch", **_FLAT),
+        _gran("gran-bi", GRANConfig(bidirectional=True), 68.4, time="4 minutes an epoch"),
         publication=Publication("bigran", "BiGRAN, a GRAN in each direction, added", keep_words=40_000),
     ),
 )
