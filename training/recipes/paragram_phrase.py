@@ -216,16 +216,8 @@ def as_features(recipe: Recipe) -> Recipe:
     )
 
 
-ALL_PAIRS = replace(  # Table 4: the paper's XXL; all pairs at hand, and twice as long
-    TABLE_2[0],
-    name="pp-avg-all",
-    reaches=f"{_ON_22} 66.8; 1 minute an epoch on one core",
-    data=ParaphrasePairs(limit=None),
-    schedule=Schedule(epochs=10, batch_size=100, patience=2),
-)
 RECIPES = (
     *TABLE_2,
-    ALL_PAIRS,
     *(sick_both(row) for row in (*TABLE_5, UNIVERSAL_SICK)),
     *(sick_alone(row, task) for row in (TABLE_5[0], TABLE_5[-1]) for task in ("similarity", "entailment")),
     *(sentiment(row) for row in (*TABLE_5, UNIVERSAL_SST)),

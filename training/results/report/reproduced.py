@@ -226,7 +226,7 @@ def all_orders(tables: Sequence[PaperTable]) -> str:
         lines.append(
             f"{whose}: {count[HOLDS]} hold, {count[FAILS]} do not, {count[ALIKE]} are not told apart, "
             f"{count[UNEQUAL]} compare unequal epochs, {count[FEW]} have fewer than {SEEDS} seeds on a side, "
-            f"{count[CLOSED]} are closed with fewer or with unequal epochs (the recipe of a side is gone), {count[NOT_MEASURED]} were not "
-            "measured."
+            f"{count[CLOSED]} are closed with fewer or with unequal epochs (the recipe of a side is gone), "
+            f"{count[NOT_MEASURED]} were not measured."
         )
     return "\n\n".join(lines)
