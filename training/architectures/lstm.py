@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
-from training.architectures.parts.layers import Tags, WordNoise, masked_mean, width
+from training.architectures.parts.layers import WordNoise, masked_mean, width
 from training.architectures.parts.recurrent import LSTM, at_real_tokens
 
 
@@ -33,7 +33,6 @@ class LSTMConfig:
     forget_bias: float = 0.0
     layers: int = 1  # LSTMs one above the other, each reading the (added) states of the one below
     scale: float = 1.0  # the embedding is multiplied by it: a head wants larger values than states below 1 give it
-    tags: Literal["none", "eos"] = "none"
     dropout: float = 0.0
     word_dropout: float = 0.0
 
@@ -47,7 +46,6 @@ class LSTMEncoder(nn.Module):
         inputs = width(embedding)
         self.output_dim = config.hidden or inputs
         self.embedding = embedding
-        self.tags = Tags(inputs) if config.tags == "eos" else None
         self.noise = WordNoise(config.dropout, config.word_dropout)
         self.lstm = self._layer(config, inputs)
         self.above = nn.ModuleList([self._layer(config, self.output_dim) for _ in range(config.layers - 1)])
@@ -56,8 +54,6 @@ class LSTMEncoder(nn.Module):
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, H]."""
         words_BTD = self.embedding(input_ids_BT)
-        if self.tags is not None:
-            words_BTD, lengths_B = self.tags(words_BTD, lengths_B)
         states_BTKH, last_BKH = self.lstm(self.noise(words_BTD), lengths_B)
         for layer in self.above:
             below_BTH = at_real_tokens(self._added, lengths_B, states_BTKH.flatten(2))

@@ -45,7 +45,7 @@ ENCODERS: tuple[ArchitectureConfig, ...] = (
     RNNConfig(activation="identity"),
     LSTMConfig(output_gate=False),
     LSTMConfig(hidden=5, peepholes=False, forget_bias=2.5),  # MaLSTM
-    LSTMConfig(pooling="mean", hidden=5, tags="eos"),
+    LSTMConfig(pooling="mean", hidden=5),
     LSTMConfig(pooling="mean", bidirectional=True, peepholes=False),
     LSTMConfig(pooling="mean", bidirectional=True, output_gate=False),
     GRANConfig(gated=False),
@@ -179,7 +179,7 @@ ROWS = toys.table().rows
 EXPORTS: list[tuple[ArchitectureConfig, type[nn.Module]]] = [
     (WordAveragingConfig(), WordEmbedding),
     *((kind(), Int8Embedding) for kind in (DANConfig, ProjectionConfig, RNNConfig)),
-    (LSTMConfig(pooling="mean", hidden=5, tags="eos", output_gate=False), Int8Embedding),
+    (LSTMConfig(pooling="mean", hidden=5, output_gate=False), Int8Embedding),
     (LSTMConfig(hidden=6, layers=2, bidirectional=True, scale=3.0), Int8Embedding),
     *((GRANConfig(variant=variant), Int8Embedding) for variant in (4, 5)),
     (GRANConfig(bidirectional=True), Int8Embedding),

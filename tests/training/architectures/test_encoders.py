@@ -104,13 +104,6 @@ def test_last_mean_and_their_bidirectional_forms(row: int) -> None:
         assert torch.allclose(ends(IDS, LENGTHS)[row], states(ends, row)[1].sum(0), atol=1e-6)
 
 
-def test_a_tag_is_read_as_a_word() -> None:
-    tagged = lstm(LSTMConfig(pooling="mean", tags="eos"))
-    sentence = torch.cat([tagged.embedding(IDS[2, :3]), tagged.tags.eos[None]])
-    expected = tagged.lstm(sentence[None], torch.tensor([4]))[0][0].mean(0)[0]
-    assert torch.allclose(tagged(IDS, LENGTHS)[2], expected, atol=1e-6)
-
-
 @pytest.mark.parametrize("both", [False, True])
 def test_a_second_layer_reads_the_states_of_the_first(both: bool) -> None:
     two = lstm(LSTMConfig(hidden=6, layers=2, bidirectional=both))

@@ -55,21 +55,6 @@ def _dropped(values: Tensor, rate: float, shape: Sequence[int]) -> Tensor:
     return values if rate == 0.0 else values * (torch.rand(shape, device=values.device) >= rate) / (1.0 - rate)
 
 
-class Tags(nn.Module):
-    """A learnt vector after the last word (EOS), read like one: Wieting & Gimpel (2017), section 4.1.2, footnote 4."""
-
-    def __init__(self, dim: int) -> None:
-        """It starts Gaussian (0.1)."""
-        super().__init__()
-        self.eos = nn.Parameter(torch.randn(dim) * 0.1)
-
-    def forward(self, words_BTD: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
-        """Words [B, T, D], lengths [B] -> the same with the tag behind them."""
-        words_BTD = torch.cat([words_BTD, torch.zeros_like(words_BTD[:, :1])], dim=1)
-        here_BT = torch.arange(words_BTD.shape[1], device=lengths_B.device)[None, :] == lengths_B[:, None]
-        return torch.where(here_BT[:, :, None], self.eos, words_BTD), lengths_B + 1
-
-
 class WordEmbedding(nn.Module):
     """Trainable rows [V, D] with sparse gradients, and a copy of their start.
 
