@@ -2,7 +2,7 @@
 
 All of them read the words of `avg-paraphrase` as it is published, frozen, so that `models/shared` keeps one table for
 all. Projection, DAN, LSTM and LSTM-AVG are trained by their paper's margin loss, the others learn the cosines of the
-teacher on the same 25,000 sentences. The runs that hold the papers' own losses against each other are in
+teacher on 25,000 sentences, GRAN on 70,000 and those of near neighbours. The runs that hold the papers' own losses against each other are in
 recipes/gran.py and recipes/paragram_phrase.py, and of these iRNN and BiGRAN are served (`pp-irnn`, `gran-bi`): on
 frozen words their best epoch was the one before training. `sentiment` reads the same words.
 """
