@@ -56,8 +56,8 @@ PAIR_SHARES: dict[str, float] = {
     "bible": 0.05,
 }
 
-# The same with definitions and forum text, a third of the whole: kinds of which the STS sets have much, and that
-# `PAIR_SHARES` has not or, of questions, of one site alone.
+# The same, and for a third of the whole definitions, and questions and answers of forums: the STS sets have much of
+# both, and `PAIR_SHARES` only the questions of Quora.
 DEFINITION_SHARES: dict[str, float] = {
     **PAIR_SHARES,
     "wordnet": 0.25,

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from training.corpora import leakage
+from training.corpora import leakage, mixtures
 from training.corpora.leakage import normalise_for_overlap
 from training.corpora.mixtures import paraphrase_pairs, quotas, unlabelled_sentences
 from training.corpora.readers import captions, labelled_pairs, pit2015, sts, wikipedia
@@ -18,6 +18,7 @@ from training.recipes.recipe import Recipe
 from training.sources import rated
 from training.sources.labelled import CorpusPairs, SSTSentences, TeacherAnswers
 from training.sources.rated import SickPairs, STSSplitPairs, TeacherPairs
+from training.sources.transfer import ParaphrasePairs
 
 
 def of(name: str) -> tuple[str, tuple[str, ...]]:
@@ -233,6 +234,18 @@ def test_pairs_are_positive_distinct_and_without_evaluation_sentences_and_those_
     assert "multi30k:0" not in groups  # in the overlap list
     # One of five captions is an evaluation sentence.
     assert (groups["multi30k:1"], groups["multi30k:2"], groups["simplification:0"]) == (6, 10, 3)
+
+
+@pytest.mark.usefixtures("corpora")
+def test_definitions_are_pairs_without_evaluation_sentences_and_the_card_credits_wordnet(monkeypatch):
+    pairs = [Pair(a, "the act of going up", label="1") for a in ("go up a hill", "How to boil an egg", "rise")]
+    monkeypatch.setattr(mixtures, "open_wordnet", lambda folder: pairs)
+    monkeypatch.setattr(mixtures, "definition_pairs", iter)
+    data = ParaphrasePairs(None, corpora=("wordnet", "twitter-url"))
+    assert [pair.a for pair in data.train() if pair.group == "wordnet"] == ["go up a hill"]
+    credited = {each.name: (each.rows, each.licence) for each in data.trained_on()}
+    assert credited["WordNet 3.0"] == (1, "WordNet licence (permissive, Princeton University)")
+    assert credited["twitter-url"][0] == 1
 
 
 @pytest.mark.parametrize(
