@@ -1,4 +1,4 @@
-# The service alone: contract, service, the client's few files, the published models. No torch, no compiler, no pip, no root.
+# The service alone: core, service, the client's few files, the published models. No torch, no compiler, no pip, no root.
 # Another build of the base, or one pinned by digest, is chosen with --build-arg PYTHON_IMAGE=... (docs/operating.md);
 # --build-arg GPU=1 installs ONNX Runtime for CUDA, with CUDA's libraries (docs/how-to/gpu.md).
 ARG PYTHON_IMAGE=python:3.11-slim
@@ -17,7 +17,7 @@ RUN /opt/build/bin/python -m pip install --no-cache-dir --no-deps --require-hash
         -o -path '*/onnxruntime/quantization' -o -path '*/onnxruntime/tools' -o -type d -name tests \) \
         -prune -exec rm -rf {} +
 COPY pyproject.toml README.md LICENSE ./
-COPY contract contract
+COPY core core
 COPY service service
 COPY semblance semblance
 RUN /opt/build/bin/python -m pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /opt/wheel . \

@@ -21,7 +21,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics.pairwise import cosine_similarity
 
 from benchmarks.report import ROOT, arguments, command, figures, machine, write
-from contract.manifest import ScoreTask
+from core.manifest import ScoreTask
 from training.corpora.files import read_rows
 from training.objectives.metrics import ranked
 from training.publishing.runtime import PublishedModel

@@ -14,7 +14,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.kept_aside import DEPTH
-from contract.manifest import Figure, Manifest
+from core.manifest import Figure, Manifest
 from scripts import peer_fields
 from service.models.defaults import MAIN, USUAL
 from service.settings_help import groups

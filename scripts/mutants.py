@@ -40,9 +40,9 @@ from coverage import CoverageData
 
 from scripts.quick import ROOT, SLOW
 
-PACKAGES = ("contract", "service", "semblance", "training/objectives", "training/publishing", "training/families")
+PACKAGES = ("core", "service", "semblance", "training/objectives", "training/publishing", "training/families")
 TESTS = (
-    *("tests/contract", "tests/service", "tests/client", "tests/dialects"),
+    *("tests/core", "tests/service", "tests/client", "tests/dialects"),
     *("tests/training/objectives", "tests/training/publishing", "tests/training/families"),
 )
 SECONDS = 90.0  # of tests, for one mutant; most are killed by the first ones

@@ -15,14 +15,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from contract.manifest import MANIFEST_NAME, Manifest
+from core.manifest import MANIFEST_NAME, Manifest
 from service.folders import PACKAGED
 from service.models.defaults import USUAL, USUAL_RERANKER
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 100_000_000  # of one file, on the Python package index
 # Of each distribution: the file that becomes its pyproject.toml, and its folders.
-SERVING = ("pyproject.toml", ("contract", "semblance", "service"))
+SERVING = ("pyproject.toml", ("core", "semblance", "service"))
 TRAINING = ("training/pyproject.toml", ("training", "workbench"))
 _CARD = "README.md"  # of a model; it says under what licence the model is
 

@@ -1,6 +1,6 @@
 """The table of `docs/dialects.md`: for each kind of request what becomes of the fields that change an answer.
 
-They are declared where they are read, in the requests of `service/api/dialects/`, by `Changes` and `AllowedValues`
+They are declared where they are read, in the requests of `service/routes/dialects/`, by `Changes` and `AllowedValues`
 (`fields.py`). `tests/dialects/test_peer_fields.py` sends every cell to its route.
 """
 
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, get_args
 from pydantic import AliasChoices, BaseModel
 from pydantic.fields import FieldInfo
 
-from service.api.dialects.fields import AllowedValues, Changes
-from service.api.route import Route
 from service.app import create_app
+from service.routes.dialects.fields import AllowedValues, Changes
+from service.routes.route import Route
 from service.settings import Settings
 
 _MODELS = Path(__file__).resolve().parents[1] / "models"

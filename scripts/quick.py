@@ -2,7 +2,7 @@
 
 What changed is what differs from the last commit; where nothing does, the last commit itself. Types are checked of the
 changed modules, of those that import them and of what these import. A test file is run if it changed, if it mirrors a
-changed module (`tests/service/compute/test_pool.py` for `service/compute/pool.py`), or if it imports one; mirrors come
+changed module (`tests/service/engine/test_pool.py` for `service/engine/pool.py`), or if it imports one; mirrors come
 first. Files that take more than ten seconds are named and left to `make test`, unless they changed, and so is what is
 not done within the minute.
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("contract", "service", "training", "workbench", "semblance", "benchmarks", "scripts")
+PACKAGES = ("core", "service", "training", "workbench", "semblance", "benchmarks", "scripts")
 ALWAYS = ("tests/test_layers.py", "tests/test_names.py")
 # Files, or folders, whose tests export graphs, open every published model, or start services and browsers.
 SLOW = (
@@ -24,8 +24,8 @@ SLOW = (
     "tests/deploy",
     "tests/dialects",
     "tests/parity",
-    "tests/service/api/test_openapi.py",
-    "tests/service/api/test_properties.py",
+    "tests/service/routes/test_openapi.py",
+    "tests/service/routes/test_properties.py",
     "tests/service/playground",
     "tests/service/process",
     "tests/test_packages.py",

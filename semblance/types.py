@@ -1,4 +1,4 @@
-"""The service's answers as frozen dataclasses, with its field names (contract/answers.py); see /docs of a service.
+"""The service's answers as frozen dataclasses, with its field names (core/answers.py); see /docs of a service.
 
 Unknown fields of a newer service are ignored. None stands for a field that was absent or null.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from contract.answers import *  # noqa: F403  # users import all of them from here
+from core.answers import *  # noqa: F403  # users import all of them from here
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,11 +9,11 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from service.api.dialects import table_of
-from service.api.route import Table
 from service.http.application import Application, ScoringMiddleware
 from service.http.pages import add_files, page_operations
 from service.observe.tracing import Tracing
+from service.routes.dialects import table_of
+from service.routes.route import Table
 from service.service import Service
 from service.settings import Settings
 from service.version import version

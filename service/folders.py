@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from contract.manifest import MANIFEST_NAME
+from core.manifest import MANIFEST_NAME
 
 HERE = Path("models")
 OWN = Path("own-models")  # of `tune` and `import`; git ignores it

@@ -1,8 +1,8 @@
 """Types of request and answer bodies. Request types also hold the examples that /docs shows.
 
 Requests are pydantic models: an unknown or mistyped field is an error. Answers are dicts, with the fields of the types
-in `contract/answers.py`, of which the OpenAPI document is made here. Lengths of lists and texts are checked in
-`service/api/body.py`.
+in `core/answers.py`, of which the OpenAPI document is made here. Lengths of lists and texts are checked in
+`service/routes/body.py`.
 """
 
 import dataclasses
@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonVal
 from pydantic_core import CoreSchema, PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from contract import answers
-from contract.answers import Scale
-from contract.manifest import Role, ScoreTask
-from contract.ranking import MOST_ENTRIES, ConfidenceFit, Match
+from core import answers
+from core.answers import Scale
+from core.manifest import Role, ScoreTask
+from core.ranking import MOST_ENTRIES, ConfidenceFit, Match
 
 ModelName = Annotated[
     str | None,
@@ -265,7 +265,7 @@ class ExplainRequest(OwnRequest):
 
 
 class AnswerForm(NamedTuple):
-    """Describes dicts as an answer of contract/answers.py, for the OpenAPI document."""
+    """Describes dicts as an answer of core/answers.py, for the OpenAPI document."""
 
     answer: type
     name: str = ""  # in the document; without it the answer's own

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from service.compute import breaker
-from service.compute.breaker import Backend
-from service.compute.cache import RemoteCache, VectorCache
-from service.compute.pool import Pool
+from service.engine import breaker
+from service.engine.breaker import Backend
+from service.engine.cache import RemoteCache, VectorCache
+from service.engine.pool import Pool
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
 from service.models.checks import HealthChecker
@@ -135,6 +135,6 @@ def open_remote(settings: Settings, telemetry: Telemetry) -> RemoteCache | None:
     """The remote tier that the settings name, if they name one; nothing is sent yet."""
     if settings.redis_url is None:
         return None
-    from service.compute.redis_cache import RedisCache  # whose library takes 9 MB
+    from service.engine.redis_cache import RedisCache  # whose library takes 9 MB
 
     return RedisCache(settings, telemetry)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from contract.manifest import ModelId
+from core.manifest import ModelId
 from service import parsing
 from service.errors import SettingsError
 from service.folders import usual_models

@@ -11,7 +11,7 @@ import pytest
 from httpx._transports import default
 
 from scripts.quick import SLOW
-from service.compute import cache, vectors
+from service.engine import cache, vectors
 
 # Read once, when huggingface_hub is imported, by whichever test of the process comes first.
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"

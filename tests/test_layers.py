@@ -16,13 +16,13 @@ SERVICE = (
     "settings_help",
     "machine",  # reads settings
     "observe",
-    "compute",
+    "engine",
     "scoring",
     "models",
-    "service",  # opens what compute/, models/ and observe/ hold, for the routes; knows nothing of HTTP
-    "api",
-    "http",  # calls the routes of api/ itself
-    "app",  # joins service, api/ and http/
+    "service",  # opens what engine/, models/ and observe/ hold, for the routes; knows nothing of HTTP
+    "routes",
+    "http",  # calls the routes of routes/ itself
+    "app",  # joins service, routes/ and http/
     "process",  # runs the app in one process or several
     "__main__",
 )
@@ -49,14 +49,14 @@ TRAINING = (
     "console",
     "__main__",
 )
-PACKAGES = ("benchmarks", "contract", "semblance", "service", "training", "workbench")
+PACKAGES = ("benchmarks", "core", "semblance", "service", "training", "workbench")
 GRAPHS = {package: graph_of(package) for package in PACKAGES}
 
 
 def test_the_graphs_are_whole() -> None:
     """Guards the guard: imports that everybody knows are seen, those inside functions too."""
     service, training, semblance = (GRAPHS[package] for package in ("service", "training", "semblance"))
-    assert "service.compute.pool" in service["service.compute.batcher"]
+    assert "service.engine.pool" in service["service.engine.batcher"]
     assert "service.process.supervisor" in service["service.__main__"]
     assert "training.runs.loop" in training["training.runs.run"]
     assert "training.publishing.publish" in training["training.__main__"]

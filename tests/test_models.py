@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.golden import TOLERANCE, GoldenPairs
-from contract.manifest import Manifest
+from core.golden import TOLERANCE, GoldenPairs
+from core.manifest import Manifest
 from training.publishing.card import write_card
 from training.publishing.figures import FigureFile
 from training.recipes import find, published_as

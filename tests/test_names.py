@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PRODUCT = ("contract", "service", "semblance", "workbench", "training")
+PRODUCT = ("core", "service", "semblance", "workbench", "training")
 GLOSSARY = re.findall(r"^\| ([\w ,]+) \| (.+) \| `(.+)` \|$", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
 WORDS = 4  # at least, in the summary of a docstring: a noun, and what is said of it
 # The same error where the service raises it, and where its client does.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 from scripts.packages import MOST_BYTES, SERVING, build, copy_models, usual_models
 from scripts.packages import TRAINING as OF_TRAINING
 from semblance.version import DISTRIBUTION, TRAINING
@@ -117,7 +117,7 @@ def contents(source: Path, wheel: Path) -> tuple[dict[str, int], set[str]]:
 
 def test_what_serves_holds_its_code_and_the_usual_models_alone(packages: list[Path]) -> None:
     in_wheel, code = contents(*packages[:2])
-    assert {name.partition("/")[0] for name in code} == {"contract", "semblance", "service"}
+    assert {name.partition("/")[0] for name in code} == {"core", "semblance", "service"}
     expected = set()
     for name in usual_models():
         manifest = Manifest.load(ROOT / "models" / name)

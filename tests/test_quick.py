@@ -4,16 +4,16 @@ from pathlib import Path
 
 from scripts.quick import ALWAYS, ROOT, SLOW, reached_by
 
-POOL = Path("service/compute/pool.py")
-MIRROR = Path("tests/service/compute/test_pool.py")
-TEXT = Path("tests/contract/test_text.py")
+POOL = Path("service/engine/pool.py")
+MIRROR = Path("tests/service/engine/test_pool.py")
+TEXT = Path("tests/core/test_text.py")
 IMPORTING = Path("tests/service/test_faults.py")
 SLOWLY = Path("tests/dialects/test_tei.py")
 TESTS = {Path(name): "" for name in ALWAYS} | {
-    IMPORTING: "from service.compute import pool\n",
+    IMPORTING: "from service.engine import pool\n",
     MIRROR: "",
-    SLOWLY: "from service.compute.pool import Pool\n",
-    TEXT: "from contract.text import words\n",
+    SLOWLY: "from service.engine.pool import Pool\n",
+    TEXT: "from core.text import words\n",
 }
 
 

@@ -89,13 +89,13 @@ def test_models_stay_small() -> None:
 
 def test_contract_imports_numpy_and_pydantic_only() -> None:
     """And where a transformer's tokenizer is opened the library that reads it, which the base install lacks."""
-    allowed = {"contract", "numpy", "pydantic", *sys.stdlib_module_names}
-    others = [place for place in imports("contract") if place[0] not in allowed]
+    allowed = {"core", "numpy", "pydantic", *sys.stdlib_module_names}
+    others = [place for place in imports("core") if place[0] not in allowed]
     assert [place[0] for place in others] == ["tokenizers"]
     assert "subwords" in str(others[0])
 
 
-@pytest.mark.parametrize("module", ["service.compute.graph", "training.publishing.runtime"])
+@pytest.mark.parametrize("module", ["service.engine.graph", "training.publishing.runtime"])
 def test_the_runtime_keeps_no_record_of_its_user(module: str, tmp_path: Path) -> None:
     # ONNX Runtime's telemetry begins by leaving an identifier of the device in the user's cache.
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}

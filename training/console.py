@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 from rich.markup import escape
 
-from contract.errors import ContractError
+from core.errors import ContractError
 from training.errors import UserError
 
 console = Console()

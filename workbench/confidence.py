@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contract.manifest import Manifest
-from contract.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit
+from core.manifest import Manifest
+from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit
 from semblance.client import Client
 from semblance.faq.configurations import order_of
 from semblance.faq.fitting import calibration_error, fit

@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Provenance, TrainingData
+from core.golden import GOLDEN_TEXTS
+from core.manifest import Provenance, TrainingData
 from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, load_weights
 from training.corpora.readers import sts, written
 from training.errors import UserError

@@ -21,7 +21,7 @@ from benchmarks.faults.bodies import of_vectors
 from benchmarks.faults.load import Ask, with_answers
 from benchmarks.faults.trial import Kind, Trial, until
 from benchmarks.servers import ROOT
-from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
+from core.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
 
 # Model id -> the published models whose contents it alternates between.
 CONTENTS: Mapping[str, tuple[str, str]] = {

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.general.sets import Claim, Contrast, Question
-from contract.manifest import ScoreTask
+from core.manifest import ScoreTask
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.objectives.metrics import calibration_error
 from training.pairs import Pair

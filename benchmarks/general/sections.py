@@ -20,7 +20,7 @@ from benchmarks.general.measures import (
     raw_scores,
 )
 from benchmarks.report import figures
-from contract.manifest import ScoreTask
+from core.manifest import ScoreTask
 from training.corpora.readers import labelled_pairs
 from training.corpora.tasks import CALIBRATION_PAIRS, measured
 from training.publishing.runtime import PublishedModel

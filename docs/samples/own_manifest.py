@@ -3,8 +3,8 @@
 from datetime import date
 from pathlib import Path
 
-from contract.golden import GoldenPair, GoldenPairs
-from contract.manifest import Limits, Manifest, Provenance, SimilarityTask, TrainingData, describe_file
+from core.golden import GoldenPair, GoldenPairs
+from core.manifest import Limits, Manifest, Provenance, SimilarityTask, TrainingData, describe_file
 from training.publishing.runtime import PublishedModel
 
 folder = Path("models/my-model")

@@ -12,7 +12,7 @@ from unittest import mock
 import typer
 from typer.cli import get_docs_for_click
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 from service.errors import RequestError
 from training.results.report.markdown import table
 
@@ -63,7 +63,7 @@ def manifest_page() -> str:
         "# manifest.json\n",
         "The description of a model in its folder. `python -m training publish` writes it, the service reads and "
         "checks it. Unknown keys are refused. How folders and versions are laid out: [models](../models.md). Written "
-        "from `contract/manifest.py`.\n",
+        "from `core/manifest.py`.\n",
         _fields(schema),
     ]
     for name, part in sorted(schema["$defs"].items()):

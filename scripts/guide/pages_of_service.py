@@ -8,7 +8,7 @@ from typing import Any
 from prometheus_client.core import Metric
 from starlette.testclient import TestClient
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 from scripts.guide.pages_of_code import sentence
 from service.app import create_app
 from service.models.defaults import USUAL

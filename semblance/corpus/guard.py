@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from contract.quantities import Difference, quantities
+from core.quantities import Difference, quantities
 from semblance.corpus.attributes import Said, attributes, negated, stem
 from semblance.corpus.neighbours import Near
 from semblance.corpus.wording import words_of

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from contract.ranking import ConfidenceFit
+from core.ranking import ConfidenceFit
 from semblance.errors import BatchError, InvalidArgument
 from semblance.faq.configurations import configurations, ranked
 from semblance.faq.decisions import Decided, Share, compare, recommended

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contract.ranking import ONE_STAGE, TWO_STAGES, Feature, Match, of_stage, shared_words, texts_of
-from contract.scoring import best_first
+from core.ranking import ONE_STAGE, TWO_STAGES, Feature, Match, of_stage, shared_words, texts_of
+from core.scoring import best_first
 from semblance.faq.files import Faq, Questions
 from semblance.faq.scores import PARTS_OF, Model, Scores
 from semblance.logistic import Flags, Floats

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from contract.ranking import MOST_ENTRIES
+from core.ranking import MOST_ENTRIES
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND, open_source
 from semblance.batch.rows import BadRow, Row, Unreadable, numbered, text_of

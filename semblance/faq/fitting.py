@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from contract.ranking import Feature
+from core.ranking import Feature
 from semblance.logistic import Flags, Floats, most_likely_weights, probabilities_of
 
 PENALTY = 1.0  # of the squared weights of features in standard deviations: scikit-learn's default, C = 1

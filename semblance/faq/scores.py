@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from contract.ranking import Match, texts_of
-from contract.scoring import best_first
+from core.ranking import Match, texts_of
+from core.scoring import best_first
 from semblance.client import Client
 from semblance.errors import BatchError
 from semblance.faq.files import Faq, Questions

@@ -15,8 +15,6 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.operation import Operation, state_of
-from service.api.route import Table
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
 from service.http.connection import FEW_BYTES, Connection, connection_of
 from service.http.connection_tracker import ClientLeft, ConnectionTracker, MemoryLimiter
@@ -30,6 +28,8 @@ from service.http.middleware import (
 )
 from service.observe.metrics import TIMINGS, Timings
 from service.observe.tracing import Tracing
+from service.routes.operation import Operation, state_of
+from service.routes.route import Table
 from service.service import Service
 
 if TYPE_CHECKING:  # its library brings that of Redis along

@@ -21,9 +21,6 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.operation import STATE, RequestState, state_of
-from service.api.route import Table
-from service.api.tensors import JSON_LENGTH
 from service.errors import HttpError, InternalError, NotHttp, RequestError, ShuttingDown, Unauthorized, quote
 from service.http.connection import CLOSE, connection_of
 from service.http.connection_tracker import ClientLeft, client_of
@@ -31,6 +28,9 @@ from service.observe.logs import REQUEST_ID, fields
 from service.observe.metrics import Timings
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
 from service.observe.tracing import METHOD, ROUTE, STATUS, Tracing
+from service.routes.operation import STATE, RequestState, state_of
+from service.routes.route import Table
+from service.routes.tensors import JSON_LENGTH
 
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit

@@ -14,9 +14,9 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from service.api.dialects.own import OPERATIONS
-from service.api.operation import OperationResponse, ReadOperation, Responses
 from service.http.middleware import policy
+from service.routes.dialects.own import OPERATIONS
+from service.routes.operation import OperationResponse, ReadOperation, Responses
 from service.settings import Settings
 
 PAGE, DOCS = "/", "/docs"

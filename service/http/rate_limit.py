@@ -13,7 +13,7 @@ from typing import Any
 from throttled.asyncio import MemoryStore, RateLimitResult, RedisStore, Throttled, per_duration
 from throttled.store import ConnectionFactory
 
-from service.compute.redis_client import RedisClient
+from service.engine.redis_client import RedisClient
 from service.errors import RateLimited
 from service.observe.telemetry import Telemetry
 from service.settings import RATE, Settings

@@ -5,9 +5,9 @@ import logging
 import math
 from typing import NamedTuple
 
-from contract.golden import GoldenPair, GoldenPairs, tolerance_on
-from contract.manifest import Manifest
-from service.compute.cache import CacheTiers
+from core.golden import GoldenPair, GoldenPairs, tolerance_on
+from core.manifest import Manifest
+from service.engine.cache import CacheTiers
 from service.errors import InferenceFailed, ModelError
 from service.models.repository import FileStamps, ModelFolder
 from service.observe.logs import fields

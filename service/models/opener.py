@@ -14,16 +14,16 @@ from time import perf_counter
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
-from contract.errors import ArtifactError, ContractError, GraphMismatchError
-from contract.golden import GoldenPairs
-from contract.graph import SPECS, GraphKind
-from contract.manifest import MANIFEST_NAME, FileEntry, Manifest
-from contract.scoring import Array
-from contract.subwords import AnyTokenizer, load_tokenizer
-from contract.tensors import load_tensors, tensors_of
-from service.compute.cache import VectorCache
-from service.compute.graph import CPU, CUDA, KINDS, Graph, Session, cuda_options, open_session, provider_order
-from service.compute.pool import Pool
+from core.errors import ArtifactError, ContractError, GraphMismatchError
+from core.golden import GoldenPairs
+from core.graph import SPECS, GraphKind
+from core.manifest import MANIFEST_NAME, FileEntry, Manifest
+from core.scoring import Array
+from core.subwords import AnyTokenizer, load_tokenizer
+from core.tensors import load_tensors, tensors_of
+from service.engine.cache import VectorCache
+from service.engine.graph import CPU, CUDA, KINDS, Graph, Session, cuda_options, open_session, provider_order
+from service.engine.pool import Pool
 from service.errors import ModelError, ServiceError
 from service.machine import counts, trim_allocator
 from service.models.model import Opened, ServedModel

@@ -14,8 +14,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
-from contract.errors import ArtifactError, ContractError, ManifestError
-from contract.manifest import MANIFEST_NAME, FileEntry, Manifest
+from core.errors import ArtifactError, ContractError, ManifestError
+from core.manifest import MANIFEST_NAME, FileEntry, Manifest
 from service.errors import ModelError
 from service.machine import trim_allocator
 from service.models.defaults import USUAL

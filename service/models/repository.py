@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from contract.errors import ContractError, ManifestError
-from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
+from core.errors import ContractError, ManifestError
+from core.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
 from service.errors import ModelError
 
 FileStamps = Mapping[Path, tuple[int, ...] | None]

@@ -14,7 +14,7 @@ from time import monotonic, perf_counter
 from types import FrameType
 
 from service.app import create_app
-from service.compute.pool import THREADS
+from service.engine.pool import THREADS
 from service.errors import SettingsError, StartupError
 from service.http.application import Application
 from service.http.server import Server

@@ -8,9 +8,9 @@ best?
 from collections.abc import Sequence
 from itertools import chain
 
-from contract.measures import to_digits
-from contract.scoring import most_likely
-from contract.tokenizer import Encoded
+from core.measures import to_digits
+from core.scoring import most_likely
+from core.tokenizer import Encoded
 from service.schemas import Answer, ClassifyResponse, EntailmentResponse
 from service.scoring.reading import add_hints
 from service.scoring.scorer import Scorer

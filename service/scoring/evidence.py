@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from contract.scoring import Embeddings
+from core.scoring import Embeddings
 from service.scoring.documents import Sentence, context_of
 
 BEST = 10  # passages of a claim that a pair model reads

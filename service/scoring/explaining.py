@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from contract.manifest import Manifest
-from contract.measures import Floats, rounded, to_digits
-from contract.tokenizer import Encoded
+from core.manifest import Manifest
+from core.measures import Floats, rounded, to_digits
+from core.tokenizer import Encoded
 from service.schemas import Answer, ExplainResponse
 from service.scoring.scorer import Scorer
 

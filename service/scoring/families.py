@@ -1,4 +1,4 @@
-"""The two families of models: to add one, add its scorer here and its name in `contract/manifest.py`.
+"""The two families of models: to add one, add its scorer here and its name in `core/manifest.py`.
 
 *Siamese* models embed each sentence alone, and two embeddings are compared. Of *interaction* models one graph reads
 both sentences together. Its output for a pair is cached; a symmetric model has one entry for both orders.
@@ -11,8 +11,8 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from contract.manifest import EntailmentTask, Family, ProbabilityTask, SimilarityTask, Task
-from contract.scoring import (
+from core.manifest import EntailmentTask, Family, ProbabilityTask, SimilarityTask, Task
+from core.scoring import (
     CalibratedScores,
     Embeddings,
     classification,
@@ -22,10 +22,10 @@ from contract.scoring import (
     read_similarity,
     similarity,
 )
-from contract.tokenizer import Encoded
-from service.compute.cache import Ids, Pair, VectorSpace
-from service.compute.graph import PairGraph, Rows, SentenceGraph
-from service.compute.vectors import Vectors
+from core.tokenizer import Encoded
+from service.engine.cache import Ids, Pair, VectorSpace
+from service.engine.graph import PairGraph, Rows, SentenceGraph
+from service.engine.vectors import Vectors
 from service.scoring.reading import ScorerParts
 from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, as_pairs, sides_of
 

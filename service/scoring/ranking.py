@@ -2,7 +2,7 @@
 
 In two stages a fast model orders all candidates, and a second one orders the best of these again. Where a fit is given,
 the answer says how probable it is that the first one is right. What is asked is a `RankRequest` (`service/schemas.py`),
-what is answered a `Ranking` (`contract/answers.py`).
+what is answered a `Ranking` (`core/answers.py`).
 """
 
 import asyncio
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from contract.measures import to_digits
-from contract.ranking import ConfidenceFit, of_stage, shared_words
-from contract.scoring import best_first
-from contract.tokenizer import Encoded
+from core.measures import to_digits
+from core.ranking import ConfidenceFit, of_stage, shared_words
+from core.scoring import best_first
+from core.tokenizer import Encoded
 from service.errors import TooSlow
 from service.observe.metrics import TIMINGS
 from service.schemas import SCALES, Answer, RankResponse

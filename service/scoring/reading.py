@@ -15,12 +15,12 @@ from sys import getsizeof
 from time import perf_counter
 from typing import NamedTuple
 
-from contract.manifest import Manifest, Role
-from contract.subwords import AnyTokenizer, has_text
-from contract.tokenizer import Encoded
-from service.compute.cache import ENTRY_BYTES, ID_BYTES, VectorCache, tuple_bytes
-from service.compute.graph import Graph
-from service.compute.pool import Pool
+from core.manifest import Manifest, Role
+from core.subwords import AnyTokenizer, has_text
+from core.tokenizer import Encoded
+from service.engine.cache import ENTRY_BYTES, ID_BYTES, VectorCache, tuple_bytes
+from service.engine.graph import Graph
+from service.engine.pool import Pool
 from service.errors import EmptyText
 from service.observe.metrics import TIMINGS, TOKENISE
 from service.observe.telemetry import ModelTelemetry

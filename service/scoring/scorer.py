@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
-from contract.manifest import EntailmentTask, Manifest, ProbabilityTask, ScoreTask, SimilarityTask, Task
-from contract.scoring import CalibratedScores, Embeddings, entailment
-from contract.subwords import fit_together
-from contract.tokenizer import Encoded
-from service.compute.batcher import best_time
-from service.compute.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
-from service.compute.graph import Rows
-from service.compute.vectors import Vectors
+from core.manifest import EntailmentTask, Manifest, ProbabilityTask, ScoreTask, SimilarityTask, Task
+from core.scoring import CalibratedScores, Embeddings, entailment
+from core.subwords import fit_together
+from core.tokenizer import Encoded
+from service.engine.batcher import best_time
+from service.engine.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
+from service.engine.graph import Rows
+from service.engine.vectors import Vectors
 from service.scoring.reading import Reader, ScorerParts, weight_of
 from service.settings import CachePolicy
 

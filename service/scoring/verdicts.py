@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from math import exp, log
 from typing import NamedTuple
 
-from contract.answers import ClaimLabel
-from contract.measures import to_digits
-from contract.quantities import differences, has_quantity, quantities, within_ranges
+from core.answers import ClaimLabel
+from core.measures import to_digits
+from core.quantities import differences, has_quantity, quantities, within_ranges
 from service.scoring.evidence import Found, Passage
 from service.scoring.scorer import Raw
 

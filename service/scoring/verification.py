@@ -9,8 +9,8 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from contract.scoring import Embeddings
-from service.compute.pool import Pool
+from core.scoring import Embeddings
+from service.engine.pool import Pool
 from service.observe.metrics import TIMINGS
 from service.schemas import Answer, ClaimsResponse
 from service.scoring.documents import Sentence, sentences_in

@@ -18,8 +18,8 @@ from benchmarks.general.measures import (
     raw_scores,
 )
 from benchmarks.general.sets import Claim, Contrast, Question
-from contract.manifest import Manifest, ScoreTask
-from contract.scoring import CalibratedScores
+from core.manifest import Manifest, ScoreTask
+from core.scoring import CalibratedScores
 from training.pairs import Pair
 
 

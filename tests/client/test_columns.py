@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contract.manifest import Limits
+from core.manifest import Limits
 from semblance import AsyncClient, columns, scorer
 from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name, make_task
 from semblance.errors import BatchError, CannotStart, InvalidRequest

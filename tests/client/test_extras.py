@@ -88,9 +88,9 @@ def test_imports_go_one_way() -> None:
     of_client = {name for name, _ in imports("semblance")}
     assert not of_client & {"torch", "sklearn", "training", "workbench", "onnxruntime", "fastapi"}
     # Commands that decide as the service does share its contract; what only asks a service needs the answers' types.
-    sharing = {where.split("/")[1].partition(":")[0] for name, where in imports("semblance") if name == "contract"}
+    sharing = {where.split("/")[1].partition(":")[0] for name, where in imports("semblance") if name == "core"}
     assert sharing == {"corpus", "faq", "types.py"}
-    for package in ("contract", "service", "training"):  # the workbench reads users' files as the command line does
+    for package in ("core", "service", "training"):  # the workbench reads users' files as the command line does
         assert "semblance" not in {name for name, _ in imports(package)}
 
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
-from contract.ranking import Match
+from core.ranking import Match
 from semblance import FAQ, Client
 from semblance.cli import app
 from semblance.errors import BatchError, InvalidArgument

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 from semblance import FAQ
 from tests.harness.commands import Run
 from tests.harness.printed import close, decimals

@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
-from contract.tokenizer import Tokenizer
+from core.tokenizer import Tokenizer
 from service.settings import hash_key
 from tests.dialects.conftest import ALIASES, unit
 from tests.harness import fakes

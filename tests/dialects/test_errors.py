@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 import pytest
 
-from service.api.route import Route
+from service.routes.route import Route
 from tests.harness import fakes
 from tests.harness.dialects import BY_PATH, OPEN_INFERENCE, OPENAI, OURS, REQUESTS, TEI, Errors, slow
 from tests.harness.estimates import unmeasured

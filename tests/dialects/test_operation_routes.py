@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from contract import answers
+from core import answers
 from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio

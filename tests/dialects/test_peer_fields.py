@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from contract.manifest import Prompts
+from core.manifest import Prompts
 from scripts.peer_fields import FieldSupport, fields_of, served
-from service.api.dialects.fields import Changes
-from service.api.route import Route
+from service.routes.dialects.fields import Changes
+from service.routes.route import Route
 from tests.harness import fakes
 from tests.harness.service import Client, Serve
 

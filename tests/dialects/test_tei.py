@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from service.compute.graph import SentenceGraph
+from service.engine.graph import SentenceGraph
 from tests.harness import fakes
 from tests.harness.service import Client, Serve
 

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.onnx._internal.exporter._registration import ONNXRegistry
 
-from contract.graph import GraphSpec
+from core.graph import GraphSpec
 
 Export = Callable[..., None]  # of `training.publishing.export`: module, example, spec, path, and names
 _EXPORTED: dict[str, bytes] = {}  # by what was exported

@@ -11,9 +11,9 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
-from contract.golden import GoldenPair, GoldenPairs
-from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, TOKENS, GraphSpec
-from contract.manifest import (
+from core.golden import GoldenPair, GoldenPairs
+from core.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, TOKENS, GraphSpec
+from core.manifest import (
     MANIFEST_NAME,
     SHARED_NAME,
     BiEncoder,
@@ -32,8 +32,8 @@ from contract.manifest import (
     TrainingData,
     describe_file,
 )
-from contract.measures import CentredIsotonic, Logistic
-from contract.scoring import (
+from core.measures import CentredIsotonic, Logistic
+from core.scoring import (
     Run,
     classification,
     classify,
@@ -44,7 +44,7 @@ from contract.scoring import (
     read_similarity,
     similarity,
 )
-from contract.tokenizer import Tokenizer, pad
+from core.tokenizer import Tokenizer, pad
 
 WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa . , not".split()  # noqa: SIM905
 PIECES = ["m", "##o", "##w", "##s", "run", "##ning"]

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from contract.scoring import Array, Embeddings, Run
+from core.scoring import Array, Embeddings, Run
 from service.app import create_app
 from service.http.application import Application
 from service.http.server import Server

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 from tests.harness import toys
 from training.architectures import WordAveragingConfig
 from training.families import family_of

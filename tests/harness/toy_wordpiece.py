@@ -2,7 +2,7 @@
 
 import json
 
-from contract.subwords import Subwords
+from core.subwords import Subwords
 
 WORDS = "the a man woman dog is plays sleeps runs guitar flute park sofa in on not big small .".split()  # noqa: SIM905
 CLS, SEP = 101, 102  # the ids of BERT's special tokens

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from contract.tokenizer import Tokenizer, pad
+from core.tokenizer import Tokenizer, pad
 from training.architectures import (
     ArchitectureConfig,
     InteractionConfig,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contract.measures import expected_rating
+from core.measures import expected_rating
 from tests.harness import fakes, toys
 from tests.harness.service import Serve
 from training.publishing.runtime import BATCH, PublishedModel

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from contract.errors import TokenizerError
-from contract.manifest import Manifest, Provenance, TrainingData
-from contract.measures import CentredIsotonic, Logistic
-from contract.subwords import Subwords
-from contract.tokenizer import pad
+from core.errors import TokenizerError
+from core.manifest import Manifest, Provenance, TrainingData
+from core.measures import CentredIsotonic, Logistic
+from core.subwords import Subwords
+from core.tokenizer import pad
 from tests.harness import toy_wordpiece
 from tests.harness.service import Serve
 from training.architectures.transformer import (

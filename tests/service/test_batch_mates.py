@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contract.graph import PAIR
-from contract.manifest import MANIFEST_NAME, Manifest
-from contract.measures import Floats
-from contract.scoring import raw_scores
-from contract.tensors import load_tensors
-from contract.tokenizer import pad
-from service.compute.cache import Pair
-from service.compute.graph import open_session
+from core.graph import PAIR
+from core.manifest import MANIFEST_NAME, Manifest
+from core.measures import Floats
+from core.scoring import raw_scores
+from core.tensors import load_tensors
+from core.tokenizer import pad
+from service.engine.cache import Pair
+from service.engine.graph import open_session
 from tests.harness.effort import EFFORT
 
 MODELS = Path(__file__).parents[2] / "models"

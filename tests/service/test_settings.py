@@ -117,7 +117,7 @@ def test_importing_reads_no_environment_no_torch_and_no_redis() -> None:
         "import service.__main__, service.app\n"
         "found = {name.partition('.')[0] for name in sys.modules}\n"
         "assert not found & {'torch', 'training', 'onnx', 'sentence_transformers', 'redis'}, found\n"
-        "assert {'onnxruntime', 'contract', 'fastapi'} <= found\n"
+        "assert {'onnxruntime', 'core', 'fastapi'} <= found\n"
     )
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)

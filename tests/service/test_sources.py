@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted([*(ROOT / "service").rglob("*.py"), *(ROOT / "contract").rglob("*.py")])
+SOURCES = sorted([*(ROOT / "service").rglob("*.py"), *(ROOT / "core").rglob("*.py")])
 # Modules that run what they read, and numpy's functions that do unless they are told not to.
 RUNNING = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "pandas", "torch"}
 NUMPYS = {"load", "read_array", "fromfile"}

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contract.manifest import Manifest
-from contract.ranking import of_stage, shared_words
+from core.manifest import Manifest
+from core.ranking import of_stage, shared_words
 from tests.harness import fakes
 from workbench.confidence import RERANK_TOP, Drawn, fitted, rows_of, write_fits
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 from service.app import create_app
 from service.settings import Settings
 

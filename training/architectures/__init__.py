@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
-from contract.manifest import Matrix
+from core.manifest import Matrix
 from training.architectures.averaging import DAN as DAN
 from training.architectures.averaging import DANConfig as DANConfig
 from training.architectures.averaging import Projection as Projection

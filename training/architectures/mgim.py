@@ -21,7 +21,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from contract.manifest import Matrix
+from core.manifest import Matrix
 from training.architectures.parts.layers import WordNoise, mask, width
 from training.architectures.parts.recurrent import LSTM, Steps, onnx_rnn
 

@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
-from contract.manifest import Matrix
+from core.manifest import Matrix
 from training.architectures.parts.focus import greedy_matching
 from training.architectures.parts.layers import width
 from training.architectures.parts.recurrent import LSTM, Attributes

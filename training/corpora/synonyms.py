@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from contract.text import split_words
+from core.text import split_words
 from training.corpora.wordnet import open_wordnet
 from training.pairs import Pair
 

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from contract.manifest import EntailmentTask, Limits, ProbabilityTask, SimilarityTask
-from contract.measures import Calibration, Logistic
-from contract.subwords import AnyTokenizer
+from core.manifest import EntailmentTask, Limits, ProbabilityTask, SimilarityTask
+from core.measures import Calibration, Logistic
+from core.subwords import AnyTokenizer
 from training.architectures import CrossEncoder, PairWithHeads, PWIMTasks, PWIMTasksConfig
 from training.architectures.parts.layers import WordEmbedding
 from training.corpora.readers import labelled_pairs

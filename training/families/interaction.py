@@ -12,11 +12,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from contract.golden import GOLDEN_TEXTS
-from contract.golden import TOLERANCE as GOLDEN_TOLERANCE
-from contract.manifest import ExplanationGraph, Limits, SimilarityTask
-from contract.subwords import AnyTokenizer
-from contract.tokenizer import Tokenizer, pad
+from core.golden import GOLDEN_TEXTS
+from core.golden import TOLERANCE as GOLDEN_TOLERANCE
+from core.manifest import ExplanationGraph, Limits, SimilarityTask
+from core.subwords import AnyTokenizer
+from core.tokenizer import Tokenizer, pad
 from training.architectures import MGIM, PWIM, InteractionConfig, InteractionNetwork, PWIMConfig, build_interaction
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import torch
 from sklearn.model_selection import KFold
 
-from contract.manifest import SimilarityTask
-from contract.measures import Calibration
+from core.manifest import SimilarityTask
+from core.measures import Calibration
 from training.architectures.models import SiameseModel
 from training.architectures.parts.heads import PairHead, SentenceHead
 from training.architectures.parts.svm import SupportVectorHead, fit_svm

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from contract.graph import CLASSIFIER
-from contract.manifest import ClassificationTask, EntailmentTask, Limits, Manifest, SimilarityTask
-from contract.measures import Calibration
-from contract.subwords import AnyTokenizer
-from contract.text import split_words
+from core.graph import CLASSIFIER
+from core.manifest import ClassificationTask, EntailmentTask, Limits, Manifest, SimilarityTask
+from core.measures import Calibration
+from core.subwords import AnyTokenizer
+from core.text import split_words
 from training.architectures import GRAN, ArchitectureConfig, ProjectionConfig, WordAveragingConfig, build_encoder
 from training.architectures.models import SiameseModel, output_dim
 from training.architectures.parts.heads import PairHead, SentenceHead

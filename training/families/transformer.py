@@ -24,9 +24,9 @@ import torch
 from scipy.stats import spearmanr
 from torch import Tensor, nn
 
-from contract.errors import TokenizerError
-from contract.manifest import BiEncoder, Limits, SimilarityTask
-from contract.subwords import AnyTokenizer, Subwords
+from core.errors import TokenizerError
+from core.manifest import BiEncoder, Limits, SimilarityTask
+from core.subwords import AnyTokenizer, Subwords
 from training.architectures.transformer import (
     BERT,
     CrossEncoder,

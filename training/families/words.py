@@ -12,8 +12,8 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from contract.manifest import FileEntry
-from contract.subwords import AnyTokenizer
+from core.manifest import FileEntry
+from core.subwords import AnyTokenizer
 from training.architectures.models import InteractionModel, SiameseModel
 from training.publishing.shared_files import share
 from training.runs.family import ModelFamily

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
-from contract.subwords import AnyTokenizer
+from core.subwords import AnyTokenizer
 from training.architectures.models import SiameseModel
 from training.objectives.metrics import graded
 from training.objectives.parts.batches import Sentences

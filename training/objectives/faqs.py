@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
-from contract.subwords import AnyTokenizer
+from core.subwords import AnyTokenizer
 from training.architectures.models import SiameseModel, device_of
 from training.corpora.readers.written import WrittenFAQ
 from training.objectives.development import GradedSets, encode_all

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import multi_margin_loss
 
-from contract.measures import expected_rating
-from contract.tokenizer import Tokenizer
+from core.measures import expected_rating
+from core.tokenizer import Tokenizer
 from training.architectures.models import InteractionModel
 from training.objectives.metrics import binary, graded, ranked
 from training.objectives.objective import Objective

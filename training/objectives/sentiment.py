@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import nll_loss
 
-from contract.tokenizer import Tokenizer
+from core.tokenizer import Tokenizer
 from training.architectures.models import SiameseModel
 from training.objectives.development import encode_all
 from training.objectives.metrics import labelled

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from contract.manifest import EntailmentLabel
-from contract.measures import expected_rating
-from contract.tokenizer import Tokenizer
+from core.manifest import EntailmentLabel
+from core.measures import expected_rating
+from core.tokenizer import Tokenizer
 from training.architectures.models import SiameseModel
 from training.objectives.development import encode_all
 from training.objectives.metrics import graded, labelled

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
-from contract.subwords import AnyTokenizer
+from core.subwords import AnyTokenizer
 from training.architectures import CrossEncoder, PairWithHeads
 from training.architectures.models import device_of
 from training.corpora.hard import GROUP

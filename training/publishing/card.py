@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from contract.manifest import Manifest, ProbabilityTask, SimilarityTask
+from core.manifest import Manifest, ProbabilityTask, SimilarityTask
 
 _HOW = {
     "cosine": "the cosine of the two sentence embeddings",

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 
 
 def evaluate_model(

@@ -6,7 +6,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from contract.manifest import Elsewhere, Manifest, Task, TaskDomain
+from core.manifest import Elsewhere, Manifest, Task, TaskDomain
 
 # The measure of each task, and the mean over other corpora from which on it counts as good there.
 MEASURES: Mapping[Task, tuple[str, float]] = {

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contract.manifest import Figure
+from core.manifest import Figure
 from training.corpora.files import CorpusMissing
 from training.corpora.readers import sst, sts
 from training.publishing.runtime import PublishedModel

@@ -1,8 +1,8 @@
 """torch modules -> ONNX graphs that keep the contract.
 
-Names, axes and opset come from `contract.graph`; the example sizes are arbitrary, and `training.publishing.parity`
+Names, axes and opset come from `core.graph`; the example sizes are arbitrary, and `training.publishing.parity`
 checks that no size became fixed. Word vectors that several models share can be left outside a graph, which then has
-only their names, types and shapes (`contract.tensors`).
+only their names, types and shapes (`core.tensors`).
 """
 
 import copy
@@ -15,7 +15,7 @@ import onnx
 import torch
 from torch import Tensor, nn
 
-from contract.graph import ENCODER, EXPLANATION, HEAD, OPSET, PAIR, TOKENS, GraphSpec
+from core.graph import ENCODER, EXPLANATION, HEAD, OPSET, PAIR, TOKENS, GraphSpec
 from training.architectures import InteractionNetwork
 from training.publishing.graphs import clean, leave_outside
 

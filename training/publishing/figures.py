@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from contract.manifest import Figure, Manifest
+from core.manifest import Figure, Manifest
 from training.records import RecordFile
 
 

@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
-from contract.golden import GoldenPair, GoldenPairs
-from contract.manifest import EntailmentLabel, Figure, FileEntry, Manifest, Provenance, TrainingData, describe_file
+from core.golden import GoldenPair, GoldenPairs
+from core.manifest import EntailmentLabel, Figure, FileEntry, Manifest, Provenance, TrainingData, describe_file
 from training.publishing.card import write_card
 from training.publishing.domain import domains_of
 from training.publishing.graphs import share_weights

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
-from contract.graph import CONTRACT_VERSION
+from core.graph import CONTRACT_VERSION
 from training.errors import UserError
 
 SHARED_BYTES = 65_536  # weights smaller than this stay in each graph

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from contract.graph import SPECS, GraphKind
-from contract.scoring import Array, Run
-from contract.tokenizer import PADDING_ID, pad
+from core.graph import SPECS, GraphKind
+from core.scoring import Array, Run
+from core.tokenizer import PADDING_ID, pad
 from training.architectures import InteractionNetwork
 from training.publishing.export import Matrices, token_reader
 from training.publishing.graphs import ParityError

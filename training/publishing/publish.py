@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from contract.manifest import Figure, Manifest, Provenance, TrainingData
+from core.manifest import Figure, Manifest, Provenance, TrainingData
 from training.publishing.figures import FigureFile
 from training.publishing.folders import assemble, environment, finish
 from training.publishing.runtime import PublishedModel

@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from contract.errors import ArtifactError
-from contract.graph import SPECS, GraphKind, check_signature
-from contract.manifest import Manifest, ProbabilityTask, Role, ScoreTask, SimilarityTask
-from contract.measures import Floats
-from contract.scoring import (
+from core.errors import ArtifactError
+from core.graph import SPECS, GraphKind, check_signature
+from core.manifest import Manifest, ProbabilityTask, Role, ScoreTask, SimilarityTask
+from core.measures import Floats
+from core.scoring import (
     Array,
     CalibratedScores,
     Embeddings,
@@ -25,9 +25,9 @@ from contract.scoring import (
     read_similarity,
     similarity,
 )
-from contract.subwords import fit_together, load_tokenizer
-from contract.tensors import load_tensors, tensors_of
-from contract.tokenizer import pad
+from core.subwords import fit_together, load_tokenizer
+from core.tensors import load_tensors, tensors_of
+from core.tokenizer import pad
 
 BATCH, PAIR_BATCH = 256, 32  # most sentences and pairs per session call; no score depends on it
 BATCH_TOKENS = 2048  # padded, of a call with several sentences: a long one is not what all others are padded to

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from contract.errors import ManifestError
-from contract.manifest import MANIFEST_NAME, SHARED_NAME, FileEntry, Manifest, describe_file
+from core.errors import ManifestError
+from core.manifest import MANIFEST_NAME, SHARED_NAME, FileEntry, Manifest, describe_file
 from training.records import replacing
 
 logger = logging.getLogger(__name__)

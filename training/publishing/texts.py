@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from contract.golden import GOLDEN_TEXTS
-from contract.subwords import AnyTokenizer
+from core.golden import GOLDEN_TEXTS
+from core.subwords import AnyTokenizer
 
 _MARKS = (" ", " ", " ", " ", ", ", ". ", "? ", " - ", "'", " \u2014 ", "\n")
 _ODD = ("\U0001f600", "na\u00efve", "\u6771\u4eac", "3,141.59", "don't", "\u00c9COLE", "x" * 120, "\u200b", "a\u0301b")

@@ -12,7 +12,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from contract.manifest import Figure
+from core.manifest import Figure
 from training.names import by_name
 from training.publishing.figures import FigureFile, value_of
 from training.records import CheckedRecord, RecordFile

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 import torch
 from torch import nn
 
-from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Manifest
-from contract.subwords import AnyTokenizer
+from core.golden import GOLDEN_TEXTS
+from core.manifest import Manifest
+from core.subwords import AnyTokenizer
 from training.objectives.objective import Objective
 from training.recipes.recipe import Publication, Recipe
 from training.runs.folder import run_folder, weights_of

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from contract.subwords import Subwords
+from core.subwords import Subwords
 from training.architectures.models import Precision, SiameseModel
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.corpora.readers import labelled_pairs, written

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from contract.manifest import TrainingData
+from core.manifest import TrainingData
 from training.corpora import catalogue
 
 TEACHER = TrainingData(

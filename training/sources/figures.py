@@ -5,9 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
-from contract.manifest import Figure, Manifest, ScoreTask
-from contract.measures import to_unit
-from contract.scoring import CalibratedScores, most_likely
+from core.manifest import Figure, Manifest, ScoreTask
+from core.measures import to_unit
+from core.scoring import CalibratedScores, most_likely
 from training.corpora import pairwise, transfer
 from training.corpora.pairwise import Corpus
 from training.corpora.readers import labelled_pairs, sst

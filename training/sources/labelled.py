@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from contract.manifest import Figure, TrainingData
+from core.manifest import Figure, TrainingData
 from training.corpora import pairwise
 from training.corpora.leakage import contains_evaluation_sentence, normalise_for_overlap
 from training.corpora.pairwise import Corpus

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from contract.manifest import Figure, TrainingData
+from core.manifest import Figure, TrainingData
 from training.corpora import mixtures, sts_split
 from training.corpora.leakage import without_foreign_sentences, without_pairs
 from training.corpora.readers import labelled_pairs, sts

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from contract.manifest import Figure, TrainingData
+from core.manifest import Figure, TrainingData
 from training.errors import UserError
 from training.sources.figures import PairScorer
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from contract.manifest import TrainingData
+from core.manifest import TrainingData
 from training.corpora import catalogue
 from training.corpora.files import locate
 from training.sources.credits import MPNET, TEACHER, entry

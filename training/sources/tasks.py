@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contract.manifest import Figure, TrainingData
+from core.manifest import Figure, TrainingData
 from training.corpora import mixtures, tasks
 from training.corpora.hard import Encode, Vectors, hard_groups, near_intents
 from training.corpora.readers import labelled_pairs

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from contract.manifest import Figure, TrainingData
-from contract.text import split_words
+from core.manifest import Figure, TrainingData
+from core.text import split_words
 from training.corpora import mixtures
 from training.corpora.glosses import glosses
 from training.corpora.readers import sts

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.decomposition import PCA
 
-from contract.text import split_words
+from core.text import split_words
 from training.progress import tracked
 from training.teacher.encoder import TextEncoder, encode_cached
 from training.words.tables import Matrix, WordTable, build, sif_weights

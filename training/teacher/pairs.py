@@ -20,8 +20,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from contract.measures import expected_rating
-from contract.text import split_words
+from core.measures import expected_rating
+from core.text import split_words
 from training.corpora.leakage import pair_key
 from training.objectives.parts.batches import Indices
 from training.objectives.supervised import LABELS

@@ -1,6 +1,6 @@
 """A word table from published word vectors: an `.npz` file with the arrays `words` and `vectors`.
 
-The vocabulary is normalised like text (`contract.text`); pieces and buckets are added as for every table
+The vocabulary is normalised like text (`core.text`); pieces and buckets are added as for every table
 (`training.words.tables`).
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contract.text import split_words
+from core.text import split_words
 from training.corpora.files import CorpusError
 from training.words.tables import Matrix, WordTable, build
 

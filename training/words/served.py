@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from contract.errors import ArtifactError
-from contract.manifest import Manifest
-from contract.tensors import load_tensors
-from contract.tokenizer import Tokenizer
+from core.errors import ArtifactError
+from core.manifest import Manifest
+from core.tensors import load_tensors
+from core.tokenizer import Tokenizer
 from training.words.tables import Matrix, WordTable
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from contract.tokenizer import Tokenizer
+from core.tokenizer import Tokenizer
 from training.words.tables import WordTable
 
 Storage = Literal["int8", "float32"]

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer as TrainableTokenizer
 from tokenizers.models import WordPiece
 from tokenizers.trainers import WordPieceTrainer
 
-from contract.tokenizer import CONTINUATION, Tokenizer
+from core.tokenizer import CONTINUATION, Tokenizer
 
 Matrix = npt.NDArray[np.float32]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND
 from semblance.threshold.own_pairs import PairsError, read_own

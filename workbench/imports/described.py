@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import tokenizers
 
-from contract.errors import TokenizerError
-from contract.manifest import MOST_TOKENS, EntailmentLabel, Prompts
-from contract.subwords import Subwords
+from core.errors import TokenizerError
+from core.manifest import MOST_TOKENS, EntailmentLabel, Prompts
+from core.subwords import Subwords
 from workbench.imports.files import (
     TOKENIZER,
     WEIGHTS,

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from contract.graph import OPSET
+from core.graph import OPSET
 from workbench.imports.files import ImportRefused, check_weights
 from workbench.imports.graph import IDS, MASK, SEGMENTS
 

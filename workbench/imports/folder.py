@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from pydantic import JsonValue
 
-from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Manifest, Provenance, TrainingData
+from core.golden import GOLDEN_TEXTS
+from core.manifest import Manifest, Provenance, TrainingData
 from training.publishing.folders import assemble, environment, finish
 from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from contract.graph import CLASSIFIER, ENCODER, OPSET, PAIR, GraphSpec
+from core.graph import CLASSIFIER, ENCODER, OPSET, PAIR, GraphSpec
 from training.publishing.graphs import clean, rename_values
 
 Pooling = Literal["mean", "cls", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from contract.subwords import Subwords, fit_together
+from core.subwords import Subwords, fit_together
 from workbench.imports.files import TOKENIZER, ImportRefused, object_or_none
 from workbench.imports.graph import Template
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
-from contract.manifest import ModelId, Prompts, SimilarityTask, TrainingData
-from contract.scoring import NLI
+from core.manifest import ModelId, Prompts, SimilarityTask, TrainingData
+from core.scoring import NLI
 from training.pairs import Pair
 from workbench.imports.graph import Pooling
 

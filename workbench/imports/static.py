@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from contract.manifest import MOST_TOKENS, Limits
-from contract.subwords import Subwords
+from core.manifest import MOST_TOKENS, Limits
+from core.subwords import Subwords
 from workbench.imports.described import DescribedTokenizer, read_tokens
 from workbench.imports.files import (
     TOKENIZER,

@@ -12,8 +12,8 @@ import onnx
 import onnxruntime
 from onnx import ModelProto, version_converter
 
-from contract.graph import OPSET
-from contract.manifest import (
+from core.graph import OPSET
+from core.manifest import (
     ClassificationTask,
     EntailmentLabel,
     EntailmentTask,
@@ -22,8 +22,8 @@ from contract.manifest import (
     Prompts,
     SimilarityTask,
 )
-from contract.measures import Logistic
-from contract.subwords import Subwords
+from core.measures import Logistic
+from core.subwords import Subwords
 from workbench.imports.described import (
     DescribedTokenizer,
     labels_of,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from contract.manifest import describe_file
-from contract.subwords import AnyTokenizer
+from core.manifest import describe_file
+from core.subwords import AnyTokenizer
 from semblance.threshold.own_pairs import Kind, OwnPairs, PairsError, RowFault
 from training.pairs import Pair
 from workbench.tuning.split import Split, split

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import nll_loss
 
-from contract.subwords import AnyTokenizer
+from core.subwords import AnyTokenizer
 from semblance.threshold.own_pairs import Kind
 from training.objectives.objective import Objective
 from training.objectives.ordering import ordering_loss

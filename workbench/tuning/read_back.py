@@ -13,8 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from contract.manifest import MANIFEST_NAME, Manifest
-from contract.subwords import AnyTokenizer, load_tokenizer
+from core.manifest import MANIFEST_NAME, Manifest
+from core.subwords import AnyTokenizer, load_tokenizer
 from training.architectures import WordAveragingConfig, build_encoder
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from contract.text import split_words
+from core.text import split_words
 from semblance.threshold.own_pairs import Kind, PairsError
 from training.objectives.parts.batches import Indices
 from training.pairs import Pair

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import JsonValue
 
-from contract.golden import GOLDEN_TEXTS, TOLERANCE, GoldenPairs
-from contract.manifest import MANIFEST_NAME, Figure, Manifest, Provenance, TrainingData
+from core.golden import GOLDEN_TEXTS, TOLERANCE, GoldenPairs
+from core.manifest import MANIFEST_NAME, Figure, Manifest, Provenance, TrainingData
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND
 from semblance.threshold.own_pairs import Kind, read_own

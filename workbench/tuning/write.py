@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from contract.manifest import EntailmentTask, Manifest, Provenance, TrainingData
-from contract.measures import Calibration
+from core.manifest import EntailmentTask, Manifest, Provenance, TrainingData
+from core.measures import Calibration
 from semblance.threshold.own_pairs import Kind
 from training.architectures.models import output_dim
 from training.architectures.parts.layers import WordEmbedding

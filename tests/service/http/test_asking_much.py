@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.scoring import Array, Embeddings, Run
-from service.compute.cache import ENTRY_BYTES
+from core.scoring import Array, Embeddings, Run
+from service.engine.cache import ENTRY_BYTES
 from service.http.listening import bind
 from tests.harness import fakes
 from tests.harness.process import BODY

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from contract.tokenizer import Encoded
-from service.compute.pool import INLINE_SECONDS
+from core.tokenizer import Encoded
+from service.engine.pool import INLINE_SECONDS
 from service.errors import Overloaded
 from service.http.application import Application, TimeLimit
 from service.http.connection import MAX_PIPELINED

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.manifest import SHARED_NAME, Manifest
-from contract.measures import cosine
+from core.manifest import SHARED_NAME, Manifest
+from core.measures import cosine
 from tests.harness import fakes
 from tests.harness.service import Client
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 from service.errors import StartupError
 from service.models import opener, registry
 from service.models.opener import Opener

@@ -7,12 +7,12 @@ import numpy as np
 import onnx
 import pytest
 
-from contract.errors import ArtifactError
-from contract.golden import GoldenPair
-from contract.graph import ENCODER
-from contract.manifest import SHARED_NAME, Manifest
+from core.errors import ArtifactError
+from core.golden import GoldenPair
+from core.graph import ENCODER
+from core.manifest import SHARED_NAME, Manifest
 from service.app import create_app
-from service.compute.graph import CPU, open_session, provider_order
+from service.engine.graph import CPU, open_session, provider_order
 from service.errors import ProviderError, StartupError
 from service.models.defaults import ROUTES, NoDefault
 from service.service import Service

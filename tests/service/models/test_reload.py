@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from anyio import fail_after
 
-from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
+from core.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
 from service.models import opener
 from tests.harness import fakes
 from tests.harness.service import NEEDED_SECONDS, Client, Serve, until

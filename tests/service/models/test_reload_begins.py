@@ -13,7 +13,7 @@ import httpx
 import pytest
 from anyio import fail_after
 
-from contract.manifest import MANIFEST_NAME
+from core.manifest import MANIFEST_NAME
 from tests.harness.fleet import Service, fleet
 from tests.harness.load import Load
 from tests.harness.process import ROOT, running

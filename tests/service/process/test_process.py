@@ -175,7 +175,7 @@ def test_a_port_in_use_ends_it(models: Path) -> None:
 _HANGS = """
 import sys, threading
 from service.__main__ import main
-from service.compute import batcher, pool
+from service.engine import batcher, pool
 
 pool.INLINE_SECONDS = batcher.INLINE_SECONDS = 0.0  # every batch to a thread
 pool._timed = lambda work: threading.Event().wait()

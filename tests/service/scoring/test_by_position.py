@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.faults.load import difference
-from service.compute import cache, vectors
+from service.engine import cache, vectors
 from tests.harness.service import Serve
 
 pytestmark = pytest.mark.anyio

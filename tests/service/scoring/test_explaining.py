@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contract.manifest import ExplanationGraph, Manifest, Matrix
+from core.manifest import ExplanationGraph, Manifest, Matrix
 from service.errors import StartupError
 from service.service import Service
 from service.settings import Settings

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 from tests.harness import fakes
 from tests.harness.service import Serve
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from contract.tokenizer import pad
+from core.tokenizer import pad
 from tests.harness import toys
 from training.architectures import (
     ArchitectureConfig,

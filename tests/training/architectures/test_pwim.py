@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Manifest, Provenance
-from contract.tokenizer import pad
+from core.golden import GOLDEN_TEXTS
+from core.manifest import Manifest, Provenance
+from core.tokenizer import pad
 from tests.harness import toys
 from tests.harness.by_hand import matched
 from training.architectures import PWIMConfig, PWIMTasks, PWIMTasksConfig

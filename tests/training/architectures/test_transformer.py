@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from contract.subwords import Subwords
-from contract.tokenizer import pad
+from core.subwords import Subwords
+from core.tokenizer import pad
 from tests.harness import toys
 from training.architectures.transformer import (
     BERTConfig,

@@ -8,9 +8,9 @@ import onnx
 import pytest
 import torch
 
-from contract.golden import GOLDEN_TEXTS, GoldenPairs
-from contract.manifest import SHARED_NAME
-from contract.measures import expected_rating
+from core.golden import GOLDEN_TEXTS, GoldenPairs
+from core.manifest import SHARED_NAME
+from core.measures import expected_rating
 from tests.harness import toy_runs, toys
 from training.architectures import MGIMConfig
 from training.architectures.mgim import MGIM

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from contract.measures import LocalLinear, exp_l1
+from core.measures import LocalLinear, exp_l1
 from tests.harness import toy_runs, toys
 from training.architectures import GRANConfig
 from training.architectures.malstm import MALSTM

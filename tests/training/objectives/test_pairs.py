@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from contract.measures import expected_rating
+from core.measures import expected_rating
 from tests.harness import toys
 from training.architectures import CrossEncoder, CrossEncoderConfig, PWIMConfig, PWIMTasks, PWIMTasksConfig
 from training.architectures.mgim import MGIM, MGIMConfig

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from contract.measures import cosine, exp_l1, expected_rating
+from core.measures import cosine, exp_l1, expected_rating
 from tests.harness import toys
 from training.architectures import LSTMConfig
 from training.architectures.malstm import manhattan_similarity

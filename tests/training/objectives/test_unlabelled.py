@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import pearsonr
 
-from contract.measures import cosine
+from core.measures import cosine
 from tests.harness import toys
 from training.architectures import ArchitectureConfig, LSTMConfig, WordAveragingConfig
 from training.objectives.development import GradedSets, encode_all

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from contract.errors import ContractError
-from contract.manifest import Manifest
+from core.errors import ContractError
+from core.manifest import Manifest
 from tests.harness import toy_runs, toys
 from training.__main__ import app
 from training.corpora.files import CorpusMissing

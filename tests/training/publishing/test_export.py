@@ -10,9 +10,9 @@ from onnx import helper, numpy_helper
 from torch import Tensor, nn
 
 import training
-from contract.errors import ArtifactError, GraphMismatchError
-from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR
-from contract.tensors import tensors_of
+from core.errors import ArtifactError, GraphMismatchError
+from core.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR
+from core.tensors import tensors_of
 from tests.harness import toys
 from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.models import InteractionModel

@@ -15,8 +15,8 @@ import torch
 from onnx import helper
 from torch import Tensor, nn
 
-from contract.graph import CLASSIFIER, ENCODER, HEAD
-from contract.manifest import Matrix
+from core.graph import CLASSIFIER, ENCODER, HEAD
+from core.manifest import Matrix
 from tests.harness import fakes, toys
 from training.architectures import WordAveraging, WordAveragingConfig
 from training.architectures.models import InteractionModel

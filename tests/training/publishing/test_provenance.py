@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from contract.manifest import Figure, Manifest, TaskDomain, TrainingData
+from core.manifest import Figure, Manifest, TaskDomain, TrainingData
 from tests.harness import fakes
 from training.corpora import catalogue, pairwise
 from training.corpora.pairwise import Corpus, CorpusParts

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from contract.golden import GoldenPairs
+from core.golden import GoldenPairs
 from tests.harness import toy_runs, toys
 from training.architectures import GRANConfig, LSTMConfig, ProjectionConfig
 from training.corpora.readers import sst

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.manifest import MANIFEST_NAME, SHARED_NAME, FileEntry, Manifest, describe_file
+from core.manifest import MANIFEST_NAME, SHARED_NAME, FileEntry, Manifest, describe_file
 from training.publishing.shared_files import alone, install, share, sweep
 
 

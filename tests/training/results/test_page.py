@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from contract.manifest import Figure
+from core.manifest import Figure
 from training.publishing.figures import ApartFile, FigureFile
 from training.results.page import write_report
 from training.results.report.reproduced import all_orders, judged, orders, reproduced

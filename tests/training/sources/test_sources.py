@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contract.manifest import Figure, SimilarityTask
-from contract.scoring import CalibratedScores, read_similarity
+from core.manifest import Figure, SimilarityTask
+from core.scoring import CalibratedScores, read_similarity
 from training.corpora import pairwise
 from training.corpora.hard import GROUP
 from training.corpora.pairwise import Corpus, CorpusParts

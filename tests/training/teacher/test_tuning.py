@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from contract.measures import expected_rating
-from contract.tokenizer import pad
+from core.measures import expected_rating
+from core.tokenizer import pad
 from tests.harness import toys
 from training.objectives.supervised import LABELS
 from training.teacher import encoder, tuning, weights

@@ -12,7 +12,7 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 
-from contract.tokenizer import Tokenizer
+from core.tokenizer import Tokenizer
 from training.corpora import catalogue
 from training.families.words import embedding
 from training.runs.folder import RunMissing

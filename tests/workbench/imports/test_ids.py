@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contract.subwords import Subwords
+from core.subwords import Subwords
 from tests.workbench import foreign
 from tests.workbench.foreign import changed
 from training.publishing.runtime import PublishedModel

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contract.manifest import Manifest
-from contract.measures import Logistic
+from core.manifest import Manifest
+from core.measures import Logistic
 from tests.harness.tables import write
 from tests.workbench import foreign
 from tests.workbench.foreign import changed

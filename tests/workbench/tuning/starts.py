@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Limits, Manifest, Provenance
+from core.golden import GOLDEN_TEXTS
+from core.manifest import Limits, Manifest, Provenance
 from tests.harness import toys
 from tests.harness.toy_wordpiece import WORDS, wordpiece, wordpiece_json
 from training.architectures import WordAveragingConfig, build_encoder

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 from semblance.threshold.own_pairs import PairsError
 from tests.harness import toys
 from tests.workbench.tuning import starts

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from contract.manifest import Manifest
+from core.manifest import Manifest
 from semblance.threshold.own_pairs import PairsError, read_own
 from tests.harness.tables import write
 from tests.workbench.tuning import starts

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from contract.subwords import AnyTokenizer
-from contract.tokenizer import PADDING_ID
+from core.subwords import AnyTokenizer
+from core.tokenizer import PADDING_ID
 
 Indices = npt.NDArray[np.int64]
 SIZE_STEP = 8  # tokens

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract.tokenizer import pad
+from core.tokenizer import pad
 from tests.harness import toys
 from training.objectives.parts import nearest
 from training.objectives.parts.batches import Sentences, alike, by_size, shuffled

@@ -1,0 +1,164 @@
+"""Tokenizers of transformers: any `tokenizer.json` of the library `tokenizers` (WordPiece, BPE, Unigram).
+
+Ids come without special tokens: the graphs of a transformer add theirs themselves, so that limits, truncation, caches
+and explanations count the words of a text only. A text that spells a special token ("[SEP]") is read as words.
+
+The library is no part of the base install; the extras `service` and `training` bring it.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from core.errors import TokenizerError
+from core.tokenizer import Encoded, Tokenizer, parsed, read_bounded
+
+# A long text is read in beginnings, each twice as long as the last, until they have more tokens than the limit.
+_FEWEST_CHARS, _CHARS_OF_A_TOKEN = 1000, 8
+_UNSURE = 128  # last tokens of a beginning that does not end at white space: the word it cuts may be read otherwise
+_INVISIBLE = re.compile("[\\s\x00-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# Keys of the file: in a string their quotes would be escaped. No second parsing, in which no other thread runs.
+_MODEL, _UNKNOWN_ID = re.compile(rb'(?<!\\)"model"\s*:'), re.compile(rb'(?<!\\)"unk_id"\s*:\s*(\d{1,9})')
+
+
+class Subwords:
+    """The interface of `Tokenizer`; words are what the tokenizer's own rules separate."""
+
+    def __init__(self, content: str | bytes) -> None:
+        """Read the content of a `tokenizer.json`; its truncation, padding and special tokens are dropped.
+
+        Raises:
+            TokenizerError: not a file of that library, or the library is not installed.
+        """
+        try:
+            import tokenizers
+        except ModuleNotFoundError as error:
+            raise TokenizerError("a transformer's tokenizer needs the extra: pip install -e '.[service]'") from error
+        raw = content.encode() if isinstance(content, str) else content
+        try:
+            tokenizer = tokenizers.Tokenizer.from_buffer(raw)
+        except Exception as error:  # the library raises plain ones
+            raise TokenizerError(f"cannot be read as a tokenizer.json: {error!r}") from error
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.post_processor = None
+        tokenizer.encode_special_tokens = True  # "[SEP]" in a text is no separator
+        if not tokenizer.get_vocab_size(with_added_tokens=True):
+            raise TokenizerError("there is no entry in its vocabulary")
+        self._tokenizer = tokenizer
+        self.unknown = _unknown(tokenizer, raw)
+        # One object for each id: a cache of many texts then holds references only.
+        self._ids: dict[int, int] = {}
+        self._readable = "ByteLevel" in str(tokenizer.decoder)
+
+    def __len__(self) -> int:
+        """Number of ids, special tokens included: the least number of rows of the embedding table."""
+        return int(max(self._tokenizer.get_vocab(with_added_tokens=True).values())) + 1
+
+    def encode(self, text: str, max_tokens: int) -> Encoded:
+        """Token ids of a text, cut at `max_tokens`; no ids at all when it has no visible character.
+
+        Unknown are the pieces that the vocabulary has no entry for. A long text is read little further than the limit
+        takes.
+        """
+        if _INVISIBLE.fullmatch(text):
+            return Encoded((), 0, 0, False)
+        chars = max(_FEWEST_CHARS, max_tokens * _CHARS_OF_A_TOKEN)
+        while True:
+            part, unsure = _beginning(text, chars)
+            encoding = self._tokenizer.encode(_plain(part), add_special_tokens=False)
+            found = encoding.ids
+            if len(part) == len(text) or len(found) > max_tokens + unsure:
+                break
+            chars *= 2
+        read = tuple(map(self._ids.setdefault, found, found))
+        unknown = 0 if self.unknown is None else found.count(self.unknown)
+        words = max((i for i in encoding.word_ids if i is not None), default=-1) + 1
+        return Encoded(read[:max_tokens], max(words, unknown), unknown, len(read) > max_tokens)
+
+    def encode_all(self, texts: Sequence[str], max_tokens: int) -> list[Encoded]:
+        """`encode` of every text."""
+        return [self.encode(text, max_tokens) for text in texts]
+
+    def token(self, token_id: int) -> str:
+        """The piece an id stands for, for people to read; marks such as `##` say how it joins its neighbours."""
+        if self._readable:
+            return str(self._tokenizer.decode([token_id], skip_special_tokens=False))
+        return str(self._tokenizer.id_to_token(token_id) or "")
+
+    def save(self, path: Path) -> None:
+        """Write the file; the same tokenizer gives the same bytes."""
+        path.write_text(self._tokenizer.to_str() + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> "Subwords":
+        """Read the tokenizer in a `tokenizer.json`.
+
+        Raises:
+            TokenizerError: unreadable, or not a file of that library, or the library is not installed.
+        """
+        return cls._of(path, read_bounded(path))
+
+    @classmethod
+    def _of(cls, path: Path, content: bytes) -> "Subwords":
+        try:
+            return cls(content)
+        except TokenizerError as error:
+            raise TokenizerError(f"{path}: {error}") from error
+
+
+AnyTokenizer = Tokenizer | Subwords
+
+
+def load_tokenizer(path: Path) -> AnyTokenizer:
+    """Read a tokenizer file of either kind: what has a `model` is one of the library `tokenizers`.
+
+    Raises:
+        TokenizerError: of neither kind, or malformed.
+    """
+    content = read_bounded(path)
+    return Subwords._of(path, content) if _MODEL.search(content) else Tokenizer.of(parsed(content, path), path)
+
+
+def has_text(text: str) -> bool:
+    """Whether a text has a visible character."""
+    return _INVISIBLE.fullmatch(text) is None
+
+
+def fit_together(a: int, b: int, most: int) -> tuple[int, int]:
+    """How many tokens of two texts of `a` and `b` tokens are read where both may have `most` together: the longer one
+    is cut first, as the library's truncation `longest_first` does."""
+    if a + b <= most:
+        return a, b
+    less, more = min(a, b), max(a, b)
+    more = less if less > most else max(less, most - less)
+    if less + more > most:
+        less = most // 2
+        more = less + most % 2
+    return (less, more) if a <= b else (more, less)
+
+
+def _unknown(tokenizer: Any, content: bytes) -> int | None:
+    """The id that stands for what has none."""
+    name = getattr(tokenizer.model, "unk_token", None)
+    if name is not None:
+        found: int | None = tokenizer.token_to_id(name)
+        return found
+    of_unigram = _UNKNOWN_ID.search(content)  # the library does not tell
+    return int(of_unigram[1]) if of_unigram else None
+
+
+def _beginning(text: str, chars: int) -> tuple[str, int]:
+    """About the first `chars` characters of a text, up to white space where there is some, and how many of its last
+    tokens the rest may change."""
+    if len(text) <= chars:
+        return text, 0
+    end = max(text.rfind(" ", 0, chars), text.rfind("\n", 0, chars))
+    return (text[:end], 0) if end > chars // 2 else (text[:chars], _UNSURE)
+
+
+def _plain(text: str) -> str:
+    """Without halves of surrogate pairs, which JSON can carry and no tokenizer reads."""
+    return text if text.isascii() else _SURROGATE.sub("", text)

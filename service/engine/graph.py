@@ -1,0 +1,355 @@
+"""A model's graph: its session, the padding of what it reads, the check of what it gives, and its counters.
+
+A session is a graph that ONNX Runtime has opened; its signature is checked then.
+
+A `reproducible` graph pads a text to the next multiple of `LENGTH_STEP` tokens, and only texts of one padded length
+share a run: padding is what moves last digits, on a CPU a row is the same bit for bit beside any others of its length.
+Fewer digits would not do: some would still differ. On a GPU kernels are chosen by the number of rows too.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cache
+from math import prod
+from pathlib import Path
+from threading import current_thread, main_thread
+from time import monotonic, perf_counter
+from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+
+from core.errors import ArtifactError
+from core.graph import GraphKind, GraphSpec, Signature, check_signature
+from core.manifest import Manifest
+from core.scoring import Array, Run, encode
+from core.tensors import tensors_of
+from core.tokenizer import pad
+from service.engine.cache import Ids, Pair
+from service.errors import InferenceFailed, ProviderError
+from service.machine import trim_allocator
+from service.observe.telemetry import ModelTelemetry
+
+GIVE_BACK_SECONDS = 60.0
+CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
+# How ONNX writes where a tensor's data outside of the file lies: the key "location", before its value.
+_OUTSIDE = b"\x0a\x08location\x12"
+_DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
+
+LENGTH_STEP = 4  # tokens; longer steps would pad more, shorter ones make more runs of fewer texts
+_LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
+
+K = TypeVar("K")
+Rows = npt.NDArray[np.float32]  # [n, outputs of the graph]: a row for each of n keys
+Shape = tuple[int, ...]  # number of tokens of a sentence, or of both sentences of a pair
+
+
+class Session:
+    """A graph that can be run; a `core.scoring.Run`.
+
+    The arena of all sessions keeps what it ever took, and rare texts need more than all before them, so it would grow
+    for hours. A run gives that back to the system once a minute, in some milliseconds.
+    """
+
+    _gives_back_at = 0.0  # next, of all sessions
+    _giving_back = ort.RunOptions()
+    _giving_back.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+
+    def __init__(
+        self, session: ort.InferenceSession, sizes: Mapping[str, int], weights: Sequence[ort.OrtValue] = ()
+    ) -> None:
+        self._run = session.run
+        self._weights = weights  # the session uses their memory
+        self._outputs = [tensor.name for tensor in session.get_outputs()]
+        self.sizes = sizes  # of the axes the model fixes: dim, outputs
+        self.has_cuda = CUDA in session.get_providers()
+
+    def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
+        """Run the graph: feeds by tensor name -> its one output."""
+        output: npt.NDArray[np.float32]
+        # Not in the event loop: health checks run often enough elsewhere.
+        if self.has_cuda or monotonic() < Session._gives_back_at or current_thread() is main_thread():
+            (output,) = self._run(self._outputs, feeds)
+            return output
+        Session._gives_back_at = monotonic() + GIVE_BACK_SECONDS
+        (output,) = self._run(self._outputs, feeds, self._giving_back)
+        trim_allocator()
+        return output
+
+
+def cuda_options(memory_bytes: int) -> dict[str, str]:
+    """Options of the CUDA provider: ONNX Runtime's names and values.
+
+    TensorFloat-32 is off: its products have 10 bits of mantissa, and scores would move in their third digit.
+
+    Args:
+        memory_bytes: most that a session's arena may take; 0 for no limit.
+    """
+    options = {"use_tf32": "0"}
+    if memory_bytes:
+        options |= {"gpu_mem_limit": str(memory_bytes), "arena_extend_strategy": "kSameAsRequested"}
+    return options
+
+
+def provider_order(wanted: Literal["auto", "cuda", "cpu"]) -> list[str]:
+    """ONNX Runtime's names of the providers to try, in order.
+
+    Raises:
+        ProviderError: CUDA is wanted, and this installation of ONNX Runtime has none.
+    """
+    if wanted == "cpu":
+        return [CPU]
+    offered = ort.get_available_providers()
+    if CUDA in offered:
+        return [CUDA, CPU]
+    if wanted == "cuda":
+        raise ProviderError(
+            f"SEMBLANCE_PROVIDERS=cuda, but this onnxruntime offers only {', '.join(offered)}; "
+            "install onnxruntime-gpu, or set auto or cpu"
+        )
+    return [CPU]
+
+
+@cache
+def _load_cuda() -> None:
+    """Load CUDA's libraries from the packages that the extra `gpu` installs; those of the system need nothing."""
+    ort.preload_dlls(directory="")
+
+
+@cache
+def _share_memory() -> None:
+    """Use one memory arena for all sessions of this process.
+
+    One for each session would hold the sum of their peaks, a common one holds the common peak, until it is given back.
+    """
+    memory = ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
+    as_usual = {
+        "max_mem": 0,
+        "arena_extend_strategy": -1,
+        "initial_chunk_size_bytes": -1,
+        "max_dead_bytes_per_chunk": -1,
+    }
+    ort.create_and_register_allocator(memory, ort.OrtArenaCfg(as_usual))
+
+
+def open_session(
+    path: Path,
+    spec: GraphSpec,
+    providers: Sequence[str],
+    *,
+    threads: int,
+    must_use_cuda: bool,
+    tensors: Mapping[str, Array] | None = None,
+    cuda: Mapping[str, str] | None = None,
+) -> Session:
+    """Open a graph file.
+
+    Graph runs are small, so threads inside a run are few, and do not spin.
+
+    Args:
+        path: the file.
+        spec: its kind.
+        providers: ONNX Runtime's names, in order of preference.
+        threads: inside one run.
+        must_use_cuda: refuse any other provider.
+        tensors: the model's weights outside its graphs; on a CPU the session uses them in place.
+        cuda: options of that provider (`cuda_options`).
+
+    Raises:
+        ArtifactError: ONNX Runtime cannot read the file, the tensors do not fit it, or it names others outside of it.
+        GraphMismatchError: it is not a graph of this kind.
+        ProviderError: CUDA is required, and does not start.
+    """
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    _share_memory()
+    options.add_session_config_entry("session.use_env_allocators", "1")
+    options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")  # weights are never freed
+    # It would keep a plan for each shape that ever came: 7 MB in 13 minutes of a soak.
+    options.enable_mem_pattern = False
+    options.log_severity_level = 3  # errors
+    # ONNX Runtime must load no other weights than those given: this path is not a folder.
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path))
+    try:
+        content = path.read_bytes()
+    except OSError:
+        content = b""  # ONNX Runtime says why
+    outside = tensors_of(content, tensors or {})
+    weights = {name: ort.OrtValue.ortvalue_from_numpy(array) for name, array in outside.items()}
+    if weights:
+        # The first call completes the graph, with copies of the weights. The second makes a session on a CPU drop the
+        # copies and use the arrays, so that all sessions share one table.
+        options.add_external_initializers(list(weights), list(weights.values()))
+        if list(providers) == [CPU]:
+            for name, value in weights.items():
+                options.add_initializer(name, value)
+    if (named := content.count(_OUTSIDE)) > len(outside):  # also one that no node uses, which ONNX Runtime passes over
+        raise ArtifactError(f"{path}: it names {named} tensors outside of the file, the manifest {len(outside)}")
+    if CUDA in providers:
+        _load_cuda()
+    ordered = [(name, dict(cuda or {}) if name == CUDA else {}) for name in providers]
+    try:
+        session = ort.InferenceSession(str(path), sess_options=options, providers=ordered)
+    except Exception as error:  # onnxruntime's own exceptions share no public base class
+        first_line, _, _ = str(error).strip().partition("\n")
+        raise ArtifactError(f"{path}: onnxruntime cannot open it: {first_line}") from error
+    sizes = check_signature(spec, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
+    opened = Session(session, sizes, list(weights.values()))
+    if must_use_cuda and not opened.has_cuda:
+        raise ProviderError(f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on the CPU")
+    return opened
+
+
+def _signature(tensors: Sequence[ort.NodeArg]) -> Signature:
+    return {tensor.name: (_DTYPES.get(tensor.type, tensor.type), tuple(tensor.shape)) for tensor in tensors}
+
+
+class Padding(NamedTuple):
+    """The shape of a padded batch: every sentence as long as the longest."""
+
+    longest: Shape
+    items: int
+
+    def with_(self, other: "Padding") -> "Padding":
+        """The shape of both batches in one."""
+        return Padding(tuple(map(max, self.longest, other.longest)), self.items + other.items)
+
+
+class BatchBudget(NamedTuple):
+    """The largest batch of one run; keeps its memory at some megabytes, and what it touches in the CPU's cache."""
+
+    size: int  # padded: longest x count for sentences, longest of a x longest of b x count for pairs
+    items: int
+
+    def most(self, longest: Shape) -> int:
+        """How many items of this shape one batch may have, at least 1."""
+        return max(1, min(self.items, self.size // prod(longest)))
+
+
+class Graph:
+    """A graph that can be run; a `core.scoring.Run`. Raises unless all its outputs are finite.
+
+    A log-probability may be minus infinity, and is replaced by `_LEAST_LOGARITHM`.
+    """
+
+    def __init__(
+        self, name: str, run: Run, manifest: Manifest, telemetry: ModelTelemetry, *, reproducible: bool = False
+    ) -> None:
+        """Take the graph of that file; `run` is its session, and `telemetry` counts its runs.
+
+        `reproducible`: texts are padded by their own length alone. A row's last digits hang on how far its texts are
+        padded, and on nothing else of its batch.
+        """
+        self.run = run
+        self.reproducible = reproducible
+        self._most = manifest.limits.max_tokens
+        self._name = name
+        self._model = manifest.id
+        self._telemetry = telemetry
+        self._logarithms = name in manifest.graphs_of_classes()
+
+    def __call__(self, feeds: Mapping[str, Array]) -> Rows:
+        """Run the graph: feeds by tensor name -> its one output.
+
+        Raises:
+            InferenceFailed: it raised, or gave a number that is not finite.
+        """
+        started = perf_counter()
+        try:
+            output = self.run(feeds)
+        except Exception as error:  # onnxruntime's own exceptions share no public base class
+            self._telemetry.failed()
+            raise InferenceFailed(self._model, f"{self._name} raised {type(error).__name__}") from error
+        if not np.isfinite(output).all():
+            if not (self._logarithms and np.isfinite(output.max(axis=1)).all()):  # max is NaN if one is NaN
+                self._telemetry.failed()
+                raise InferenceFailed(self._model, f"{self._name} gave a number that is not finite")
+            output = np.maximum(output, np.float32(_LEAST_LOGARITHM))
+        self._telemetry.ran(self._name, len(output), perf_counter() - started)
+        return output
+
+
+class TextGraph(Graph, ABC, Generic[K]):
+    """A graph that reads token ids; a key is those of one sentence, or of one pair."""
+
+    budget: ClassVar[BatchBudget]  # of one run
+
+    @abstractmethod
+    def rows(self, keys: Sequence[K]) -> Rows:
+        """n keys -> n rows, in any thread. A row does not depend on the other keys.
+
+        Raises:
+            InferenceFailed: the graph raised, or gave a number that is not finite.
+        """
+
+    @abstractmethod
+    def shape(self, key: K) -> Shape:
+        """Number of tokens of each sentence, with the padding that is its own."""
+
+    @abstractmethod
+    def resized(self, key: K, shape: Shape) -> K:
+        """A key of this shape, with the tokens of another one: cut, or repeated."""
+
+    def padded_length(self, tokens: int) -> int:
+        """To which length a sentence of so many tokens is padded for its own sake."""
+        return max(tokens, min(self._most, -(-tokens // LENGTH_STEP) * LENGTH_STEP)) if self.reproducible else tokens
+
+
+class SentenceGraph(TextGraph[Ids]):
+    """Reads one sentence: an encoder, or the vectors of its tokens."""
+
+    # 64 sentences of 16 tokens. An averaging model takes .13 us a padded token in batches of this size, .24 in batches
+    # of 4096 and .33 in those of 8192; models that compute more take the same in all of them.
+    budget = BatchBudget(1024, 1024)
+
+    def rows(self, keys: Sequence[Ids]) -> Rows:
+        """One row for each sentence, as in `TextGraph.rows`."""
+        return encode(self, keys, self.padded_length(max(map(len, keys))))
+
+    def shape(self, key: Ids) -> Shape:
+        """Number of tokens of the sentence."""
+        return (self.padded_length(len(key)),)
+
+    def resized(self, key: Ids, shape: Shape) -> Ids:
+        """A sentence of this shape, as in `TextGraph.resized`."""
+        return _resized(key, shape[0])
+
+
+class PairGraph(TextGraph[Pair]):
+    """Reads both sentences of a pair together: scores of a task, or matrices that explain one."""
+
+    # Eight pairs of 32 tokens each. A graph of pairs computes many numbers for each pair of tokens, and may pad further
+    # within itself: 64 pairs took pwim-sick 355 ms in batches of 32, 295 in batches of 8, and 316 in batches of 4.
+    budget = BatchBudget(8 * 32 * 32, 8)
+
+    def rows(self, keys: Sequence[Pair]) -> Rows:
+        """One row for each pair, as in `TextGraph.rows`."""
+        ids_a, lengths_a = pad([a for a, _ in keys], self.padded_length(max(len(a) for a, _ in keys)))
+        ids_b, lengths_b = pad([b for _, b in keys], self.padded_length(max(len(b) for _, b in keys)))
+        return self({"input_ids_a": ids_a, "lengths_a": lengths_a, "input_ids_b": ids_b, "lengths_b": lengths_b})
+
+    def shape(self, key: Pair) -> Shape:
+        """Numbers of tokens of both sentences."""
+        return self.padded_length(len(key[0])), self.padded_length(len(key[1]))
+
+    def resized(self, key: Pair, shape: Shape) -> Pair:
+        """A pair of this shape, as in `TextGraph.resized`."""
+        return _resized(key[0], shape[0]), _resized(key[1], shape[1])
+
+
+def _resized(ids: Ids, length: int) -> Ids:
+    return (ids * -(-length // len(ids)))[:length]
+
+
+KINDS: Mapping[GraphKind, type[Graph]] = {
+    "encoder": SentenceGraph,
+    "tokens": SentenceGraph,
+    "head": Graph,
+    "classifier": Graph,
+    "pair": PairGraph,
+    "explanation": PairGraph,
+}

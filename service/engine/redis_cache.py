@@ -1,0 +1,179 @@
+"""The shared tier of the cache: one MGET and one pipeline of SETs a request, in a Redis that may fail at any time.
+
+A key is `semblance:2:<fingerprint, 16 hex digits>:<BLAKE2b-128 of the token ids>`. A value is one byte of format, the
+vector in little-endian floats, and a seal over the key and these bytes. The seal detects garbage, values cut short,
+vectors of another size, and answers to another request's key. It is a CRC-32, against accidents; with a secret it is a
+keyed BLAKE2b-128 (RFC 7693), which cannot be forged with access to Redis alone.
+
+A request is answered whatever Redis does: a failure, or no answer within the timeout, is a miss. Then no request uses
+Redis until a probe succeeds; reading and writing have a circuit breaker each. Redis' error messages are never passed
+on to a client.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from redis.exceptions import ResponseError
+
+from service.engine.breaker import Breaker
+from service.engine.cache import K, Key, Vector, VectorSpace
+from service.engine.redis_client import RedisClient, reason_of
+from service.observe.telemetry import Telemetry
+from service.settings import Settings
+
+MAX_WRITES = 64  # pipelines under way; beyond, new vectors are not written
+_FORMAT, _DTYPE = 0x11, np.dtype("<f4")
+_KEYED = 0x20  # added to the format of a value whose seal is keyed
+_CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
+# Keys of a probe, in two hash slots: a server in cluster mode does not read them together, as the keys of a request.
+_PROBES = (b"semblance:probe:0", b"semblance:probe:1")
+_PROBE_TTL_SECONDS = 60  # should it not be deleted
+
+
+class RedisCache:
+    """Vectors in Redis; a `service.engine.cache.RemoteCache`."""
+
+    def __init__(self, settings: Settings, telemetry: Telemetry) -> None:
+        """Prepare the client; nothing is sent yet. Without a secret, whoever reaches Redis can forge vectors."""
+        works, fails = "redis answers", "redis does not answer; vectors are computed instead"
+        self._client = RedisClient(settings, telemetry, works, fails)
+        self._link = self._client.link
+        # A full Redis, or a read-only replica, can be read and refuses writes.
+        self._taker = Breaker("redis takes vectors", "redis refuses to keep vectors", settings.redis_address or "")
+        self._telemetry = telemetry
+        self._hits, self._misses = telemetry.cache_counters("redis")
+        self._timeout = settings.redis_timeout_ms / 1000
+        self._ttl = settings.redis_ttl_seconds
+        self._marker = _FORMAT
+        self._mac = None
+        self._seal_bytes = _CHECKSUM_BYTES
+        if settings.redis_secret is not None:
+            secret = settings.redis_secret.get_secret_value().encode()
+            key = hashlib.blake2b(secret).digest()  # of any length -> 64 bytes
+            self._mac = hashlib.blake2b(digest_size=_DIGEST_BYTES, key=key)
+            self._marker += _KEYED
+            self._seal_bytes = _DIGEST_BYTES
+        self._writes: set[asyncio.Task[None]] = set()
+        telemetry.redis_up.set_function(lambda: self.up)
+        telemetry.redis_writable.set_function(lambda: self._link.allows and self._taker.up is True)
+
+    @property
+    def up(self) -> bool:
+        """Whether the last attempt to read succeeded."""
+        return self._link.up is True
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with reading or writing, for `/health/ready`."""
+        if not self.up:
+            return [f"redis cannot be read ({self._link.reason or 'not asked yet'}): vectors are computed instead"]
+        if not self._taker.allows:
+            return [f"redis keeps nothing new ({self._taker.reason}): what it does not have is computed each time"]
+        return []
+
+    async def probe(self) -> None:
+        """Write, read and delete a small key, and set both breakers by the outcome."""
+        began = self._taker.changes
+        refusal = await self._client.attempt(self._write_and_read, anyway=True)
+        if refusal is None:  # no answer: nothing is known of writing
+            return
+        if isinstance(refusal, Exception):
+            self._telemetry.redis_failed("error")
+            self._taker.failed(reason_of(refusal), began)
+        else:
+            self._taker.succeeded(began)
+
+    async def _write_and_read(self) -> Exception | Literal[True]:
+        """The error of the write, or True; raises that of the read."""
+        pipeline = self._client.redis.pipeline(transaction=False)
+        pipeline.set(_PROBES[0], b"1", ex=_PROBE_TTL_SECONDS)
+        pipeline.mget(_PROBES)
+        pipeline.delete(_PROBES[0])
+        wrote, read, _ = await pipeline.execute(raise_on_error=False)
+        if isinstance(read, Exception):
+            raise read
+        if not isinstance(read, list) or len(read) != len(_PROBES):
+            raise ResponseError("no Redis")
+        return wrote if isinstance(wrote, Exception) else True
+
+    async def get_many(self, space: VectorSpace, keys: Sequence[K]) -> dict[K, Vector]:
+        """The vectors that Redis has; none if it does not answer."""
+        names = [name_of(space, key) for key in keys]
+        values = await self._client.attempt(lambda: self._client.redis.mget(names))
+        if values is None:
+            return {}
+        if not isinstance(values, list) or len(values) != len(keys):  # not a Redis
+            self._telemetry.redis_failed("garbage")
+            return {}
+        found: dict[K, Vector] = {}
+        for key, name, value in zip(keys, names, values, strict=True):
+            if value is None:
+                continue
+            vector = self._decode(name, value, space.dim)
+            if vector is None:
+                self._telemetry.redis_failed("garbage")
+            else:
+                found[key] = vector
+        self._hits.inc(len(found))
+        self._misses.inc(len(keys) - len(found))
+        return found
+
+    def put_many(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
+        """Write vectors in the background."""
+        if not vectors or not self.up or not self._taker.allows:
+            return
+        if len(self._writes) >= MAX_WRITES:
+            self._telemetry.redis_failed("dropped")
+            return
+        task = asyncio.get_running_loop().create_task(self._write(space, vectors))
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+    async def close(self) -> None:
+        """Wait for the writes under way, at most for the timeout, and close the connections."""
+        if self._writes:
+            await asyncio.wait(self._writes, timeout=self._timeout)
+        await self._client.aclose()
+
+    async def _write(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
+        pipeline = self._client.redis.pipeline(transaction=False)
+        for key, vector in vectors.items():
+            name = name_of(space, key)
+            pipeline.set(name, self._encode(name, vector), ex=self._ttl)
+        await self._client.attempt(pipeline.execute, self._taker)
+
+    def _encode(self, name: bytes, vector: Vector) -> bytes:
+        content = bytes((self._marker,)) + vector.astype(_DTYPE).tobytes()
+        return content + self._seal(name, content)
+
+    def _decode(self, name: bytes, value: object, dim: int) -> Vector | None:
+        if not isinstance(value, bytes) or len(value) != 1 + dim * _DTYPE.itemsize + self._seal_bytes:
+            return None
+        content, seal = value[: -self._seal_bytes], value[-self._seal_bytes :]
+        if content[0] != self._marker or not hmac.compare_digest(self._seal(name, content), seal):
+            return None
+        vector = np.frombuffer(content, _DTYPE, offset=1).astype(np.float32)[None]
+        return vector if np.isfinite(vector).all() else None
+
+    def _seal(self, name: bytes, content: bytes) -> bytes:
+        """The seal of a value; all names have one length, so name and content cannot be shifted against each other."""
+        if self._mac is None:
+            return struct.pack("<I", zlib.crc32(content, zlib.crc32(name)))
+        mac = self._mac.copy()
+        mac.update(name)
+        mac.update(content)
+        return mac.digest()
+
+
+def name_of(space: VectorSpace, key: Key) -> bytes:
+    """The Redis key for a sentence or a pair."""
+    digest = hashlib.blake2b(space.graph.encode() + b"\0", digest_size=16)
+    for ids in (key,) if isinstance(key[0], int) else key:
+        digest.update(struct.pack(f"<{1 + len(ids)}I", len(ids), *ids))
+    return f"semblance:2:{space.fingerprint[:16]}:{digest.hexdigest()}".encode()

@@ -1,0 +1,157 @@
+"""A client of redis-py, for a Redis that may fail at any time.
+
+It does not retry: breakers decide when Redis is asked again (`service/engine/breaker.py`). One timer is for the wait
+for a connection, connecting and reading together; so a new connection sends nothing that it can do without.
+"""
+
+import asyncio
+import re
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.connection import DefaultParser
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    ClusterCrossSlotError,
+    ClusterDownError,
+    ConnectionError,
+    MovedError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+)
+
+from service.engine.breaker import Breaker
+from service.observe.telemetry import Telemetry
+from service.settings import Settings
+
+_CONNECTIONS = 32
+# The head of an answer of 100,000 elements or more; the largest that is asked for has a thousand. hiredis would make a
+# list of what is announced: 16 GB, which took the event loop 19 s.
+_TOO_MANY = re.compile(rb"\n[*%~>][0-9]{6}")
+_TAIL_BYTES = 8  # by which such a head may begin in what came before
+_CLUSTERED = "it is in cluster mode, and one server is expected"
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (OutOfMemoryError, "it is full"),
+    (ReadOnlyError, "it is a read-only replica"),
+    (NoPermissionError, "its user may not"),
+    (ssl.SSLCertVerificationError, "its certificate is not trusted"),
+    (ClusterCrossSlotError, _CLUSTERED),
+    (ClusterDownError, _CLUSTERED),
+    (MovedError, _CLUSTERED),
+)
+T = TypeVar("T")
+
+
+class _Parser(DefaultParser):  # type: ignore[misc,valid-type]  # one of several classes, by what is installed
+    """Reads answers, and refuses those that announce very many elements."""
+
+    _tail = b"\n"
+
+    async def read_from_socket(self) -> bool:
+        """As hiredis' parser of redis-py.
+
+        Raises:
+            ConnectionError: the server has closed, or announces too many elements.
+        """
+        received: bytes = await self._stream.read(self._read_size)
+        if not received:
+            raise ConnectionError("closed")
+        around = self._tail + received
+        if _TOO_MANY.search(around):
+            raise ConnectionError("an answer of very many elements")
+        self._tail = around[-_TAIL_BYTES:]
+        self._reader.feed(received)
+        return True
+
+
+class RedisClient:
+    """Sends commands to the server that the settings name, unless a breaker is open."""
+
+    def __init__(self, settings: Settings, telemetry: Telemetry, works: str, fails: str) -> None:
+        """Prepare; nothing is sent yet.
+
+        Args:
+            settings: which name a Redis.
+            telemetry: counts failures.
+            works: what the log says when `link` closes.
+            fails: what it says when `link` opens.
+        """
+        assert settings.redis_url is not None, "who has a client has settings that name a server"
+        self.link = Breaker(works, fails, settings.redis_address or "")  # whether the server answers
+        self._telemetry = telemetry
+        self._timeout = settings.redis_timeout_ms / 1000
+        self._free = asyncio.Semaphore(_CONNECTIONS)
+        pool = ConnectionPool.from_url(
+            settings.redis_url.get_secret_value(),
+            max_connections=_CONNECTIONS,
+            retry=Retry(NoBackoff(), 0),
+            socket_timeout=None,
+            socket_connect_timeout=None,
+            parser_class=_Parser,
+            protocol=2,  # 3 begins with HELLO
+            driver_info=None,  # no CLIENT SETINFO
+        )
+        self.redis = Redis.from_pool(pool)
+
+    async def attempt(
+        self, command: Callable[[], Awaitable[T]], asked: Breaker | None = None, *, anyway: bool = False
+    ) -> T | None:
+        """The answer to a command of `redis`, or None if Redis fails or a breaker is open.
+
+        Args:
+            command: sends it.
+            asked: the breaker that an error answer opens, if it is another one than `link`, which a timeout or a lost
+                connection opens.
+            anyway: ignore the breakers.
+        """
+        asked = asked or self.link
+        if not anyway and not (self.link.allows and asked.allows):
+            return None
+        link_began, asked_began = self.link.changes, asked.changes
+        try:
+            async with asyncio.timeout(self._timeout), self._free:
+                answer = await command()
+        except TimeoutError:
+            self._telemetry.redis_failed("timeout")
+            self.link.failed(f"no answer within {self._timeout * 1000:.0f} ms", link_began)
+        except ResponseError as error:
+            self._telemetry.redis_failed("error")
+            asked.failed(reason_of(error), asked_began)
+            return None
+        except Exception as error:  # of the client, the event loop or the network
+            self._telemetry.redis_failed("error")
+            self.link.failed(reason_of(error), link_began)
+        else:
+            self.link.succeeded(link_began)
+            if asked is not self.link:
+                asked.succeeded(asked_began)
+            return answer
+        await self._disconnect()
+        return None
+
+    async def _disconnect(self) -> None:
+        """Close idle connections: after a restart of Redis each of them would fail once."""
+        with suppress(Exception):
+            async with asyncio.timeout(self._timeout):
+                await self.redis.connection_pool.disconnect(inuse_connections=False)
+
+    async def aclose(self) -> None:
+        """Close all connections to Redis."""
+        await self.redis.aclose()
+
+
+def reason_of(error: Exception) -> str:
+    """The reason for an error, without Redis' own message, which may contain anything."""
+    cause: BaseException | None = error
+    while cause is not None:
+        for kind, words in _REASONS:
+            if isinstance(cause, kind):
+                return words
+        cause = cause.__cause__ or cause.__context__
+    return type(error).__name__

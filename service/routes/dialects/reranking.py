@@ -1,0 +1,213 @@
+"""Reranking for the clients of Cohere, Jina and vLLM: one request and one answer with the fields of all.
+
+Cohere's and Jina's clients both post to `/v1/rerank` with bodies that cannot be told apart. Each ignores the other
+fields of the answer.
+"""
+
+import time
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from service.errors import InvalidRequest, quote
+from service.observe.logs import REQUEST_ID
+from service.routes.body import RequestLimits
+from service.routes.dialects.fields import (
+    Activation,
+    AllowedValues,
+    Changes,
+    Document,
+    ForeignRequest,
+    ModelName,
+    NoPadding,
+    NoProcessor,
+    TruncateTokens,
+    TruncationSide,
+    Usage,
+    usage,
+)
+from service.routes.dialects.scoring import DialectContext
+from service.routes.texts import RequestTexts, Truncation
+from service.schemas import Text
+
+_MOST_RANK_FIELDS = 16
+_SEARCH_UNIT = 100  # documents, by Cohere's definition
+
+
+def _different(names: list[str]) -> list[str]:
+    if len(set(names)) < len(names):
+        raise PydanticCustomError("rank_fields", "expected each field once")
+    return names
+
+
+_RankFields = Annotated[
+    list[str],
+    Field(min_length=1, max_length=_MOST_RANK_FIELDS, fail_fast=True, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_different),
+]
+
+
+class RerankRequest(ForeignRequest):
+    """Documents to order by their similarity to a query."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"query": "Who plays?", "documents": ["A dog sleeps.", "A man plays a guitar."], "top_n": 1},
+                {"query": "Who plays?", "documents": [{"text": "A man plays."}], "return_documents": True},
+            ]
+        }
+    )
+
+    query: Text
+    documents: list[Document] = Field(min_length=1, fail_fast=True, description="texts, or objects that hold one")
+    model: ModelName = None
+    top_n: Annotated[int | None, Changes(1)] = Field(
+        None, ge=0, description="how many of the best to return; all without it, or with 0"
+    )
+    return_documents: Annotated[bool | None, Changes(True)] = None
+    rank_fields: Annotated[_RankFields | None, Changes(["title"])] = Field(
+        None, description="fields that make a document's text (Cohere), each once"
+    )
+    max_tokens_per_doc: Annotated[int | None, Changes(3)] = Field(None, ge=1, description="Cohere, vLLM")
+    max_tokens_per_query: Annotated[int | None, Changes(1)] = Field(None, ge=1, description="vLLM")
+    max_chunks_per_doc: Annotated[int | None, Changes(2, note="above 1 only where nothing is cut")] = Field(
+        None, ge=1, description="Cohere v1; a document is one chunk, up to the model's limit"
+    )
+    truncate_prompt_tokens: TruncateTokens = None
+    truncation_side: TruncationSide = None
+    use_activation: Activation = Field(None, description="false: the model's own score, not calibrated (vLLM)")
+    activation: Activation = Field(None, description="the same, as vLLM called it before")
+    softmax: Activation = Field(None, description="the same, as vLLM called it before")
+    raw_scores: Annotated[bool | None, Changes(True)] = Field(None, description="the same, as infinity calls it")
+    relevant_spans: Annotated[
+        dict[str, Any] | None,
+        AllowedValues(
+            None, {}, {"mode": "disabled"}, refuses=({"mode": "enabled"},), says="a document gets a score, not spans"
+        ),
+    ] = None
+    return_embeddings: Annotated[
+        bool | None,
+        AllowedValues(None, False, refuses=(True,), says="embeddings are not returned: POST /v1/embeddings"),
+    ] = None
+    padding: NoPadding = None
+    mm_processor_kwargs: NoProcessor = None
+
+    def text_of(self, i: int, limits: RequestLimits) -> str:
+        """The text of the i-th document.
+
+        Raises:
+            InvalidRequest: it has none of the fields that make one.
+            TooLarge: the text would be longer than the limit; checked before its parts are joined.
+        """
+        document = self.documents[i]
+        if isinstance(document, str):
+            return document
+        fields = self.rank_fields or ["text"]
+        parts = [document[name] for name in fields if name in document]
+        if not parts:
+            raise InvalidRequest(f"a document without {' or '.join(fields)}", field=f"documents.{i}")
+        for name in fields:
+            if not isinstance(document.get(name, ""), str):
+                raise InvalidRequest("expected a text", field=f"documents.{i}.{quote(name)[1:-1]}")
+        limits.check_chars(f"documents.{i}", sum(map(len, parts)) + len(parts) - 1)
+        return "\n".join(parts)
+
+    @property
+    def raw(self) -> bool:
+        """Whether scores are to be the model's own."""
+        return False in (self.use_activation, self.activation, self.softmax) or self.raw_scores is True
+
+    def cutting(self, tokens: int | None, chunks: int | None = None) -> Truncation:
+        """How to cut texts of one kind, whose own limit is `tokens`, and of which so many chunks are wanted."""
+        left = self.truncation_side == "left"
+        return Truncation.to(tokens, self.truncate_prompt_tokens, keep_end=left, chunks=chunks)
+
+
+class RerankResult(TypedDict):
+    """The relevance of one document."""
+
+    index: Annotated[int, Field(description="its position in the request")]
+    relevance_score: float
+    document: NotRequired[Annotated[dict[str, Any], Field(description="as it was sent; a text as {text}")]]
+
+
+class ApiVersion(TypedDict):
+    """The version of Cohere's API."""
+
+    version: str
+
+
+class BilledUnits(TypedDict):
+    """As Cohere would count; nothing is billed here."""
+
+    search_units: int
+
+
+class TokenUsage(TypedDict):
+    """Tokens read, as Cohere calls them."""
+
+    input_tokens: int
+    output_tokens: Literal[0]
+
+
+class Meta(TypedDict):
+    """Cohere's metadata of a ranking."""
+
+    api_version: ApiVersion
+    billed_units: BilledUnits
+    tokens: TokenUsage
+    warnings: NotRequired[Annotated[list[str], Field(description="one for each text that was cut")]]
+
+
+class RerankResponse(TypedDict):
+    """The documents, best first; of equal ones the earlier first."""
+
+    id: str
+    object: Literal["rerank"]
+    created: int
+    model: str
+    results: list[RerankResult]
+    usage: Usage
+    meta: Meta
+
+
+async def rerank(scoring: DialectContext, request: RerankRequest, api_version: str) -> tuple[str, RerankResponse]:
+    """Order documents: the model that answered, and the answer.
+
+    Raises:
+        RequestError: a document without text, one too many, and what `DialectContext.compare` raises.
+    """
+    scoring.limits.check_count("documents", len(request.documents), "max_candidates")
+    texts = [request.text_of(i, scoring.limits) for i in range(len(request.documents))]
+    found = await scoring.compare(
+        "/rank",
+        request.model,
+        RequestTexts.of("query", request.query, request.cutting(request.max_tokens_per_query)),
+        RequestTexts.of("documents", texts, request.cutting(request.max_tokens_per_doc, request.max_chunks_per_doc)),
+        raw=request.raw,
+    )
+    best = found.order[: request.top_n or None]
+    results: list[RerankResult] = [{"index": i, "relevance_score": found.scores[i]} for i in best]
+    if request.return_documents:
+        for result in results:
+            document = request.documents[result["index"]]
+            result["document"] = {"text": document} if isinstance(document, str) else dict(document)
+    meta: Meta = {
+        "api_version": {"version": api_version},
+        "billed_units": {"search_units": -(-len(texts) // _SEARCH_UNIT)},
+        "tokens": {"input_tokens": found.tokens, "output_tokens": 0},
+    }
+    if found.warnings:
+        meta["warnings"] = found.warnings
+    return found.model, {
+        "id": REQUEST_ID.get(),
+        "object": "rerank",
+        "created": int(time.time()),
+        "model": found.model,
+        "results": results,
+        "usage": usage(found.tokens),
+        "meta": meta,
+    }

@@ -1,0 +1,126 @@
+"""`POST /classify`, and claims at `POST /entailment`: fields checked, texts read, an answer for each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.errors import EmptyText, InvalidRequest, quote
+from service.routes.body import RequestLimits, counted
+from service.routes.texts import RequestTexts
+from service.schemas import ClassifyRequest, ClassifyResponse, EntailmentRequest, EntailmentResponse
+from service.scoring.classifying import PLACE, TEMPLATE, classify, support, zero_shot
+from service.scoring.documents import sentences_of
+from service.scoring.scorer import Scorer
+from service.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Where a request for labels has its parts, for messages, and the template of one that gives none."""
+
+    text: str = "text"
+    labels: str = "labels"
+    template: str = "template"
+    default_template: str = TEMPLATE
+
+
+_OURS = Fields()
+
+
+async def answer_classify(
+    service: Service, limits: RequestLimits, request: ClassifyRequest
+) -> tuple[str, ClassifyResponse]:
+    """Label texts with the labels of the request, or else with a model's own: the model that answered, and the answer.
+
+    Raises:
+        RequestError: no such model, or one without the task; a field or a text that does not fit.
+    """
+    if request.labels is not None:
+        scorer = await service.registry.pick(request.model or service.defaults["/entailment"], "entailment")
+        answer = await with_labels(
+            limits, scorer, request.text, request.labels, request.template, multi_label=request.multi_label
+        )
+        return scorer.id, answer
+    for field, given in (("template", request.template is not None), ("multi_label", request.multi_label)):
+        if given:
+            raise InvalidRequest(f"{field} needs labels, and the request has none", field=field)
+    scorer, answer = await own_labels(service, limits, RequestTexts.of("text", request.text), request.model)
+    return scorer.id, answer
+
+
+async def own_labels(
+    service: Service, limits: RequestLimits, texts: RequestTexts, model: str | None
+) -> tuple[Scorer, ClassifyResponse]:
+    """Label texts with the labels of the model of this name, or of the default one; who answered, and what.
+
+    Raises:
+        RequestError: as `answer_classify`.
+    """
+    name = model or service.classifier
+    if name is None:
+        raise InvalidRequest(
+            "without labels there is no default model: no model here has labels of its own", field="labels"
+        )
+    labelling = await service.registry.pick(name, "classification")
+    limits.check_count(texts.field, len(texts.texts), "max_sentences")
+    limits.check_texts(texts)
+    read = await labelling.read(texts.texts, texts.where)
+    with counted(texts.field, len(read)):
+        return labelling, await classify(labelling, read)
+
+
+async def with_labels(
+    limits: RequestLimits,
+    scorer: Scorer,
+    text: str | Sequence[str],
+    labels: Sequence[str],
+    template: str | None,
+    *,
+    multi_label: bool,
+    fields: Fields = _OURS,
+) -> ClassifyResponse:
+    """Label texts with any labels by a model with entailment; raises as `answer_classify`."""
+    texts, options = RequestTexts.of(fields.text, text), RequestTexts.of(fields.labels, labels)
+    count, both = len(texts.texts), texts + options
+    limits.check_product(fields.labels, (count, "texts"), (len(labels), "labels"))
+    limits.check_texts(both)
+    if template is None:
+        template = fields.default_template
+    else:
+        limits.check_texts(RequestTexts.of(fields.template, template))
+        if PLACE not in template:
+            raise InvalidRequest(f"the template has no {PLACE} for the label", field=fields.template)
+        limits.check_expanded(fields.template, template, PLACE, labels)
+    await scorer.read(labels, options.where)  # raises where one is empty: its template has words
+    known: set[str] = set()
+    for i, label in enumerate(labels):
+        if label in known:
+            raise InvalidRequest(f"the label {quote(label)} was given before", field=options.where(i))
+        known.add(label)
+    hypotheses = [template.replace(PLACE, label) for label in labels]
+    sentences = await scorer.read([*texts.texts, *hypotheses], both.where)
+    with counted(fields.text, count):
+        return await zero_shot(scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label)
+
+
+async def answer_claims(limits: RequestLimits, scorer: Scorer, request: EntailmentRequest) -> EntailmentResponse:
+    """Hold each hypothesis against every sentence of the premise.
+
+    Raises:
+        RequestError: a field is missing, a text does not fit, or there are too many sentences and claims.
+    """
+    if request.premise is None or request.hypotheses is None or request.pairs is not None:
+        missing = [name for name in ("premise", "hypotheses") if getattr(request, name) is None]
+        field = missing[0] if request.pairs is None and len(missing) == 1 else "pairs"
+        raise InvalidRequest("expected either pairs, or a premise with hypotheses", field=field)
+    given, claims = RequestTexts.of("premise", request.premise), RequestTexts.of("hypotheses", request.hypotheses)
+    limits.check_texts(given)
+    limits.check_texts(claims)
+    if isinstance(request.premise, str):
+        given = RequestTexts(list(sentences_of(request.premise)), lambda _: "premise")
+        if not given.texts:
+            raise EmptyText("premise")
+    count, both = len(given.texts), given + claims
+    limits.check_product("premise", (count, "sentences"), (len(claims.texts), "hypotheses"))
+    read = await scorer.read(both.texts, both.where)
+    with counted("hypotheses", len(claims.texts)):
+        return await support(scorer, given.texts, read[:count], read[count:])

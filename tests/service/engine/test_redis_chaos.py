@@ -1,0 +1,128 @@
+"""Redis going wrong while requests are under way; `python -m benchmarks.faults redis` does the same under load."""
+
+import asyncio
+import json
+import random
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from benchmarks.faults.load import difference
+from benchmarks.faults.proxy import Faults, standing_before
+from service.engine import breaker
+from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve
+
+pytestmark = [pytest.mark.anyio, pytest.mark.redis]
+ONLY_REDIS = {"cache": "redis", "cache_bytes": 0}
+TEXTS = [f"{a} {b} {c}" for a in ("a man", "the dog", "a cat") for b in ("plays", "runs") for c in ("in", "on")]
+ASKS = [
+    *(("/similarity", {"pairs": [{"a": text, "b": TEXTS[0]}], "model": "avg-paraphrase"}) for text in TEXTS),
+    *(("/similarity", {"pairs": [{"a": text, "b": TEXTS[1]}], "model": "pair-sick"}) for text in TEXTS),
+    ("/entailment", {"pairs": [{"premise": text, "hypothesis": TEXTS[2]} for text in TEXTS]}),
+    ("/embed", {"sentences": TEXTS}),
+    ("/rank", {"query": TEXTS[3], "candidates": TEXTS, "model": "avg-sick"}),
+]
+
+
+async def answers(client: Client) -> list[object]:
+    """Of all requests, asked at the same time."""
+    responses = await asyncio.gather(*(client.post(path, json=body) for path, body in ASKS))
+    assert [response.status_code for response in responses] == [200] * len(ASKS)
+    return [json.loads(response.content) for response in responses]
+
+
+async def failures(client: Client) -> dict[str, float]:
+    kinds = ("error", "timeout", "garbage")
+    return {kind: await client.metric("semblance_redis_failures_total", kind=kind) for kind in kinds}
+
+
+@pytest.fixture(scope="module")
+async def plain(serve: Serve) -> list[object]:
+    """The answers without any cache."""
+    async with serve(cache="off") as client:
+        return await answers(client)
+
+
+@asynccontextmanager
+async def behind_a_proxy(redis_server: RedisServer) -> AsyncIterator[tuple[str, Faults]]:
+    whims = Faults()
+    async with standing_before(redis_server.port, whims, random.Random(1)) as port:
+        yield f"redis://127.0.0.1:{port}/0", whims
+
+
+@pytest.mark.parametrize("most", [1, 30, 300, 3000])
+async def test_an_answer_cut_short_by_a_reset_is_a_miss(
+    serve: Serve, redis_server, plain, monkeypatch, most: int
+) -> None:
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.002)
+    async with (
+        behind_a_proxy(redis_server) as (url, whims),
+        serve(redis_url=url, redis_timeout_ms=60_000, **ONLY_REDIS) as client,
+    ):
+        assert difference(await answers(client), plain) is None
+        whims.cut = most
+        for _ in range(5):
+            assert difference(await answers(client), plain) is None
+        found = await failures(client)
+        assert found["error"] > 0
+        assert found["timeout"] == 0
+        whims.cut = 0
+        assert difference(await answers(client), plain) is None
+
+
+async def test_faults_one_after_another_under_requests_change_no_answer(
+    serve: Serve, redis_server: RedisServer, plain, monkeypatch
+) -> None:
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.01)
+    rng = random.Random(1)
+    asked = 0
+
+    async def ask(client: Client, done: asyncio.Event) -> None:
+        nonlocal asked
+        while not done.is_set():
+            place = rng.randrange(len(ASKS))
+            path, body = ASKS[place]
+            response = await client.post(path, json=body)
+            assert response.status_code == 200
+            assert difference(response.json(), plain[place]) is None
+            asked += 1
+
+    async def some_more(count: int = 30) -> None:
+        until = asked + count
+        while asked < until:
+            await asyncio.sleep(0.002)
+
+    async with serve(redis_url=redis_server.url, redis_timeout_ms=3000, **ONLY_REDIS) as client:
+        done = asyncio.Event()
+        async with asyncio.TaskGroup() as group:  # one that fails ends all
+            for _ in range(4):
+                group.create_task(ask(client, done))
+            async with asyncio.timeout(4 * NEEDED_SECONDS):
+                await some_more()
+                with redis_server.client() as redis:
+                    redis.flushall()
+                    await some_more()
+                    while (await failures(client))["garbage"] == 0:  # it may be taken for dead meanwhile
+                        for key in redis.keys("*"):
+                            redis.set(key, rng.randbytes(37))
+                        await some_more(5)
+                    redis.config_set("maxmemory", 1)
+                    await some_more()
+                    redis.config_set("maxmemory", 0)
+                redis_server.process.send_signal(signal.SIGSTOP)
+                await some_more()
+                redis_server.process.send_signal(signal.SIGCONT)
+                await some_more()
+                redis_server.kill()
+                await some_more()
+                redis_server.start()
+                await some_more()
+                while not client.app.service.cache.remote.up:
+                    await some_more(1)
+            done.set()
+        hits = await client.metric("semblance_cache_hits_total", tier="redis")
+        assert difference(await answers(client), plain) is None
+        assert difference(await answers(client), plain) is None
+        assert await client.metric("semblance_cache_hits_total", tier="redis") > hits

@@ -1,0 +1,117 @@
+"""Each limit of each request: what is just within it is answered, one more is refused by name and number, and so is
+an empty list.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from service.errors import TooLarge, amount
+from service.routes.body import BodyLimits, check, counts, most_of
+from service.settings import Settings
+from tests.harness.requests import PAIR, refused
+from tests.harness.service import Client, Serve
+
+pytestmark = pytest.mark.anyio
+SETTINGS = {
+    **{"max_pairs": 4, "max_candidates": 4, "max_sentences": 4, "max_claims": 4},
+    **{"max_text_chars": 30, "max_document_chars": 60, "max_explained_tokens": 4},
+}
+Sized = Callable[[int], Any]
+CLAIM = {"premise": "a", "hypothesis": "a"}
+ENTRY = {"question": "a man", "answer": "a dog"}
+CUT = {"text": "a", "labels": ["a", "b"]}
+
+
+@pytest.fixture(scope="module")
+async def limited(serve: Serve) -> AsyncIterator[Client]:
+    async with serve(**SETTINGS) as client:
+        yield client
+
+
+def of(size: int) -> list[str]:
+    """So many different short texts."""
+    return [f"a {letter}" for letter in "abcdefghi"[:size]]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "fits", "field", "setting"),
+    [
+        # how many
+        ("/similarity", lambda n: {"pairs": [PAIR] * n}, 4, "pairs", "max_pairs"),
+        ("/rank", lambda n: {"query": "a", "candidates": ["a"] * n}, 4, "candidates", "max_candidates"),
+        ("/rank", lambda n: {"query": "a", "entries": [ENTRY] * n, "match": "both"}, 4, "entries", "max_candidates"),
+        ("/rank", lambda n: {"query": "a", "entries": [ENTRY] * n, "match": "either"}, 2, "entries", "max_candidates"),
+        ("/claims", lambda n: {"documents": "a", "claims": ["a"] * n}, 4, "claims", "max_claims"),
+        ("/entailment", lambda n: {"pairs": [CLAIM] * n}, 4, "pairs", "max_pairs"),
+        ("/entailment", lambda n: {"premise": "Man. " * n, "hypotheses": ["a"]}, 4, "premise", "max_pairs"),
+        ("/entailment", lambda n: {"premise": ["a"] * n, "hypotheses": ["a"] * 2}, 2, "premise", "max_pairs"),
+        ("/entailment", lambda n: {"premise": "a", "hypotheses": ["a"] * n}, 4, "premise", "max_pairs"),
+        ("/classify", lambda n: {"text": "a", "labels": of(n)}, 4, "labels", "max_pairs"),
+        ("/classify", lambda n: {"text": ["a", "a"], "labels": of(n)}, 2, "labels", "max_pairs"),
+        ("/embed", lambda n: {"sentences": ["a"] * n}, 4, "sentences", "max_sentences"),
+        # how long; texts of the other fields: test_properties.py
+        ("/entailment", lambda n: {"premise": "x" * n, "hypotheses": ["a"]}, 30, "premise", "max_text_chars"),
+        ("/entailment", lambda n: {"premise": ["x" * n], "hypotheses": ["a"]}, 30, "premise.0", "max_text_chars"),
+        ("/entailment", lambda n: {"premise": "a", "hypotheses": ["x" * n]}, 30, "hypotheses.0", "max_text_chars"),
+        ("/classify", lambda n: {"text": "x" * n, "labels": ["a"]}, 30, "text", "max_text_chars"),
+        ("/classify", lambda n: {**CUT, "labels": ["x" * n], "template": "{}"}, 30, "labels.0", "max_text_chars"),
+        ("/explain", lambda n: {"a": "man", "b": "a " * n}, 4, "b", "max_explained_tokens"),
+        ("/claims", lambda n: {"documents": ["a " * 15, "x" * n], "claims": ["a"]}, 30, "documents",
+         "max_document_chars"),
+        # a template with its longest label
+        ("/classify", lambda n: {**CUT, "template": "x{}" * n}, 10, "template", "max_text_chars"),
+        ("/classify", lambda n: {**CUT, "labels": ["a", "b" * n], "template": "{} and not {}, ."}, 9, "template",
+         "max_text_chars"),
+    ],
+)  # fmt: skip
+async def test_one_more_is_too_much(
+    limited: Client, path: str, body: Sized, fits: int, field: str, setting: str
+) -> None:
+    given = body(0).get(field)
+    if given == [] and field != "premise":
+        none, error = await refused(limited, path, json=body(0))
+        assert (none, error["code"], error["field"], error["limit"]) == (422, "invalid_request", field, 1)
+    answer = await limited.post(path, json=body(fits))
+    assert answer.status_code == 200, answer.text
+    status, error = await refused(limited, path, json=body(fits + 1))
+    limit = SETTINGS[setting]
+    assert (status, error["code"], error["field"], error["limit"]) == (413, "too_large", field, limit)
+    name = "" if field == "b" else f" (SEMBLANCE_{setting.upper()})"
+    assert str(error["message"]).endswith(f"the limit is {limit}{name}")
+
+
+@pytest.mark.parametrize(
+    ("most", "found"),
+    [((9, 5), (9, 5)), ((8, 5), (5, 3)), ((9, 4), (5, 3)), ((5, 3), None), ((4, 3), "4 values"), ((5, 2), "2 fields")],
+)
+def test_characters_inside_of_texts_are_counted_while_they_are_few(
+    most: tuple[int, int], found: tuple[int, int] | str | None
+) -> None:
+    body, limits = rb'{"a": "x,,::", "b": [1, {"c": "\\\"[,"}]}', BodyLimits(*most)
+    if isinstance(found, tuple):
+        assert counts(body, limits) == found
+    elif found is None:
+        check(body, limits)
+    else:
+        with pytest.raises(TooLarge, match=f"^the body has more than {found}$") as caught:
+            check(body, limits)
+        assert caught.value.limit == int(found[0])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "candidates", "sentences", "values", "keys"),
+    [(10, 2000, 50, 33_000, 3064), (100, 5, 50, 4200, 264), (10, 5, 40, 1640, 84), (10, 40, 5, 1640, 184)],
+)
+def test_a_body_may_have_what_the_longest_list_needs(
+    pairs: int, candidates: int, sentences: int, values: int, keys: int
+) -> None:
+    settings = Settings(max_pairs=pairs, max_candidates=candidates, max_sentences=sentences)
+    assert most_of(settings, strict=True) == (values, keys)
+    assert most_of(settings, strict=False) == (values, values)
+
+
+def test_amounts_agree_with_their_nouns() -> None:
+    said = [amount(0, "pairs"), amount(1, "pairs"), amount(2, "pairs"), amount(1, "queries"), amount(1, "a.texts")]
+    assert said == ["0 pairs", "1 pair", "2 pairs", "1 query", "1 a.texts"]
