@@ -82,7 +82,7 @@ class Service:
         return next((name for name in able if name == USUAL_CLASSIFIER), able[0] if able else None)
 
     async def start(self) -> None:
-        """Start polling, checks and probes; the first probe of a backend is logged before requests are answered."""
+        """Start checks and probes; the first probe of a backend is logged before requests are answered."""
         self.reloader.start()
         self.checks.start()
         if self.backends:

@@ -69,7 +69,7 @@ class Settings(BaseSettings):
     models_dir: Annotated[tuple[Path, ...], NoDecode, parsing.folders()] = Field(
         default_factory=usual_models,
         description="folders of models (docs/models.md), with a colon between them; `models`, else a wheel's own, and "
-        "`own-models` where it is there",
+        "`own-models`, which need not be there",
     )
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
         default=(), description="serve only these: ID,ID; all without it"
@@ -95,9 +95,6 @@ class Settings(BaseSettings):
         default=None,
         description="model of /entailment, of /classify with labels, and of /claims when none is named; without it "
         "minilm-cross, pwim-general, avg-sick, or the only one that can",
-    )
-    models_poll_seconds: float = Field(
-        default=0, ge=0, description="seconds between looks for new or changed models; 0: none (docs/models.md)"
     )
     model_aliases: Annotated[dict[str, str], NoDecode] = Field(
         default={}, description="names that other services' clients send: NAME=MODEL,NAME=MODEL (docs/dialects.md)"

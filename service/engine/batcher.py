@@ -10,7 +10,7 @@ as long as one sentence or pair takes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from time import perf_counter, thread_time
@@ -19,7 +19,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from service.engine.graph import Padding, Rows, Shape, TextGraph
-from service.engine.pool import INLINE_SECONDS, Batch, Job, JobQueue, Pool
+from service.engine.pool import IN_A_THREAD, INLINE_SECONDS, Batch, Job, JobQueue, Pool
 from service.observe.metrics import INFERENCE, TIMINGS
 
 BATCH_SECONDS = 0.05  # of a batch of several, beside what a run takes whatever it holds
@@ -156,6 +156,8 @@ class Batcher(JobQueue[_Piece[K], Rows], Generic[K]):
             return best_time(partial(self._graph.rows, [self._graph.resized(key, shape)] * items))
 
         self.cost = Cost.measured(seconds, len(self._graph.shape(key)), max_tokens)
+        if self._graph.repeats:
+            self.cost = replace(self.cost, fixed=max(self.cost.fixed, IN_A_THREAD))
 
     def expected_seconds(self, keys: Sequence[K]) -> float:
         """Expected seconds for these keys, in batches of their own."""

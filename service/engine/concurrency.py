@@ -228,8 +228,8 @@ class ConcurrencyLimit:
             timings, time_left = each.timings, self._time_left(each.timings)
             if each.failure is None and not timings.ended and each.left > _NOTHING:
                 if self._least(each.left) * pace > time_left:
-                    most = SURE * self._max_seconds * self._threads / self._pace.cautious
-                    each.failure = TooSlow(timings.expected, most)
+                    message = "the machine became slower since this was let in, and it would not end in time"
+                    each.failure = Overloaded(message, seconds=each.left * pace / self._threads)
                 elif each.left > SHORT_SECONDS and self._least(ahead + each.left) * pace > time_left:
                     message = "others are served first, and the machine became slower since this was let in"
                     each.failure = Overloaded(message, seconds=ahead * pace / self._threads)

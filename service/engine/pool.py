@@ -24,6 +24,7 @@ from service.errors import Overloaded, TooSlow
 from service.observe.metrics import INFERENCE, NO_REQUEST, TIMINGS, Timings
 
 INLINE_SECONDS = 0.001
+IN_A_THREAD = 2 * INLINE_SECONDS  # at least, of what must not run in the event loop
 THREADS = "scorer"  # how the names of the threads begin
 
 T = TypeVar("T")

@@ -36,6 +36,7 @@ from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
+THREAD = "models"  # how the name of the thread begins
 STEP_SECONDS = 60.0  # for opening one model, or listing the folder: longer means that the storage hangs
 
 # An absolute path and everything after it: a path may contain spaces, so its end is unknown.
@@ -62,7 +63,7 @@ class Opener:
         self._sessions: MutableMapping[tuple[object, ...], Session] = WeakValueDictionary()
         self._tokenizers: MutableMapping[str, AnyTokenizer] = WeakValueDictionary()
         # One thread for reloads and first requests, because the allocator keeps memory for each thread.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="models")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=THREAD)
         self._turn = asyncio.Lock()
         self._given_up: asyncio.Future[Any] | None = None  # timed out, and still running in the thread
 
@@ -125,7 +126,8 @@ class Opener:
         graphs: dict[str, Graph] = {}
         for name, kind in manifest.graph_kinds.items():
             alike = self._settings.reproducible and kind in ("encoder", "pair")
-            graphs[name] = KINDS[kind](name, sessions[name], manifest, telemetry, reproducible=alike)
+            session = sessions[name]
+            graphs[name] = KINDS[kind](name, session, manifest, telemetry, reproducible=alike, repeats=session.repeats)
         hints = LanguageHints.of(manifest.languages) if self._settings.language_hints else None
         parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._pool, self._cache, hints)
         scorer = FAMILIES[manifest.family](parts)

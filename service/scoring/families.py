@@ -25,6 +25,7 @@ from core.scoring import (
 from core.tokenizer import Encoded
 from service.engine.cache import Ids, Pair, VectorSpace
 from service.engine.graph import PairGraph, Rows, SentenceGraph
+from service.engine.pool import IN_A_THREAD
 from service.engine.vectors import Vectors
 from service.scoring.reading import ScorerParts
 from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, as_pairs, sides_of
@@ -59,6 +60,7 @@ class SiameseScorer(Scorer):
         """See `Scorer.embed_tokens`; the TOKENS graph's output, or of an additive model the tokens' own embeddings."""
         if self._of_tokens is not None:
             expected = self.embeddings.batcher.expected_seconds([sentence.ids])
+            expected = max(expected, IN_A_THREAD if self._of_tokens.repeats else 0.0)
             vectors: Embeddings = (await self._pool.run(expected, partial(self._of_tokens.rows, [sentence.ids])))[0]
             return vectors
         return await self.embeddings.get([(i,) for i in sentence.ids], cached=False)
@@ -66,7 +68,7 @@ class SiameseScorer(Scorer):
     async def classify(self, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
         """Probabilities of the model's own labels, as in `Scorer.classify`."""
         embeddings = await self.embed(sentences)
-        return await self._pool.run(len(sentences) * self.seconds_per_pair, partial(self._label, embeddings))
+        return await self._pool.run(self._comparing(len(sentences)), partial(self._label, embeddings))
 
     def answers(self, a: str, b: str) -> dict[str, float]:
         """See `Scorer.answers`; with the labels of each sentence."""
@@ -142,7 +144,9 @@ class InteractionScorer(Scorer):
         pairs = [(a.ids, b.ids)]
         # About as long as a score: the graphs differ only at their end.
         expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
-        found = await self._pool.run(expected, partial(self._of_matrices().rows, pairs))
+        graph = self._of_matrices()
+        expected = max(expected, IN_A_THREAD if graph.repeats else 0.0)
+        found = await self._pool.run(expected, partial(graph.rows, pairs))
         return np.asarray(found[0])
 
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:

@@ -19,6 +19,7 @@ from core.tokenizer import Encoded
 from service.engine.batcher import best_time
 from service.engine.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
 from service.engine.graph import Rows
+from service.engine.pool import IN_A_THREAD
 from service.engine.vectors import Vectors
 from service.scoring.reading import Reader, ScorerParts, weight_of
 from service.settings import CachePolicy
@@ -57,6 +58,8 @@ class Scorer(Reader, ABC):
         self._scored = {name: manifest.score_task(name) for name in manifest.score_tasks}
         self._symmetric = frozenset(name for name, task in self._scored.items() if task.symmetric)
         self._scores: dict[ScoreTask, ScoreCache] = {name: parts.cache.of_scores() for name in self._scored}
+        heads = (graph for name, graph in parts.graphs.items() if manifest.graph_kinds[name] in ("head", "classifier"))
+        self._least_comparing = IN_A_THREAD if any(graph.repeats for graph in heads) else 0.0
         # Before `measure`: large, so that nothing runs in the event loop.
         self.seconds_per_pair = 1e-3  # of a comparison
         self.seconds_per_new_pair = 0.0  # with nothing of it cached
@@ -94,7 +97,7 @@ class Scorer(Reader, ABC):
     async def _computed(self, name: ScoreTask, pairs: Sequence[Pair], *, cached: bool = True) -> ScoredPairs:
         features = await self._features(name, pairs, cached=cached)
         work = partial(self._similarities, self._scored[name], features)
-        answer = await self._pool.run(len(pairs) * self.seconds_per_pair, work)
+        answer = await self._pool.run(self._comparing(len(pairs)), work)
         ratings = None if answer.rating is None else answer.rating.tolist()
         return ScoredPairs(answer.raw_score.tolist(), ratings, answer.score.tolist())
 
@@ -157,7 +160,11 @@ class Scorer(Reader, ABC):
     async def _label_pairs(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[list[dict[str, float]], Features]:
         """The probabilities of n pairs, and all outputs of the graph that they are made of."""
         features = await self._features("entailment", as_pairs(*self.fit(a, b)))
-        return await self._pool.run(len(a) * self.seconds_per_pair, partial(self._entailments, features)), features
+        return await self._pool.run(self._comparing(len(a)), partial(self._entailments, features)), features
+
+    def _comparing(self, count: int) -> float:
+        """Expected seconds of what follows the vectors of so many pairs or texts."""
+        return max(self._least_comparing, count * self.seconds_per_pair)
 
     def _beside_entailment(self) -> tuple[int, int] | None:
         """The columns of relevance and paraphrase in the graph of entailment, if each is one there."""

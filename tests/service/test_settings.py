@@ -19,7 +19,7 @@ NO_ORIGIN = "expected https://host or https://host:port, with commas between the
 def test_the_defaults_serve_the_published_models_on_loopback() -> None:
     settings = Settings.from_environment()
     assert (settings.host, settings.port) == ("127.0.0.1", 8000)
-    assert settings.models_dir == (Path("models"),)
+    assert settings.models_dir == (Path("models"), Path("own-models"))
     # The service chooses by what is there.
     assert settings.default_similarity is settings.default_rank is settings.default_entailment is None
     assert settings.redis_url is None
@@ -130,17 +130,6 @@ def test_several_folders_of_models_have_the_systems_separator(monkeypatch: pytes
     monkeypatch.setenv("SEMBLANCE_MODELS_DIR", os.pathsep)
     with pytest.raises(SettingsError, match="SEMBLANCE_MODELS_DIR: expected a folder"):
         Settings.from_environment()
-
-
-def test_models_of_ones_own_are_served_beside_the_published_ones(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "own-models").mkdir()
-    assert Settings.from_environment().models_dir == (Path("models"),)  # there is no model in it
-    (tmp_path / "own-models/mine").mkdir()
-    (tmp_path / "own-models/mine/manifest.json").touch()
-    assert Settings.from_environment().models_dir == (Path("models"), Path("own-models"))
 
 
 def test_an_earlier_name_counts_unless_the_new_one_is_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ class Graph:
 
     budget = BatchBudget(1000, 100)
     reproducible = False
+    repeats = False
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -158,6 +159,7 @@ async def test_what_a_run_costs_is_measured(pool, cost: Cost, axes: int, max_tok
 
     class Timed:
         budget = BatchBudget(10_000, 100)
+        repeats = False
 
         def shape(self, key):
             return key

@@ -33,7 +33,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    for module in ("compute.pool", "observe.metrics"):
+    for module in ("engine.pool", "observe.metrics"):
         monkeypatch.setattr(f"service.{module}.perf_counter", clock)
     return clock
 
@@ -210,7 +210,8 @@ async def test_what_cannot_end_in_time_any_more_ends_at_once(pool, clock) -> Non
     request = Request(0.0, 70)
     world = World(pool, clock, slower=lambda: 10.0)
     await world.run([request])
-    assert isinstance(request.refused, TooSlow)
+    assert isinstance(request.refused, Overloaded)  # not a 413: alone on the machine as it was, it would end in time
+    assert request.refused.limit is None
     assert len(world.served) < 10
     assert dropped == [1]
     assert pool.busy == 0
@@ -240,9 +241,7 @@ async def test_the_last_piece_has_one_thread(clock) -> None:
             pool._pace.ran(PIECE, 12 * PIECE)
         timings.until = clock.now + 0.5
         pool._limit.give_up([admission])
-        assert isinstance(admission.failure, TooSlow)
-        # Both threads do so much in the time limit at the slower of the usual and the recent pace.
-        assert admission.failure.most == pytest.approx(SURE * LIMIT * 2 / pool._pace.cautious)
+        assert isinstance(admission.failure, Overloaded)
     pool.ended(timings)
     pool.close()
 

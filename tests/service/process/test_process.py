@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
@@ -15,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.harness import fakes
 from tests.harness.process import BODY, ROOT, address_of, command, failed, listens, question, raw, running, until
 from tests.harness.service import NEEDED_SECONDS, RedisServer, free_port
 
@@ -172,25 +174,55 @@ def test_a_port_in_use_ends_it(models: Path) -> None:
     assert any("address already in use" in line for line in lines)
 
 
-_HANGS = """
-import sys, threading
-from service.__main__ import main
-from service.engine import batcher, pool
-
-pool.INLINE_SECONDS = batcher.INLINE_SECONDS = 0.0  # every batch to a thread
-pool._timed = lambda work: threading.Event().wait()
-sys.exit(main([]))
-"""
+def endless(root: Path) -> None:
+    """A model whose graph never ends when it is asked of a word that no golden pair has."""
+    fakes.cosine_model(root / "avg-paraphrase")
+    fakes.repeating_encoder(root / "avg-paraphrase" / "encoder.onnx", 2**40)
+    fakes.sign(root / "avg-paraphrase", "encoder.onnx")
 
 
-def test_a_graph_that_hangs_does_not_keep_the_process(models: Path) -> None:
+ENDLESS = {"pairs": [{"a": fakes.REPEATS, "b": fakes.REPEATS}]}
+
+
+def test_a_graph_that_never_ends_keeps_neither_the_event_loop_nor_the_process(tmp_path: Path) -> None:
+    """Its golden pairs took microseconds."""
+    endless(tmp_path)
     soon = {"shutdown_grace_seconds": 1, "request_timeout": 1, "drain_seconds": 0}
-    with running(models, program=_HANGS, **soon) as (process, url):
-        assert httpx.post(f"{url}/similarity", json=BODY).status_code == 503
+    with running(tmp_path, **soon) as (process, url):
+        assert httpx.post(f"{url}/similarity", json=BODY).status_code == 200
+        assert httpx.post(f"{url}/similarity", json=ENDLESS, timeout=NEEDED_SECONDS).status_code == 503
+        assert httpx.get(f"{url}/health/live").status_code == 200
         process.terminate()
         _, errors = process.communicate(timeout=NEEDED_SECONDS)
         assert process.returncode == 0
         assert "a graph does not end" in errors
+
+
+_OPENS = """
+import sys
+from service.__main__ import main
+from service.models.opener import Opener
+
+def proving(self, model, _open=Opener.open):
+    print("begun", flush=True)
+    return _open(self, model)
+
+Opener.open = proving
+sys.exit(main([]))
+"""
+
+
+def test_a_graph_that_never_ends_does_not_keep_a_process_that_starts(tmp_path: Path) -> None:
+    endless(tmp_path)
+    fakes.golden_of(tmp_path / "avg-paraphrase", fakes.REPEATS, fakes.REPEATS)
+    started = command(models_dir=tmp_path, port=free_port())
+    process = subprocess.Popen(**started | {"args": [sys.executable, "-c", _OPENS]})
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    process.terminate()
+    _, errors = process.communicate(timeout=NEEDED_SECONDS)
+    assert process.returncode == 0
+    assert "Traceback" not in errors
 
 
 _CHECKS = """
