@@ -134,7 +134,7 @@ class AdmissionMiddleware:
         scoring, state = self._scoring, state_of(scope)
         context = RequestContext(caller_of(scope, state), timings=Timings(scoring.spans))
         scoring.check_room(context)
-        state.timings = context.timings
+        state.context = context
         CONTEXT.set(context)
         size = length_of(state.received)
 
@@ -182,7 +182,8 @@ class Deadline:
             TookTooLong: there is no answer in time.
             ClientLeft: nobody wants one.
         """
-        connection, context = connection_of(scope), CONTEXT.get()
+        connection, context = connection_of(scope), state_of(scope).context
+        assert context is not None, "the middleware before this one made it"
         context.deadline = perf_counter() + self._seconds
 
         async def in_time(message: Message) -> None:
@@ -224,7 +225,8 @@ class BodyReader:
         state, connection = state_of(scope), connection_of(scope)
         self._check(state.received)
         body = await self._read(receive, connection)
-        self._arrived(CONTEXT.get())
+        assert state.context is not None, "the middleware before this one made it"
+        self._arrived(state.context)
         state.arrived = True
         if connection is not None and len(body) > FEW_BYTES:
             connection.took(held_of(len(body), ascii_only=body.isascii()))

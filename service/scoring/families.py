@@ -24,7 +24,7 @@ from core.scoring import (
 )
 from core.tokenizer import Encoded
 from service.engine.cache import Ids, Pair, VectorSpace
-from service.engine.context import CONTEXT
+from service.engine.context import RequestContext
 from service.engine.graph import PairGraph, Rows, SentenceGraph
 from service.engine.queue import IN_A_THREAD
 from service.engine.vectors import Vectors
@@ -49,29 +49,29 @@ class SiameseScorer(Scorer):
         space = VectorSpace(manifest.fingerprint, manifest.dim or 0)
         self.embeddings = Vectors(self._encoder, parts.queue, parts.cache, space)
 
-    async def embed(self, sentences: Sequence[Encoded]) -> Embeddings:
+    async def embed(self, context: RequestContext, sentences: Sequence[Encoded]) -> Embeddings:
         """Embeddings of n sentences, as in `Scorer.embed`."""
-        return await self.embeddings.get(CONTEXT.get(), [sentence.ids for sentence in sentences])
+        return await self.embeddings.get(context, [sentence.ids for sentence in sentences])
 
     def embed_at_once(self, sentences: Sequence[Ids]) -> Embeddings:
         """Token ids of n sentences -> [n, dim], at once, in this thread and without caches."""
         return self.embeddings.at_once(sentences)
 
-    async def embed_tokens(self, sentence: Encoded) -> Embeddings:
+    async def embed_tokens(self, context: RequestContext, sentence: Encoded) -> Embeddings:
         """See `Scorer.embed_tokens`; the TOKENS graph's output, or of an additive model the tokens' own embeddings."""
         if self._of_tokens is not None:
             expected = self.embeddings.batcher.expected_seconds([sentence.ids])
             expected = max(expected, IN_A_THREAD if self._of_tokens.repeats else 0.0)
             vectors: Embeddings = (
-                await self._queue.run(CONTEXT.get(), expected, partial(self._of_tokens.rows, [sentence.ids]))
+                await self._queue.run(context, expected, partial(self._of_tokens.rows, [sentence.ids]))
             )[0]
             return vectors
-        return await self.embeddings.get(CONTEXT.get(), [(i,) for i in sentence.ids], cached=False)
+        return await self.embeddings.get(context, [(i,) for i in sentence.ids], cached=False)
 
-    async def classify(self, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
+    async def classify(self, context: RequestContext, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
         """Probabilities of the model's own labels, as in `Scorer.classify`."""
-        embeddings = await self.embed(sentences)
-        return await self._queue.run(CONTEXT.get(), self._comparing(len(sentences)), partial(self._label, embeddings))
+        embeddings = await self.embed(context, sentences)
+        return await self._queue.run(context, self._comparing(len(sentences)), partial(self._label, embeddings))
 
     def answers(self, a: str, b: str) -> dict[str, float]:
         """See `Scorer.answers`; with the labels of each sentence."""
@@ -142,14 +142,14 @@ class InteractionScorer(Scorer):
             graph, space = parts.graphs[encoder.graph], VectorSpace(manifest.fingerprint, encoder.dim, encoder.graph)
             self.embeddings = Vectors(cast(SentenceGraph, graph), parts.queue, parts.cache, space)
 
-    async def matrices(self, a: Encoded, b: Encoded) -> Rows:
+    async def matrices(self, context: RequestContext, a: Encoded, b: Encoded) -> Rows:
         """The model's own explanation of a pair, as in `Scorer.matrices`."""
         pairs = [(a.ids, b.ids)]
         # About as long as a score: the graphs differ only at their end.
         expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
         graph = self._of_matrices()
         expected = max(expected, IN_A_THREAD if graph.repeats else 0.0)
-        found = await self._queue.run(CONTEXT.get(), expected, partial(graph.rows, pairs))
+        found = await self._queue.run(context, expected, partial(graph.rows, pairs))
         return np.asarray(found[0])
 
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:

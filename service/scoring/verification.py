@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from core.scoring import Embeddings
-from service.engine.context import CONTEXT
+from service.engine.context import RequestContext
 from service.engine.queue import Queue
 from service.schemas import Answer, ClaimsResponse
 from service.scoring.documents import Sentence, sentences_in
@@ -38,10 +38,10 @@ class Documents(NamedTuple):
     passages: list[Passage]
 
 
-async def read_documents(queue: Queue, documents: Sequence[str]) -> Documents:
+async def read_documents(context: RequestContext, queue: Queue, documents: Sequence[str]) -> Documents:
     """Find the sentences of documents, and the passages that they make; in a thread where that takes long."""
     pieces = [(len(each) * _READ_SECONDS, partial(sentences_in, each)) for each in documents]
-    found = await queue.run_all(CONTEXT.get(), pieces)
+    found = await queue.run_all(context, pieces)
     sentences = list(chain.from_iterable(found))
     of = [i for i, each in enumerate(found) for _ in each]
     return Documents(sentences, of, passages_of(sentences, of))
@@ -54,11 +54,12 @@ def expected_seconds(encoder: Scorer, pair: Scorer, sentences: int, passages: in
 
 
 async def verify(
-    encoder: Scorer, pair: Scorer, queue: Queue, documents: Documents, claims: Sequence[str]
+    context: RequestContext, encoder: Scorer, pair: Scorer, queue: Queue, documents: Documents, claims: Sequence[str]
 ) -> ClaimsResponse:
     """Hold each claim against all documents together.
 
     Args:
+        context: of the request.
         encoder: with embeddings.
         pair: with entailment in three labels.
         queue: for what is neither's.
@@ -75,22 +76,21 @@ async def verify(
     once, each_claim = expected_seconds(encoder, pair, len(texts), len(passages))
     finding = once + len(claims) * encoder.seconds_per_new_pair / 2
     # Of the whole work; a pair model that is as fast as an encoder, or faster, is there too.
-    context = CONTEXT.get()
     with context.part(max(1e-3, finding / (once + len(claims) * each_claim))):
-        asked = await encoder.read(claims, lambda i: f"claims.{i}", role="query")
-        read = await encoder.read(texts, lambda _: "documents", role="passage")
-        matrix = await encoder.embed([*read, *asked])
+        asked = await encoder.read(context, claims, lambda i: f"claims.{i}", role="query")
+        read = await encoder.read(context, texts, lambda _: "documents", role="passage")
+        matrix = await encoder.embed(context, [*read, *asked])
     chars = sum(len(text) for text in texts)
     seconds = chars * _READ_SECONDS + len(claims) * len(passages) * _SEARCH_SECONDS
     found = await queue.run(context, seconds, partial(_find, passages, matrix, claims))
     of_claim = [(i, each) for i, some in enumerate(found) for each in some]
     places = list(dict.fromkeys(each.passage for _, each in of_claim))
     premises = dict(
-        zip(places, await pair.read([passages[i].text for i in places], lambda _: "documents"), strict=True)
+        zip(places, await pair.read(context, [passages[i].text for i in places], lambda _: "documents"), strict=True)
     )
-    hypotheses = await pair.read(claims, lambda i: f"claims.{i}")
+    hypotheses = await pair.read(context, claims, lambda i: f"claims.{i}")
     answers, beside = await pair.read_claims(
-        [premises[each.passage] for _, each in of_claim], [hypotheses[i] for i, _ in of_claim]
+        context, [premises[each.passage] for _, each in of_claim], [hypotheses[i] for i, _ in of_claim]
     )
     readings: list[list[Reading]] = [[] for _ in claims]
     for (i, each), answer, more in zip(of_claim, answers, beside, strict=True):

@@ -135,7 +135,7 @@ async def test_of_graphs_that_fail_and_answers_that_are_late(serve: Serve, log: 
 
 
 async def test_of_mistakes_of_ours_that_quote_the_request(serve: Serve, log: Log) -> None:
-    async def read(texts: list[str], _: object) -> None:
+    async def read(_: object, texts: list[str], __: object) -> None:
         try:
             raise KeyError(texts[0])
         except KeyError as error:
