@@ -94,7 +94,8 @@ class Sentence(NamedTuple):
         start: its first character in the document, from 0.
         end: after its last one.
         text: without markup, white space as single spaces.
-        headings: those that it stands under, outermost first, then the line above its list; at most 8 of 120 characters.
+        headings: those that it stands under, outermost first, then the line above its list; 8 of 120
+            characters at most.
         block: the same for sentences that follow each other under the same headings; of a table row its own.
     """
 
