@@ -6,11 +6,11 @@ from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping, 
 from time import monotonic
 from typing import NamedTuple
 
+from service.engine.context import CONTEXT
 from service.errors import ModelUnavailable, UnknownModel, UnsupportedTask
 from service.models.model import Failure, Opened, ServedModel
 from service.models.opener import Opener, public
 from service.observe.logs import fields
-from service.observe.metrics import TIMINGS
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import Capability, Scorer
 
@@ -126,7 +126,7 @@ class ModelRegistry(Mapping[str, ServedModel]):
             ModelUnavailable: it cannot be opened.
         """
         model = self.choose(name, capability, field, ranks=ranks)
-        timings = TIMINGS.get()
+        timings = CONTEXT.get().timings
         timings.capability = timings.capability or capability
         return (model.opened or await self.open(model)).scorer
 
@@ -144,7 +144,7 @@ class ModelRegistry(Mapping[str, ServedModel]):
             model.opening = asyncio.get_running_loop().create_task(self._open(model))
             # Whoever waits may have left: the error is then in the log alone.
             model.opening.add_done_callback(lambda done: done.cancelled() or done.exception())
-        with TIMINGS.get().unlimited():
+        with CONTEXT.get().paused():
             return await asyncio.shield(model.opening)
 
     async def _open(self, model: ServedModel) -> Opened:

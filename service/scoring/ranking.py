@@ -14,8 +14,8 @@ from core.measures import to_digits
 from core.ranking import ConfidenceFit, of_stage, shared_words
 from core.scoring import best_first
 from core.tokenizer import Encoded
+from service.engine.context import CONTEXT
 from service.errors import TooSlow
-from service.observe.metrics import TIMINGS
 from service.schemas import SCALES, Answer, RankResponse
 from service.scoring.scorer import Scorer
 
@@ -171,7 +171,7 @@ async def _order(scorer: Scorer, query: str, candidates: Candidates, places: Seq
         part = at[start : start + _PART]
         if start:
             await asyncio.sleep(0)
-        with TIMINGS.get().part(len(part) / len(at)):
+        with CONTEXT.get().part(len(part) / (len(at) - start)):
             texts = [candidates.texts[i] for i in part]
             sentences = await scorer.read(texts, partial(_field, candidates, part), role="passage")
             queries, passages = scorer.fit([asked] * len(part), sentences)

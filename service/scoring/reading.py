@@ -19,10 +19,11 @@ from core.manifest import Manifest, Role
 from core.subwords import AnyTokenizer, has_text
 from core.tokenizer import Encoded
 from service.engine.cache import ENTRY_BYTES, ID_BYTES, VectorCache, tuple_bytes
+from service.engine.context import CONTEXT
 from service.engine.graph import Graph
-from service.engine.pool import Pool
+from service.engine.queue import Queue
 from service.errors import EmptyText
-from service.observe.metrics import TIMINGS, TOKENISE
+from service.observe.metrics import TOKENISE
 from service.observe.telemetry import ModelTelemetry
 from service.schemas import Answer
 from service.scoring.common_words import ENGLISH, OFTEN_IN_ENGLISH, OTHERS
@@ -239,7 +240,7 @@ class ScorerParts(NamedTuple):
     tokenizer: AnyTokenizer
     graphs: Mapping[str, Graph]  # by file name
     telemetry: ModelTelemetry
-    pool: Pool
+    queue: Queue
     cache: VectorCache  # keeps the token ids of short texts too
     hints: LanguageHints | None = None  # on texts in another language than the model's; None: there are none
 
@@ -258,7 +259,7 @@ class Reader:
         self._memory = parts.cache.memory
         self._lru = parts.cache.memory.lru(_encoded_bytes)
         self._telemetry = parts.telemetry
-        self._pool = parts.pool
+        self._queue = parts.queue
         self._cost = _Cost()
 
     async def read(self, texts: Sequence[str], field_of: Callable[[int], str], *, role: Role = "text") -> list[Encoded]:
@@ -283,7 +284,7 @@ class Reader:
         if len(sentences) < len(texts):
             sentences = await self._read_new(texts, known, len(prompt))
         else:
-            TIMINGS.get().spent(TOKENISE, began, perf_counter())
+            CONTEXT.get().timings.spent(TOKENISE, began, perf_counter())
         words = unknown = truncated = foreign = 0
         for _, of_sentence, of_them_unknown, cut, language in sentences:
             if not of_sentence:
@@ -293,7 +294,7 @@ class Reader:
             truncated += cut
             if language is not None:
                 foreign += 1
-                TIMINGS.get().languages[language] = None
+                CONTEXT.get().timings.languages[language] = None
         self._telemetry.read(
             sentences=len(sentences), truncated=truncated, words=words, unknown=unknown, foreign=foreign
         )
@@ -306,15 +307,15 @@ class Reader:
         if sum(chars) <= _FEW_CHARS:
             began = perf_counter()
             sentences = self.tokenise(new, prompt)
-            TIMINGS.get().spent(TOKENISE, began, perf_counter())
+            CONTEXT.get().timings.spent(TOKENISE, began, perf_counter())
         else:
             turns = [
                 (seconds, partial(self.tokenise, new[part], prompt))
                 for seconds, part in turns_of(chars, self._cost.reading)
             ]
-            now = sum(chars) * self._cost.reading + scored * self._cost.tokens * self._cost.scoring
-            in_all = now / TIMINGS.get().share
-            sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
+            in_all = sum(chars) * self._cost.reading + scored * self._cost.tokens * self._cost.scoring
+            read = await self._queue.run_all(CONTEXT.get(), turns, phase=TOKENISE, in_all=in_all)
+            sentences = list(chain.from_iterable(read))
             self._cost.read(scored, sum(len(sentence.ids) for sentence in sentences))
         again = compress(zip(new, sentences, strict=True), self._memory.seen.again(new))
         self._lru.keep(each for each in again if len(each[0]) <= _FEW_CHARS)

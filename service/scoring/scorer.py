@@ -16,10 +16,11 @@ from core.manifest import EntailmentTask, Manifest, ProbabilityTask, ScoreTask, 
 from core.scoring import CalibratedScores, Embeddings, entailment
 from core.subwords import fit_together
 from core.tokenizer import Encoded
-from service.engine.batcher import best_time
 from service.engine.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
+from service.engine.context import CONTEXT
+from service.engine.cost import best_time
 from service.engine.graph import Rows
-from service.engine.pool import IN_A_THREAD
+from service.engine.queue import IN_A_THREAD
 from service.engine.vectors import Vectors
 from service.scoring.reading import Reader, ScorerParts, weight_of
 from service.settings import CachePolicy
@@ -97,7 +98,7 @@ class Scorer(Reader, ABC):
     async def _computed(self, name: ScoreTask, pairs: Sequence[Pair], *, cached: bool = True) -> ScoredPairs:
         features = await self._features(name, pairs, cached=cached)
         work = partial(self._similarities, self._scored[name], features)
-        answer = await self._pool.run(self._comparing(len(pairs)), work)
+        answer = await self._queue.run(CONTEXT.get(), self._comparing(len(pairs)), work)
         ratings = None if answer.rating is None else answer.rating.tolist()
         return ScoredPairs(answer.raw_score.tolist(), ratings, answer.score.tolist())
 
@@ -160,7 +161,9 @@ class Scorer(Reader, ABC):
     async def _label_pairs(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[list[dict[str, float]], Features]:
         """The probabilities of n pairs, and all outputs of the graph that they are made of."""
         features = await self._features("entailment", as_pairs(*self.fit(a, b)))
-        return await self._pool.run(self._comparing(len(a)), partial(self._entailments, features)), features
+        return await self._queue.run(
+            CONTEXT.get(), self._comparing(len(a)), partial(self._entailments, features)
+        ), features
 
     def _comparing(self, count: int) -> float:
         """Expected seconds of what follows the vectors of so many pairs or texts."""
@@ -271,7 +274,7 @@ class Scorer(Reader, ABC):
 
     async def _features(self, name: Task, pairs: Sequence[Pair], *, cached: bool = True) -> Features:
         """What a task needs of n pairs."""
-        found = [(each, await each.get(keys, cached=cached)) for each, keys in self._asked(name, pairs)]
+        found = [(each, await each.get(CONTEXT.get(), keys, cached=cached)) for each, keys in self._asked(name, pairs)]
         return self._by_side(found, len(pairs))
 
     def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:

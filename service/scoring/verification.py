@@ -13,9 +13,9 @@ from typing import NamedTuple
 from core.answers import ClaimLabel
 from core.scoring import Embeddings
 from core.tokenizer import Encoded
-from service.engine.pool import Pool
+from service.engine.context import CONTEXT
+from service.engine.queue import Queue
 from service.errors import TooLarge
-from service.observe.metrics import TIMINGS
 from service.schemas import Answer, ClaimsResponse
 from service.scoring.documents import Sentence, sentences_in
 from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of
@@ -45,14 +45,14 @@ class Documents(NamedTuple):
     passages: list[Passage]
 
 
-async def read_documents(pool: Pool, documents: Sequence[str]) -> Documents:
+async def read_documents(queue: Queue, documents: Sequence[str]) -> Documents:
     """Find the sentences of documents, and the passages that they make; in a thread where that takes long.
 
     Raises:
         TooLarge: more sentences than `MOST_SENTENCES`.
     """
     pieces = [(len(each) * _READ_SECONDS, partial(sentences_in, each)) for each in documents]
-    found = await pool.run_all(pieces)
+    found = await queue.run_all(CONTEXT.get(), pieces)
     if (count := sum(map(len, found))) > MOST_SENTENCES:
         message = f"{count:,} sentences, list items and table rows; {MOST_SENTENCES:,} at most"
         raise TooLarge(message, field="documents", limit=MOST_SENTENCES)
@@ -68,14 +68,14 @@ def expected_seconds(encoder: Scorer, pair: Scorer, sentences: int, passages: in
 
 
 async def verify(
-    encoder: Scorer, pair: Scorer, pool: Pool, documents: Documents, claims: Sequence[str]
+    encoder: Scorer, pair: Scorer, queue: Queue, documents: Documents, claims: Sequence[str]
 ) -> ClaimsResponse:
     """Hold each claim against all documents together.
 
     Args:
         encoder: with embeddings.
         pair: with entailment in three labels.
-        pool: for what is neither's.
+        queue: for what is neither's.
         documents: read.
         claims: m of them.
 
@@ -89,13 +89,14 @@ async def verify(
     once, each_claim = expected_seconds(encoder, pair, len(texts), len(passages))
     finding = once + len(claims) * encoder.seconds_per_new_pair / 2
     # Of the whole work; a pair model that is as fast as an encoder, or faster, is there too.
-    with TIMINGS.get().part(max(1e-3, finding / (once + len(claims) * each_claim))):
+    context = CONTEXT.get()
+    with context.part(max(1e-3, finding / (once + len(claims) * each_claim))):
         asked = await encoder.read(claims, lambda i: f"claims.{i}", role="query")
         read = await encoder.read(texts, lambda _: "documents", role="passage")
         matrix = await encoder.embed([*read, *asked])
     chars = sum(len(text) for text in texts)
     seconds = chars * _READ_SECONDS + len(claims) * len(passages) * _SEARCH_SECONDS
-    found = await pool.run(seconds, partial(_find, passages, matrix, claims))
+    found = await queue.run(context, seconds, partial(_find, passages, matrix, claims))
     of_claim = [(i, each) for i, some in enumerate(found) for each in some]
     places = list(dict.fromkeys(each.passage for _, each in of_claim))
     premises = dict(
@@ -117,7 +118,7 @@ async def verify(
         for claim, some, every in zip(claims, stating, readings, strict=True)
     ]
     results: list[Answer] = []
-    for said, hypothesis in zip(await pool.run_all(work), hypotheses, strict=True):
+    for said, hypothesis in zip(await queue.run_all(context, work), hypotheses, strict=True):
         result: Answer = {
             "label": said.label,
             "confidence": said.probabilities[said.label],

@@ -7,6 +7,7 @@ from core.measures import to_digits
 from core.ranking import ConfidenceFit, Match, texts_of
 from core.scoring import most_likely
 from core.tokenizer import Encoded
+from service.engine.context import CONTEXT
 from service.errors import EmptyText, InvalidRequest, RequestError, TooLarge, TooSlow, UnsupportedTask, some
 from service.routes.body import RequestLimits, counted
 from service.routes.dialects.scoring import DialectContext, rows_of
@@ -77,11 +78,11 @@ async def answer_rank(service: Service, limits: RequestLimits, request: RankRequ
     limits.check_texts(RequestTexts.of("query", request.query))
     limits.check_texts(RequestTexts(candidates.texts, candidates.field_of))
     top = min(request.rerank_top or RERANK_TOP, candidates.size)
-    pool = service.pool
+    possible = service.queue.admissions.possible(CONTEXT.get())
     if second is not None:
-        limits.check_time(second, "rerank_top", top * candidates.each, pool.possible)
+        limits.check_time(second, "rerank_top", top * candidates.each, possible)
     if first.manifest.family == "interaction":  # whose pairs with a new query are all new
-        limits.check_time(first, candidates.field, len(candidates.texts), pool.possible, at_least=0.5)
+        limits.check_time(first, candidates.field, len(candidates.texts), possible, at_least=0.5)
     wanted = Wanted(
         top_k=request.top_k,
         rerank_top=top,
@@ -187,16 +188,16 @@ async def answer_verification(
     limits.check_documents(given)
     pair = await registry.pick(name, "entailment")
     encoder = await registry.pick(request.encoder or defaults["/embed"], "embedding", "encoder")
-    documents = await read_documents(service.pool, given)
+    documents = await read_documents(service.queue, given)
     for i in sorted(set(range(len(given))) - set(documents.of)):
         field = "documents" if isinstance(request.documents, str) else f"documents.{i}"
         if not given[i].strip():
             raise EmptyText(field)
         raise InvalidRequest("there is no sentence, but headings at most", field=field)
     count = len(request.claims)
-    _check_time(encoder, pair, documents, count, service.pool.possible)
+    _check_time(encoder, pair, documents, count, service.queue.admissions.possible(CONTEXT.get()))
     with counted("claims", count):
-        return pair.id, await verify(encoder, pair, service.pool, documents, request.claims)
+        return pair.id, await verify(encoder, pair, service.queue, documents, request.claims)
 
 
 def _labels(service: Service, name: str) -> tuple[str, ...]:
