@@ -4,23 +4,30 @@ An encoder and shared words find the passages that may speak of a claim (`eviden
 the claim, and `verdicts` joins what it says.
 """
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
+from core.answers import ClaimLabel
 from core.scoring import Embeddings
+from core.tokenizer import Encoded
 from service.engine.context import RequestContext
 from service.engine.queue import Queue
+from service.errors import TooLarge
 from service.schemas import Answer, ClaimsResponse
 from service.scoring.documents import Sentence, sentences_in
 from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of
 from service.scoring.scorer import Scorer
-from service.scoring.verdicts import Reading, Statement, verdict
+from service.scoring.verdicts import Reading, Statement, Verdict, verdict
 
 _READ_SECONDS = 4e-6  # of a character: sentences, and which words they have; expected
 _JOIN_SECONDS = 3e-4  # of the passages of one claim
 _SEARCH_SECONDS = 1e-7  # of a passage for one claim
+MOST_SENTENCES = 10_000  # of a request: their vectors, and those of neighbours, take some 60 MB
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_NOT_STATED: dict[ClaimLabel, float] = {"entailed": 0.0, "contradicted": 0.0, "not_stated": 1.0}
 
 
 class Documents(NamedTuple):
@@ -39,9 +46,16 @@ class Documents(NamedTuple):
 
 
 async def read_documents(context: RequestContext, queue: Queue, documents: Sequence[str]) -> Documents:
-    """Find the sentences of documents, and the passages that they make; in a thread where that takes long."""
+    """Find the sentences of documents, and the passages that they make; in a thread where that takes long.
+
+    Raises:
+        TooLarge: more sentences than `MOST_SENTENCES`.
+    """
     pieces = [(len(each) * _READ_SECONDS, partial(sentences_in, each)) for each in documents]
     found = await queue.run_all(context, pieces)
+    if (count := sum(map(len, found))) > MOST_SENTENCES:
+        message = f"{count:,} sentences, list items and table rows; {MOST_SENTENCES:,} at most"
+        raise TooLarge(message, field="documents", limit=MOST_SENTENCES)
     sentences = list(chain.from_iterable(found))
     of = [i for i, each in enumerate(found) for _ in each]
     return Documents(sentences, of, passages_of(sentences, of))
@@ -93,16 +107,22 @@ async def verify(
         context, [premises[each.passage] for _, each in of_claim], [hypotheses[i] for i, _ in of_claim]
     )
     readings: list[list[Reading]] = [[] for _ in claims]
+    stating: list[list[Reading]] = [[] for _ in claims]  # those of passages that have words
     for (i, each), answer, more in zip(of_claim, answers, beside, strict=True):
         reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more)
         readings[i].append(reading)
-    work = [(_JOIN_SECONDS, partial(verdict, claim, some)) for claim, some in zip(claims, readings, strict=True)]
+        if _states(reading.passage.text, premises[each.passage]) and _states(claims[i], hypotheses[i]):
+            stating[i].append(reading)
+    work = [
+        (_JOIN_SECONDS, partial(verdict, claim, some) if some else partial(_no_verdict, claim, every))
+        for claim, some, every in zip(claims, stating, readings, strict=True)
+    ]
     results: list[Answer] = []
     for said, hypothesis in zip(await queue.run_all(context, work), hypotheses, strict=True):
         result: Answer = {
             "label": said.label,
             "confidence": said.probabilities[said.label],
-            "probabilities": said.probabilities,
+            "probabilities": dict(said.probabilities),
             "runner_up": _passage(documents, said.runner_up),
             "truncated": hypothesis.truncated,
         }
@@ -112,6 +132,17 @@ async def verify(
             result["language"] = hypothesis.language
         results.append(result)
     return {"model": pair.id, "encoder": encoder.id, "results": results}
+
+
+def _states(text: str, read: Encoded) -> bool:
+    """Whether it has a word: two letters side by side, and not only words that the model does not know."""
+    return _LETTERS.search(text) is not None and read.unknown < read.words
+
+
+def _no_verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
+    """That of a claim, or of passages, without words: nothing is stated, whatever a model makes of the characters."""
+    said = verdict(claim, readings)
+    return Verdict("not_stated", _NOT_STATED, None, said.evidence or said.runner_up)
 
 
 def _find(passages: Sequence[Passage], embeddings: Embeddings, claims: Sequence[str]) -> list[list[Found]]:
