@@ -154,9 +154,9 @@ async def test_a_passage_is_the_premise_and_a_claim_the_hypothesis(
 ) -> None:
     read, real = [], Scorer.read_claims
 
-    async def watched(scorer: Scorer, premises: Any, hypotheses: Any) -> Any:
+    async def watched(scorer: Scorer, context: Any, premises: Any, hypotheses: Any) -> Any:
         read.extend((each.words, other.words) for each, other in zip(premises, hypotheses, strict=True))
-        return await real(scorer, premises, hypotheses)
+        return await real(scorer, context, premises, hypotheses)
 
     monkeypatch.setattr(Scorer, "read_claims", watched)
     await asked(client, documents="A man plays the guitar in the park.", claims=["A man plays"])
