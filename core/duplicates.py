@@ -25,14 +25,15 @@ READ_NEAREST = 3  # of each text the nearest ones that may be read with it
 LISTED = 20  # of each text the nearest ones that are told of where they are not joined
 LEAST_COSINE = 0.35  # of a pair that is read
 NOTED_COSINE = 0.75  # from which on a pair is told of, and joined where no model reads pairs
-JOINED_FROM = 0.4  # probability
+JOINED_FROM = 0.3  # probability
+LEAST_MEAN = 0.55  # of cosine and paraphrase, below which nothing else joins two texts
 DOUBT = (0.1, 0.9)  # probabilities between which a person's answer matters
 TEXTS_OF_A_QUESTION, LEAST_QUESTIONS = 5, 10
 BLOCK = 1024  # texts that are compared with all others at once
 MOST_WORDS = 400  # of a text that is compared word by word
 # `python -m benchmarks.duplicates --fit` printed them, for minilm-small's cosines read by minilm-cross.
-COSINE, PARAPHRASE, ENTAILMENT, NEAREST, ONE_PLACE = 2.91, 1.992, 0.5718, 1.998, 4.125
-INTERCEPT = -4.731
+COSINE, PARAPHRASE, ENTAILMENT, NEAREST, ONE_PLACE = 1.4, 2.409, 0.656, 2.036, 3.912
+INTERCEPT = -3.997
 
 
 class Candidate(NamedTuple):
@@ -125,7 +126,7 @@ def find_candidates(
     return [Candidate(pair, *found[pair]) for pair in sorted(found)]
 
 
-def probability(cosine: float, reading: Reading | None, nearest: int, place: "OnePlace | None" = None) -> float:
+def probability(cosine: float, reading: Reading | None, nearest: bool, place: "OnePlace | None" = None) -> float:
     """That two texts say the same; without a reading the cosine alone says it.
 
     It never falls when the cosine or a score of the reading rises.
@@ -133,7 +134,7 @@ def probability(cosine: float, reading: Reading | None, nearest: int, place: "On
     Args:
         cosine: of their embeddings.
         reading: what a model says that reads both.
-        nearest: see `Candidate`.
+        nearest: whether one is the other's nearest of those that no fact keeps apart.
         place: the one place in which they differ, if it is one.
     """
     if reading is None:
@@ -143,8 +144,10 @@ def probability(cosine: float, reading: Reading | None, nearest: int, place: "On
         entailed = min(max(reading.entailed, 1e-3), 1 - 1e-3)
         log_odds = INTERCEPT + COSINE * cosine + PARAPHRASE * reading.paraphrase
         log_odds += ENTAILMENT * float(np.log(entailed / (1 - entailed)))
-        log_odds += NEAREST * (nearest == 0) - ONE_PLACE * (place is not None)
-    return float(1 / (1 + np.exp(-log_odds)))
+        log_odds += NEAREST * nearest - ONE_PLACE * (place is not None)
+    found = float(1 / (1 + np.exp(-log_odds)))
+    doubted = reading is not None and (cosine + reading.paraphrase) / 2 < LEAST_MEAN
+    return min(found, JOINED_FROM / 2) if doubted else found
 
 
 class OnePlace(NamedTuple):
@@ -211,6 +214,7 @@ class Duplicates:
     Attributes:
         candidates: pairs in their order.
         apart: the fact that keeps a candidate apart, by its place.
+        nearest: of each candidate, whether one is the other's nearest of those that no fact keeps apart.
         to_read: places of the candidates that a model should read, rising.
     """
 
@@ -236,6 +240,11 @@ class Duplicates:
         for i, each in enumerate(candidates):
             if kept_apart is not None and (found := kept_apart.between(each.pair)) is not None:
                 self.apart[i] = found
+        best: dict[int, float] = {}
+        for i, each in enumerate(candidates):
+            for text in each.pair if i not in self.apart else ():
+                best[text] = max(best.get(text, -1.0), each.cosine)
+        self.nearest = [any(each.cosine >= best.get(text, 2.0) for text in each.pair) for each in candidates]
         self.to_read = [i for i, each in enumerate(candidates) if each.nearest < read_nearest and i not in self.apart]
 
     def nearest_apart(self) -> dict[int, tuple[int, Difference]]:
@@ -275,7 +284,7 @@ class Duplicates:
             if readings is None or reading is not None:
                 each = self.candidates[i]
                 read[i] = reading
-                scores[each.pair] = probability(each.cosine, reading, each.nearest, self._places[i])
+                scores[each.pair] = probability(each.cosine, reading, self.nearest[i], self._places[i])
         first = group(self._size, scores, joined_from, self._kept_apart, answers)
         judged = []
         for i, each in enumerate(self.candidates):

@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 
 from benchmarks.duplicates.edits import EDITS
 from benchmarks.report import arguments, figures, machine, write
-from core.duplicates import JOINED_FROM, Duplicates, find_candidates, nearest_texts
+from core.duplicates import JOINED_FROM, LEAST_MEAN, Duplicates, find_candidates, nearest_texts
 from core.groups import KeptApart, group
 from core.same_words import same_words
 from semblance import Client
@@ -44,7 +44,8 @@ WAYS: Mapping[str, Sequence[str]] = {
     "`--cosine 0.8`": ("--cosine", "0.8"),
 }
 ENCODER, READER = "minilm-small", "minilm-cross"
-TERMS = ("cosine", "paraphrase", "entailment", "nearest", "one place")
+TERMS = ("paraphrase", "entailment", "nearest", "one place", "cosine")
+MOST_COSINE = 1.4  # its weight at most: files with many near-misses want less of it than others do
 STRENGTH = 0.3  # of the prior around weights of 0, in standard deviations of a term
 WEIGHT = 300.0  # of a file, whatever its pairs are
 TRIVIAL = 0.65  # mean of cosine and paraphrase, from which on the rule joins that everybody would write first
@@ -154,16 +155,10 @@ def measured(client: Client, texts: Sequence[str], truth: Sequence[str]) -> Meas
     )
     bounded = np.clip(entails, 1e-3, 1 - 1e-3)
     places = [duplicates.place_of(i) is not None for i in duplicates.to_read]
-    nearest = [each.nearest == 0 for each in candidates]
-    terms = np.column_stack(
-        [
-            [c.cosine for c in candidates],
-            paraphrase,
-            np.log(bounded / (1 - bounded)),
-            nearest,
-            np.negative(places, dtype=float),
-        ]
-    )
+    nearest = [duplicates.nearest[i] for i in duplicates.to_read]
+    one_place = np.negative(places, dtype=np.float64)
+    cosines = [each.cosine for each in candidates]
+    terms = np.column_stack([paraphrase, np.log(bounded / (1 - bounded)), nearest, one_place, cosines])
     same = np.array([truth[a] == truth[b] for (a, b), _, _ in candidates], dtype=np.float64)
     return Measured(truth, duplicates, kept_apart, terms, same)
 
@@ -182,7 +177,8 @@ def fit(files: Sequence[Measured], used: Sequence[int]) -> tuple[npt.NDArray[np.
         value = float((weights * (np.logaddexp(0, odds) - same * odds)).sum() + STRENGTH * (at[:-1] ** 2).sum() / 2)
         return value, np.append(scaled.T @ slope + STRENGTH * at[:-1], slope.sum())
 
-    bounds = [(0.0, None)] * len(used) + [(None, None)]
+    most = [MOST_COSINE * deviation[place] if TERMS[i] == "cosine" else None for place, i in enumerate(used)]
+    bounds = [*((0.0, each) for each in most), (None, None)]
     found = minimize(loss, np.zeros(len(used) + 1), jac=True, bounds=bounds, method="L-BFGS-B").x
     return found[:-1] / deviation, float(found[-1] - (found[:-1] * mean / deviation).sum())
 
@@ -194,16 +190,17 @@ def print_weights() -> None:
     weights, intercept = fit(list(files.values()), range(len(TERMS)))
     print(", ".join(f"{name} {value:.4g}" for name, value in zip(TERMS, weights, strict=True)), f"from {intercept:.4g}")
     rows: list[dict[str, object]] = []
-    trivial = {name: f1(*each.f1((each.terms[:, 0] + each.terms[:, 1]) / 2, TRIVIAL)) for name, each in files.items()}
+    trivial = {name: f1(*each.f1((each.terms[:, 4] + each.terms[:, 0]) / 2, TRIVIAL)) for name, each in files.items()}
     rows.append({"terms": "mean of cosine and paraphrase, .65"} | trivial | {"mean": np.mean(list(trivial.values()))})
-    for without in (None, *range(len(TERMS))):
-        used = [i for i in range(len(TERMS)) if i != without]
+    every = list(range(len(TERMS)))
+    tries = {"as it is": every} | {f"without {TERMS[i]}": [j for j in every if j != i] for i in every}
+    for label, used in tries.items():
         found: dict[str, float] = {}
         for name, each in files.items():
             some, start = fit([other for key, other in files.items() if key != name], used)
             scores = 1 / (1 + np.exp(-(each.terms[:, used] @ some + start)))
+            scores[(each.terms[:, 4] + each.terms[:, 0]) / 2 < LEAST_MEAN] = 0.0
             found[name] = f1(*each.f1(scores, JOINED_FROM))
-        label = "all" if without is None else f"without {TERMS[without]}"
         rows.append({"terms": label} | found | {"mean": np.mean(list(found.values()))})
     print(figures(rows))
 

@@ -116,7 +116,7 @@ async def dedupe(
     else:
         candidates = find_candidates(nearest, LISTED, least)
         duplicates = Duplicates(words, candidates, kept_apart, LISTED)
-        joined_from = probability(cosine, None, 0)
+        joined_from = probability(cosine, None, nearest=True)
     readings = None
     if reader is not None:
         pairs = [duplicates.candidates[i].pair for i in duplicates.to_read]

@@ -27,21 +27,28 @@ PLACES = st.sampled_from([None, OnePlace("a", "b")])
 TEXTS = ["order 1 is late", "order 2 is late", "order 1 is very late", "the order is late", "order 3 is late"]
 
 
-@given(SHARE, SHARE, SHARE, SHARE, SHARE, SHARE, st.integers(0, 5), PLACES)
+@given(SHARE, SHARE, SHARE, SHARE, SHARE, SHARE, st.booleans(), PLACES)
 def test_no_evidence_lowers_a_verdict(
-    cosine: float, higher: float, same: float, more: float, entailed: float, further: float, rank: int, place: OnePlace
+    cosine: float,
+    higher: float,
+    same: float,
+    more: float,
+    entailed: float,
+    further: float,
+    near: bool,
+    place: OnePlace | None,
 ) -> None:
-    before = probability(cosine, Reading(same, entailed), rank, place)
+    before = probability(cosine, Reading(same, entailed), near, place)
     raised = Reading(max(same, more), max(entailed, further))
-    assert probability(max(cosine, higher), raised, rank, place) >= before
-    assert probability(cosine, Reading(same, entailed), 0, place) >= before
-    assert probability(cosine, Reading(same, entailed), rank, None) >= before
-    assert probability(max(cosine, higher), None, rank) >= probability(cosine, None, rank)
+    assert probability(max(cosine, higher), raised, near, place) >= before
+    assert probability(cosine, Reading(same, entailed), True, place) >= before
+    assert probability(cosine, Reading(same, entailed), near, None) >= before
+    assert probability(max(cosine, higher), None, near) >= probability(cosine, None, near)
     assert 0 <= before <= 1
 
 
 def test_a_model_that_is_sure_joins_and_one_that_is_not_parts() -> None:
-    assert probability(0.9, Reading(0.95, 0.9), 0) > JOINED_FROM > probability(0.9, Reading(0.1, 0.02), 1)
+    assert probability(0.9, Reading(0.95, 0.9), True) > JOINED_FROM > probability(0.9, Reading(0.1, 0.02), False)
 
 
 @pytest.mark.parametrize(

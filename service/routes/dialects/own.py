@@ -11,6 +11,7 @@ from service.engine.context import CONTEXT
 from service.errors import EmptyText, InvalidRequest, RequestError, TooLarge, TooSlow, UnsupportedTask, some
 from service.routes.body import RequestLimits, counted
 from service.routes.dialects.scoring import DialectContext, rows_of
+from service.routes.duplicates import answer_duplicates
 from service.routes.labelling import answer_claims, answer_classify
 from service.routes.operation import Dialect, Operation
 from service.routes.texts import RequestTexts
@@ -21,6 +22,8 @@ from service.schemas import (
     ClaimsResponse,
     ClassifyRequest,
     ClassifyResponse,
+    DedupeRequest,
+    DuplicatesResponse,
     EmbedRequest,
     EmbedResponse,
     EntailmentRequest,
@@ -311,6 +314,9 @@ def operations(scoring: DialectContext) -> list[Operation]:
     async def claims(request: ClaimsRequest) -> tuple[str, ClaimsResponse]:
         return await answer_verification(service, limits, request)
 
+    async def dedupe(request: DedupeRequest) -> tuple[str, DuplicatesResponse]:
+        return await answer_duplicates(service, limits, request, CONTEXT.get())
+
     async def classify(request: ClassifyRequest) -> tuple[str, ClassifyResponse]:
         return await answer_classify(service, limits, request)
 
@@ -338,6 +344,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
         Operation("/explain", explain, OURS, "Show what made the score of two sentences"),
         Operation("/entailment", entailment, OURS, "Label pairs of premise and hypothesis, or claims about a document"),
         Operation("/claims", claims, OURS, "What documents say of claims, and where"),
+        Operation("/dedupe", dedupe, OURS, "Which texts say the same"),
         Operation("/classify", classify, OURS, "Label texts"),
         Operation("/embed", embed, OURS, "Embed sentences"),
     ]
