@@ -119,7 +119,7 @@ class Queue:
         dropped: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """Start the threads.
+        """Start the queue's threads.
 
         Args:
             threads: batches outside the event loop at a time, beside one of short work.
@@ -298,7 +298,7 @@ class _Alone(NamedTuple):
     work: Callable[[], Any]
 
     def add(self, _: object, __: float) -> bool:
-        """None fits."""
+        """Take no piece: each is alone."""
         return False
 
     def run(self) -> list[Any]:
