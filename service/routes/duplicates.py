@@ -14,7 +14,7 @@ _READS: tuple[Task, ...] = ("paraphrase", "entailment")  # what a model must kno
 
 
 async def answer_duplicates(
-    service: Service, limits: RequestLimits, request: DedupeRequest, context: RequestContext
+    context: RequestContext, service: Service, limits: RequestLimits, request: DedupeRequest
 ) -> tuple[str, DuplicatesResponse]:
     """Find the texts that say the same: the id of the encoder, and the answer.
 
@@ -26,7 +26,7 @@ async def answer_duplicates(
     if (count := len(request.texts)) > MOST_TEXTS:
         raise TooLarge(f"{count} texts, the limit is {MOST_TEXTS}", field=FIELD, limit=MOST_TEXTS)
     encoder = await service.registry.pick(context, request.model or service.defaults["/embed"], "embedding")
-    pair = await _pair_model(service, context, request.pair_model)
+    pair = await _pair_model(context, service, request.pair_model)
     limits.check_texts(texts)
     seconds, possible = expected_seconds(encoder, pair, count), service.queue.admissions.possible(context)
     if seconds / 2 > possible:
@@ -36,7 +36,7 @@ async def answer_duplicates(
     return encoder.id, answer
 
 
-async def _pair_model(service: Service, context: RequestContext, name: str | None) -> Scorer | None:
+async def _pair_model(context: RequestContext, service: Service, name: str | None) -> Scorer | None:
     """The model that reads pairs; None: none is named, and the default one of /entailment knows no paraphrase."""
     registry = service.registry
     able = [each for each in registry.able("paraphrase") if each in registry.able("entailment")]

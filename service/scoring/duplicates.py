@@ -139,7 +139,13 @@ async def _read(
 
 def _said(judged: Judged, distinct: _Distinct) -> Answer:
     a, b = (distinct.first[text] for text in judged.pair)
-    pair: Answer = {"index_1": a, "index_2": b, "cosine": round(judged.cosine, 6), "joined": judged.joined, "why": judged.why}
+    pair: Answer = {
+        "index_1": a,
+        "index_2": b,
+        "cosine": round(judged.cosine, 6),
+        "joined": judged.joined,
+        "why": judged.why,
+    }
     if judged.probability is not None:
         pair["score"] = round(judged.probability, 6)
     return pair
