@@ -314,7 +314,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
     async def claims(request: ClaimsRequest, context: RequestContext) -> tuple[str, ClaimsResponse]:
         return await answer_verification(context, service, limits, request)
 
-async def dedupe(request: DedupeRequest, context: RequestContext) -> tuple[str, DuplicatesResponse]:
+    async def dedupe(request: DedupeRequest, context: RequestContext) -> tuple[str, DuplicatesResponse]:
         return await answer_duplicates(context, service, limits, request)
 
     async def classify(request: ClassifyRequest, context: RequestContext) -> tuple[str, ClassifyResponse]:
