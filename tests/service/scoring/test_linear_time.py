@@ -8,6 +8,7 @@ from time import process_time
 
 import pytest
 
+from core.facts import facts_of
 from core.subwords import has_text
 from core.text import split_words
 from service.scoring.documents import plain, sentences_in, sentences_of
@@ -58,6 +59,7 @@ SEEDS = (
         "\u3000",
         "\u201d",
     ),
+    *("two ", "a-1 ", "a-1-", "1 000 ", "at least ", "turn ", "a", "May ", "1.2.3", "1x", "no. ", "half a "),
     *('-1,"([ .a-', " :-|\t"),
 )
 AROUND = (("", ""), ("a\tb\n", "\tx\n"), ("|a|b|\n|", "|x|\n"))
@@ -66,6 +68,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "sentences_of": lambda text: list(sentences_of(text)),
     "plain": plain,
     "stems_of": lambda text: list(stems_of(text)),
+    "facts_of": facts_of,
     "language_of": language_of,
     "has_text": has_text,
     "split_words": split_words,
