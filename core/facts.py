@@ -6,12 +6,13 @@ n months are 30 n - 1 to 31 n days. An amount of one currency never equals that 
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import islice
 from typing import NamedTuple
 
 from core.attributes import attributes, negated, stem
 from core.mentions import Fact, mentions, plain_spelling
 
-MOST_FACTS, MOST_LOOSE = 256, 32  # of a text; what is beyond is not compared
+MOST_MENTIONS, MOST_FACTS, MOST_LOOSE = 2000, 256, 32  # of a text; what is beyond is not compared
 _DAY = 86400  # seconds
 _SAME_KIND = {"month": "s"}
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
@@ -48,7 +49,7 @@ def facts_of(text: str) -> Facts:
     loose, after = 0, 0
     words: list[str | None] = []  # None: an amount
     plain = plain_spelling(text)
-    for each in mentions(text):
+    for each in islice(mentions(text), MOST_MENTIONS):
         words += [*_words(plain, after, each.start), None]
         after = each.end
         loose += each.fact.loose and each.fact not in said
@@ -63,8 +64,8 @@ def facts_of(text: str) -> Facts:
 
 def amounts_of(text: str) -> Facts:
     """The facts of a text without its attributes and words; quick where there is no number."""
-    found = [(each.fact, text[each.start : each.end]) for each in mentions(text)]
-    return Facts(dict(found[:MOST_LOOSE]), frozenset(), frozenset())
+    found = [(each.fact, text[each.start : each.end]) for each in islice(mentions(text), MOST_LOOSE)]
+    return Facts(dict(found), frozenset(), frozenset())
 
 
 def is_met(fact: Fact, facts: Facts) -> bool:

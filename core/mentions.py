@@ -83,27 +83,10 @@ def mentions(text: str) -> Iterator[Mention]:
 
 
 _FIRST_OF_BOUNDS = frozenset(words[0] for words in units.BOUNDS_BEFORE) | {"between"}
-_FIRST = (
-    _FIRST_OF_BOUNDS
-    | units.DOTTED
-    | frozenset(
-        (
-            *units.SMALL,
-            *units.LARGE,
-            *units.PARTS,
-            *units.ORDINALS,
-            *units.MONTHS,
-            *units.SHORT_MONTHS,
-            *units.MONEY,
-            "a",
-            "an",
-            "half",
-            "noon",
-            "midnight",
-            "-",
-        )
-    )
-)  # words that begin facts without a digit
+_FIRST = frozenset(("a", "an", "half", "noon", "midnight", "-")).union(  # words that begin facts without a digit
+    *(_FIRST_OF_BOUNDS, units.DOTTED, units.SMALL, units.LARGE, units.PARTS, units.ORDINALS),
+    *(units.MONTHS, units.SHORT_MONTHS, units.MONEY),
+)
 _Found = tuple[list[Fact], int] | None  # and the position of the token after them
 
 
@@ -422,7 +405,8 @@ def _bound(fact: Fact, side: str, strict: bool) -> Fact:
     """The fact as a bound; of dates, versions and ranges as it is."""
     if not fact.exact or fact.kind in ("date", "version"):
         return fact
-    return Fact(fact.kind, *((None, fact.high) if side == "high" else (fact.low, None)), fact.name, strict)
+    low, high = (None, fact.high) if side == "high" else (fact.low, None)
+    return Fact(fact.kind, low, high, fact.name, strict)
 
 
 def _exact(kind: str, value: Fraction, name: str = "") -> Fact:
