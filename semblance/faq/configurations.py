@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.ranking import ONE_STAGE, TWO_STAGES, Feature, Match, of_stage, shared_words, texts_of
+from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, Feature, Match, of_stage, shared_words, texts_of
 from core.scoring import best_first
 from semblance.faq.files import Faq, Questions
 from semblance.faq.scores import PARTS_OF, Model, Scores
@@ -25,13 +25,11 @@ class Configuration(NamedTuple):
         return ONE_STAGE if self.second is None else TWO_STAGES
 
     @property
-    def published(self) -> Floats | None:
-        """The weights of the features in the published fit of these models; None: there is none."""
-        wanted = (None, None) if self.second is None else (self.second.id, self.second.fingerprint)
-        for fit in self.model.confidence:
-            if fit.fingerprint == self.model.fingerprint and (fit.rerank_model, fit.rerank_fingerprint) == wanted:
-                return np.array([fit.weights[name] for name in self.features])
-        return None
+    def published(self) -> ConfidenceFit | None:
+        """The models' own fit; None: there is none."""
+        first = self.model.id, self.model.fingerprint
+        second = None if self.second is None else (self.second.id, self.second.fingerprint)
+        return next((fit for fit in self.model.confidence if fit.is_for(first, second, fit.rerank_top)), None)
 
 
 class Ranked(NamedTuple):

@@ -1,19 +1,19 @@
 """What each model says of each question beside each text of an FAQ, and what a question costs it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from time import time_ns
 from typing import Literal, get_args
 
 import numpy as np
 
-from core.ranking import Match, texts_of
+from core.ranking import ConfidenceFit, Match, texts_of
 from core.scoring import best_first
 from semblance.client import Client
 from semblance.errors import BatchError
 from semblance.faq.files import Faq, Questions
 from semblance.logistic import Floats
-from semblance.types import ConfidenceInfo, ModelInfo
+from semblance.types import ModelInfo
 
 Part = Literal["question", "answer", "both"]  # the texts of an entry that a model may read
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -35,7 +35,7 @@ class Model:
     fingerprint: str
     reads_pairs: bool  # so that each new question costs a run for each entry
     ranks_all: bool  # was asked about all entries; else only as a second stage
-    confidence: Sequence[ConfidenceInfo]  # its published fits
+    confidence: Sequence[ConfidenceFit]  # its published fits
 
 
 @dataclass(slots=True)
@@ -45,6 +45,7 @@ class Scores:
     Attributes:
         models: cheapest first.
         rerank_top: entries that a second stage orders.
+        default: id of the model that ranks where a request names none.
         raw: of a model and a part [m, n]; NaN where a model was not asked.
         seconds: of a model and a match: of one new question, with all entries as a first stage.
         rerank_seconds: likewise, with `rerank_top` entries as a second stage.
@@ -52,6 +53,7 @@ class Scores:
 
     models: list[Model]
     rerank_top: int
+    default: str | None = None
     raw: dict[tuple[str, Part], Floats] = field(default_factory=dict)
     seconds: dict[tuple[str, Match], float] = field(default_factory=dict)
     rerank_seconds: dict[tuple[str, Match], float] = field(default_factory=dict)
@@ -104,7 +106,7 @@ def score(
             f"{len(faq.entries):,} entries and {len(questions.texts):,} questions are too many pairs for "
             f"{', '.join(model.id for model in models)}: name a model as well that reads each text alone"
         )
-    scores = Scores(models, served.rerank.default_top)
+    scores = Scores(models, served.rerank.default_top, served.defaults.get("/rank"))
     for model in sorted(models, key=lambda each: not each.ranks_all):
         everything = [set(range(len(faq.entries)))] * len(questions.texts)
         places = everything if model.ranks_all else _found(scores, [each for each in models if each.ranks_all])
@@ -131,7 +133,9 @@ def _asked(served: Sequence[ModelInfo], names: Sequence[str] | None, *, every: b
 def _model(info: ModelInfo, faq: Faq, questions: Questions) -> Model:
     pairs = len(faq.entries) * len(questions.texts) * len(PARTS)
     reads_pairs = info.family == "interaction"
-    return Model(info.id, info.fingerprint, reads_pairs, not reads_pairs or pairs <= MOST_PAIRS, info.confidence)
+    ranks_all = not reads_pairs or pairs <= MOST_PAIRS
+    fits = [ConfidenceFit(**asdict(each)) for each in info.confidence]
+    return Model(info.id, info.fingerprint, reads_pairs, ranks_all, fits)
 
 
 def _texts(faq: Faq, part: Part) -> list[str]:

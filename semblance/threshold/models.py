@@ -34,8 +34,6 @@ class ModelComparison:
     Attributes:
         auc: area under the ROC curve: how often a pair with the label 1 has a higher score than one with the label 0.
         low, high: of the AUC, in 95 % of the resamples.
-        behind: how far its AUC is below the best one's.
-        behind_error: standard error of that, over the same resamples of both.
         best: the threshold with the highest F1, and what it does on these pairs.
         candidate: whose.
     """
@@ -43,8 +41,6 @@ class ModelComparison:
     auc: float
     low: float
     high: float
-    behind: float
-    behind_error: float
     best: Quality
     candidate: Candidate
 
@@ -116,19 +112,17 @@ def compare(
     drawn = tuple(random.multinomial(n, np.full(n, 1 / n), resamples).astype(np.float64) for n in (ones, zeros))
     whole = (np.ones((1, ones)), np.ones((1, zeros)))
     aucs = [(float(_aucs(each.scores, labels, whole)[0]), _aucs(each.scores, labels, drawn)) for each in found]
-    top, of_top = max(aucs, key=lambda each: each[0])
     compared = []
     for candidate, (auc, samples) in zip(found, aucs, strict=True):
         low, high = np.percentile(samples, [2.5, 97.5])
         best = quality(candidate.scores, labels, choose(candidate.scores, labels))
-        error = float(np.std(of_top - samples))
-        compared.append(ModelComparison(auc, float(low), float(high), top - auc, error, best, candidate))
+        compared.append(ModelComparison(auc, float(low), float(high), best, candidate))
     return sorted(compared, key=lambda each: -each.auc)
 
 
 def recommended(compared: Sequence[ModelComparison]) -> ModelComparison:
-    """The cheapest of those within one standard error of the best (the rule of Breiman et al. 1984, chapter 3.4)."""
-    return min((each for each in compared if each.behind <= each.behind_error), key=lambda each: each.candidate.seconds)
+    """The one with the highest AUC, of equal ones the cheapest."""
+    return min(compared, key=lambda each: (-each.auc, each.candidate.seconds))
 
 
 def _aucs(scores: Scores, labels: Labels, drawn: tuple[npt.NDArray[np.float64], ...]) -> npt.NDArray[np.float64]:
