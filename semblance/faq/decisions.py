@@ -14,7 +14,7 @@ from semblance.logistic import Flags, Floats, most_likely_weights, probabilities
 PENALTY = 1.0  # of the squared weights of features in standard deviations: scikit-learn's default, C = 1
 TOWARDS_PENALTY = 20.0  # of squared distances from a known line: best on 20 and 40 questions of development FAQs
 KNOWN_QUESTIONS = 60  # that a known threshold counts for
-SURE = 2.0  # standard errors by which another ranking must be better than the default
+SURE = 3.0  # standard errors by which another ranking must be better than the default: there are some fifty
 FOLDS = 10
 REPEATS = 5  # of the folds, drawn anew
 _PARTS, _FEWEST_IN_A_PART = 10, 10  # of rows, for the calibration error
