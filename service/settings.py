@@ -25,7 +25,6 @@ HASH_KEY = f"{shlex.quote(sys.executable)} -m service hash-key"  # a command, fo
 _OTHERS = {"SEMBLANCE_DATA", "SEMBLANCE_URL", CLIENTS_KEY}  # of training, and of the command line
 # Earlier names of settings, read for one release, with a warning.
 RENAMED = {
-    "SEMBLANCE_MAX_WAITING": "SEMBLANCE_MAX_QUEUED_REQUESTS",
     "SEMBLANCE_MAX_HELD_BYTES": "SEMBLANCE_MAX_BUFFERED_BYTES",
 }
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")  # of an API key
@@ -119,10 +118,9 @@ class Settings(BaseSettings):
         description="graph runs of a process outside the event loop at a time; auto is its share of CPUs",
     )
     max_in_flight: int = Field(
-        default=1024, ge=1, description="requests received and not yet answered; more are refused (429)"
-    )
-    max_queued_requests: int = Field(
-        default=64, ge=0, description="large requests that may wait for a worker thread; more are refused (429)"
+        default=1024,
+        ge=1,
+        description="requests received and not yet answered; more are refused (429), but of callers below their share",
     )
     max_buffered_bytes: int = Field(
         default=160 * 1_048_576,
@@ -133,7 +131,7 @@ class Settings(BaseSettings):
     max_queue_seconds: float = Field(
         default=2.0,
         gt=0,
-        description="seconds that a request may be expected to wait for its work; more is refused (429)",
+        description="seconds that a request may be expected to wait for its turn; more is refused (429)",
     )
     request_timeout: float = Field(
         default=10.0,

@@ -4,15 +4,15 @@ from pathlib import Path
 
 from scripts.quick import ALWAYS, ROOT, SLOW, reached_by
 
-POOL = Path("service/engine/pool.py")
-MIRROR = Path("tests/service/engine/test_pool.py")
+POOL = Path("service/engine/queue.py")
+MIRROR = Path("tests/service/engine/test_queue.py")
 TEXT = Path("tests/core/test_text.py")
 IMPORTING = Path("tests/service/test_faults.py")
 SLOWLY = Path("tests/dialects/test_tei.py")
 TESTS = {Path(name): "" for name in ALWAYS} | {
     IMPORTING: "from service.engine import pool\n",
     MIRROR: "",
-    SLOWLY: "from service.engine.pool import Pool\n",
+    SLOWLY: "from service.engine.queue import Queue\n",
     TEXT: "from core.text import words\n",
 }
 

@@ -23,7 +23,7 @@ from core.subwords import AnyTokenizer, load_tokenizer
 from core.tensors import load_tensors, tensors_of
 from service.engine.cache import VectorCache
 from service.engine.graph import CPU, CUDA, KINDS, Graph, Session, cuda_options, open_session, provider_order
-from service.engine.pool import Pool
+from service.engine.queue import Queue
 from service.errors import ModelError, ServiceError
 from service.machine import counts, trim_allocator
 from service.models.model import Opened, ServedModel
@@ -48,7 +48,7 @@ T = TypeVar("T")
 class Opener:
     """Reads, opens and proves models, in any thread, one at a time."""
 
-    def __init__(self, settings: Settings, cache: VectorCache, pool: Pool) -> None:
+    def __init__(self, settings: Settings, cache: VectorCache, queue: Queue) -> None:
         """Choose the execution providers.
 
         Raises:
@@ -56,7 +56,7 @@ class Opener:
         """
         self._settings = settings
         self._cache = cache
-        self._pool = pool
+        self._queue = queue
         self._providers = provider_order(settings.providers)
         # By checksum: files that several models share are in memory once, as long as one model uses them.
         self._tensors: MutableMapping[str, Array] = WeakValueDictionary()
@@ -129,7 +129,7 @@ class Opener:
             session = sessions[name]
             graphs[name] = KINDS[kind](name, session, manifest, telemetry, reproducible=alike, repeats=session.repeats)
         hints = LanguageHints.of(manifest.languages) if self._settings.language_hints else None
-        parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._pool, self._cache, hints)
+        parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._queue, self._cache, hints)
         scorer = FAMILIES[manifest.family](parts)
         opened = Opened(release.id, scorer, telemetry, golden, provider)
         opened.prove(self._settings.cache)

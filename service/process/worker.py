@@ -15,7 +15,7 @@ from time import monotonic, perf_counter
 from types import FrameType
 
 from service.app import create_app
-from service.engine.pool import THREADS
+from service.engine.queue import THREADS
 from service.errors import SettingsError, StartupError
 from service.http.application import Application
 from service.http.server import Server

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from service.engine.context import CONTEXT
 from service.errors import EmptyText, InvalidRequest, quote
 from service.routes.body import RequestLimits, counted
 from service.routes.texts import RequestTexts
@@ -35,7 +36,9 @@ async def answer_classify(
         RequestError: no such model, or one without the task; a field or a text that does not fit.
     """
     if request.labels is not None:
-        scorer = await service.registry.pick(request.model or service.defaults["/entailment"], "entailment")
+        scorer = await service.registry.pick(
+            CONTEXT.get(), request.model or service.defaults["/entailment"], "entailment"
+        )
         answer = await with_labels(
             limits, scorer, request.text, request.labels, request.template, multi_label=request.multi_label
         )
@@ -60,12 +63,12 @@ async def own_labels(
         raise InvalidRequest(
             "without labels there is no default model: no model here has labels of its own", field="labels"
         )
-    labelling = await service.registry.pick(name, "classification")
+    labelling = await service.registry.pick(CONTEXT.get(), name, "classification")
     limits.check_count(texts.field, len(texts.texts), "max_sentences")
     limits.check_texts(texts)
-    read = await labelling.read(texts.texts, texts.where)
+    read = await labelling.read(CONTEXT.get(), texts.texts, texts.where)
     with counted(texts.field, len(read)):
-        return labelling, await classify(labelling, read)
+        return labelling, await classify(CONTEXT.get(), labelling, read)
 
 
 async def with_labels(
@@ -90,16 +93,18 @@ async def with_labels(
         if PLACE not in template:
             raise InvalidRequest(f"the template has no {PLACE} for the label", field=fields.template)
         limits.check_expanded(fields.template, template, PLACE, labels)
-    await scorer.read(labels, options.where)  # raises where one is empty: its template has words
+    await scorer.read(CONTEXT.get(), labels, options.where)  # raises where one is empty: its template has words
     known: set[str] = set()
     for i, label in enumerate(labels):
         if label in known:
             raise InvalidRequest(f"the label {quote(label)} was given before", field=options.where(i))
         known.add(label)
     hypotheses = [template.replace(PLACE, label) for label in labels]
-    sentences = await scorer.read([*texts.texts, *hypotheses], both.where)
+    sentences = await scorer.read(CONTEXT.get(), [*texts.texts, *hypotheses], both.where)
     with counted(fields.text, count):
-        return await zero_shot(scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label)
+        return await zero_shot(
+            CONTEXT.get(), scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label
+        )
 
 
 async def answer_claims(limits: RequestLimits, scorer: Scorer, request: EntailmentRequest) -> EntailmentResponse:
@@ -121,6 +126,6 @@ async def answer_claims(limits: RequestLimits, scorer: Scorer, request: Entailme
             raise EmptyText("premise")
     count, both = len(given.texts), given + claims
     limits.check_product("premise", (count, "sentences"), (len(claims.texts), "hypotheses"))
-    read = await scorer.read(both.texts, both.where)
+    read = await scorer.read(CONTEXT.get(), both.texts, both.where)
     with counted("hypotheses", len(claims.texts)):
-        return await support(scorer, given.texts, read[:count], read[count:])
+        return await support(CONTEXT.get(), scorer, given.texts, read[:count], read[count:])

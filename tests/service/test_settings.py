@@ -133,12 +133,12 @@ def test_several_folders_of_models_have_the_systems_separator(monkeypatch: pytes
 
 
 def test_an_earlier_name_counts_unless_the_new_one_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_MAX_WAITING", "3")
-    assert Settings.from_environment().max_queued_requests == 3
-    assert Settings.unknown(["SEMBLANCE_MAX_WAITING"]) == []
-    monkeypatch.setenv("SEMBLANCE_MAX_QUEUED_REQUESTS", "5")
-    assert Settings.from_environment().max_queued_requests == 5
-    monkeypatch.delenv("SEMBLANCE_MAX_QUEUED_REQUESTS")
-    monkeypatch.setenv("SEMBLANCE_MAX_WAITING", "many")
-    with pytest.raises(SettingsError, match="SEMBLANCE_MAX_QUEUED_REQUESTS"):
+    monkeypatch.setenv("SEMBLANCE_MAX_HELD_BYTES", "3")
+    assert Settings.from_environment().max_buffered_bytes == 3
+    assert Settings.unknown(["SEMBLANCE_MAX_HELD_BYTES"]) == []
+    monkeypatch.setenv("SEMBLANCE_MAX_BUFFERED_BYTES", "5")
+    assert Settings.from_environment().max_buffered_bytes == 5
+    monkeypatch.delenv("SEMBLANCE_MAX_BUFFERED_BYTES")
+    monkeypatch.setenv("SEMBLANCE_MAX_HELD_BYTES", "many")
+    with pytest.raises(SettingsError, match="SEMBLANCE_MAX_BUFFERED_BYTES"):
         Settings.from_environment()

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from service.engine.context import CONTEXT
 from service.routes.dialects.fields import AllowedValues, Changes, ForeignRequest, ModelName, OneTextOrPair
 from service.routes.dialects.scoring import DialectContext
 from service.routes.dialects.tei import TEI, TeiPrediction, predictions_of
@@ -91,7 +92,9 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     async def zero_shot(request: ZeroShotRequest) -> tuple[str, list[TeiPrediction]]:
         asked = request.parameters
-        scorer = await scoring.service.registry.pick(scoring.resolve(request.model, "/entailment"), "entailment")
+        scorer = await scoring.service.registry.pick(
+            CONTEXT.get(), scoring.resolve(request.model, "/entailment"), "entailment"
+        )
         answer = await with_labels(
             scoring.limits,
             scorer,

@@ -7,6 +7,7 @@ from core.measures import to_digits
 from core.ranking import ConfidenceFit, Match, digest_of, texts_of
 from core.scoring import most_likely
 from core.tokenizer import Encoded
+from service.engine.context import CONTEXT
 from service.errors import EmptyText, InvalidRequest, RequestError, TooLarge, TooSlow, UnsupportedTask, some
 from service.routes.body import RequestLimits, counted
 from service.routes.dialects.scoring import DialectContext, rows_of
@@ -72,16 +73,18 @@ async def answer_rank(service: Service, limits: RequestLimits, request: RankRequ
     if (request.candidates is None) == (request.entries is None):
         raise InvalidRequest("expected either candidates, or entries of an FAQ", field="candidates")
     candidates = _candidates(limits, request)
-    first = await service.registry.pick(request.model or service.defaults["/rank"], "similarity", ranks=True)
+    first = await service.registry.pick(
+        CONTEXT.get(), request.model or service.defaults["/rank"], "similarity", ranks=True
+    )
     second = await _second_stage(service, request)
     limits.check_texts(RequestTexts.of("query", request.query))
     limits.check_texts(RequestTexts(candidates.texts, candidates.field_of))
     top = min(request.rerank_top or RERANK_TOP, candidates.size)
-    pool = service.pool
+    possible = service.queue.admissions.possible(CONTEXT.get())
     if second is not None:
-        limits.check_time(second, "rerank_top", top * candidates.each, pool.possible)
+        limits.check_time(second, "rerank_top", top * candidates.each, possible)
     if first.manifest.family == "interaction":  # whose pairs with a new query are all new
-        limits.check_time(first, candidates.field, len(candidates.texts), pool.possible, at_least=0.5)
+        limits.check_time(first, candidates.field, len(candidates.texts), possible, at_least=0.5)
     fit = _fit(request, first, second, candidates.size)
     asks_least = request.min_score is not None or request.min_confidence is not None
     own_threshold = None if fit is None or asks_least else fit.threshold
@@ -94,7 +97,7 @@ async def answer_rank(service: Service, limits: RequestLimits, request: RankRequ
         declines=asks_least or request.entries is not None,
     )
     with counted(candidates.field, candidates.size):
-        answer = await ranked(first, request.query, candidates, second, wanted)
+        answer = await ranked(CONTEXT.get(), first, request.query, candidates, second, wanted)
     if request.entries is not None:
         for result in (*answer["results"], *answer.get("suggestions", ())):
             if (name := request.entries[result["index"]].get("id")) is not None:
@@ -136,7 +139,7 @@ async def _second_stage(service: Service, request: RankRequest) -> Scorer | None
         able = some(service.registry.able("similarity"))
         message = f"there is no default model for the second stage; name one of: {able}"
         raise InvalidRequest(message, field="rerank_model")
-    return await service.registry.pick(name, "similarity", field="rerank_model", ranks=True)
+    return await service.registry.pick(CONTEXT.get(), name, "similarity", field="rerank_model", ranks=True)
 
 
 def _fit(request: RankRequest, first: Scorer, second: Scorer | None, count: int) -> ConfidenceFit | None:
@@ -194,18 +197,18 @@ async def answer_verification(
     limits.check_count("claims", len(request.claims), "max_claims")
     limits.check_texts(RequestTexts.of("claims", request.claims))
     limits.check_documents(given)
-    pair = await registry.pick(name, "entailment")
-    encoder = await registry.pick(request.encoder or defaults["/embed"], "embedding", "encoder")
-    documents = await read_documents(service.pool, given)
+    pair = await registry.pick(CONTEXT.get(), name, "entailment")
+    encoder = await registry.pick(CONTEXT.get(), request.encoder or defaults["/embed"], "embedding", "encoder")
+    documents = await read_documents(CONTEXT.get(), service.queue, given)
     for i in sorted(set(range(len(given))) - set(documents.of)):
         field = "documents" if isinstance(request.documents, str) else f"documents.{i}"
         if not given[i].strip():
             raise EmptyText(field)
         raise InvalidRequest("there is no sentence, but headings at most", field=field)
     count = len(request.claims)
-    _check_time(encoder, pair, documents, count, service.pool.possible)
+    _check_time(encoder, pair, documents, count, service.queue.admissions.possible(CONTEXT.get()))
     with counted("claims", count):
-        return pair.id, await verify(encoder, pair, service.pool, documents, request.claims)
+        return pair.id, await verify(CONTEXT.get(), encoder, pair, service.queue, documents, request.claims)
 
 
 def _labels(service: Service, name: str) -> tuple[str, ...]:
@@ -252,15 +255,15 @@ def operations(scoring: DialectContext) -> list[Operation]:
         found = [pair[name] for pair in pairs for name in names]
         texts = RequestTexts(found, lambda i: f"pairs.{i // 2}.{names[i % 2]}")
         limits.check_texts(texts)
-        sentences = await scorer.read(texts.texts, texts.where)
+        sentences = await scorer.read(CONTEXT.get(), texts.texts, texts.where)
         return scorer.fit(sentences[::2], sentences[1::2])
 
     async def similarity(request: SimilarityRequest) -> tuple[str, SimilarityResponse]:
         limits.check_count("pairs", len(request.pairs), "max_pairs")
-        scorer = await registry.pick(request.model or defaults["/similarity"], request.task)
+        scorer = await registry.pick(CONTEXT.get(), request.model or defaults["/similarity"], request.task)
         with counted("pairs", len(request.pairs)):
             a, b = await read_pairs(scorer, request.pairs, ("a", "b"))
-            raw, ratings, scores = await scorer.similarity(a, b, request.task)
+            raw, ratings, scores = await scorer.similarity(CONTEXT.get(), a, b, request.task)
         results: list[Answer] = [
             {
                 "score": score,
@@ -284,25 +287,25 @@ def operations(scoring: DialectContext) -> list[Operation]:
         return await answer_rank(service, limits, request)
 
     async def explain(request: ExplainRequest) -> tuple[str, ExplainResponse]:
-        scorer = await registry.pick(request.model or defaults["/explain"], "explanation")
+        scorer = await registry.pick(CONTEXT.get(), request.model or defaults["/explain"], "explanation")
         texts = RequestTexts([request.a, request.b], "ab".__getitem__)
         limits.check_texts(texts)
-        a, b = sentences = await scorer.read(texts.texts, texts.where)
+        a, b = sentences = await scorer.read(CONTEXT.get(), texts.texts, texts.where)
         limit = settings.max_explained_tokens
         for field, sentence in zip("ab", sentences, strict=True):
             if len(sentence.ids) > limit:
                 message = f"{len(sentence.ids)} tokens to explain, the limit is {limit}"
                 raise TooLarge(message, field=field, limit=limit)
-        return scorer.id, await explained(scorer, a, b)
+        return scorer.id, await explained(CONTEXT.get(), scorer, a, b)
 
     async def entailment(request: EntailmentRequest) -> tuple[str, EntailmentResponse]:
-        scorer = await registry.pick(request.model or defaults["/entailment"], "entailment")
+        scorer = await registry.pick(CONTEXT.get(), request.model or defaults["/entailment"], "entailment")
         if request.pairs is None or request.premise is not None or request.hypotheses is not None:
             return scorer.id, await answer_claims(limits, scorer, request)
         limits.check_count("pairs", len(request.pairs), "max_pairs")
         premises, hypotheses = await read_pairs(scorer, request.pairs, ("premise", "hypothesis"))
         with counted("pairs", len(request.pairs)):
-            answers = await scorer.entailment(premises, hypotheses)
+            answers = await scorer.entailment(CONTEXT.get(), premises, hypotheses)
         results: list[Answer] = [
             {
                 "label": most_likely(probabilities),
@@ -323,11 +326,11 @@ def operations(scoring: DialectContext) -> list[Operation]:
     async def embed(request: EmbedRequest) -> tuple[str, EmbedResponse]:
         texts = RequestTexts.of("sentences", request.sentences)
         limits.check_count("sentences", len(request.sentences), "max_sentences")
-        scorer = await registry.pick(request.model or defaults["/embed"], "embedding")
+        scorer = await registry.pick(CONTEXT.get(), request.model or defaults["/embed"], "embedding")
         limits.check_texts(texts)
-        sentences = await scorer.read(texts.texts, texts.where, role=request.role)
+        sentences = await scorer.read(CONTEXT.get(), texts.texts, texts.where, role=request.role)
         with counted("sentences", len(sentences)):
-            matrix = await scorer.embed(sentences)
+            matrix = await scorer.embed(CONTEXT.get(), sentences)
         answer: EmbedResponse = {
             "model": scorer.id,
             "dim": matrix.shape[1],

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from core.manifest import Manifest, Role
 from core.scoring import Embeddings, best_first
 from core.tokenizer import Encoded
+from service.engine.context import CONTEXT
 from service.errors import InvalidRequest, ModelError
 from service.models.model import ServedModel
 from service.names import COMMON_NAMES
@@ -119,14 +120,14 @@ class DialectContext:
             RequestError: an unknown model, one without the task, an invalid text, and errors of scorers.
         """
         ranks = route == "/rank"
-        scorer = await self.service.registry.pick(self.resolve(model, route), "similarity", ranks=ranks)
+        scorer = await self.service.registry.pick(CONTEXT.get(), self.resolve(model, route), "similarity", ranks=ranks)
         reading = await self._read(scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
         left, right = reading.groups
         if len(left) == 1:
             left = left * len(right)
         task = scorer.ranking_task if ranks else "similarity"
         with counted((b if len(b.texts) > 1 else a).field, len(left)):
-            answer = await scorer.similarity(left, right, task)
+            answer = await scorer.similarity(CONTEXT.get(), left, right, task)
         scores = answer.raw if raw else answer.score
         return Comparison(
             scorer.id,
@@ -146,10 +147,10 @@ class DialectContext:
         Raises:
             RequestError: as `compare`.
         """
-        scorer = await self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
+        scorer = await self.service.registry.pick(CONTEXT.get(), self.resolve(model, "/entailment"), "entailment")
         reading = await self._read(scorer, premises, hypotheses)
         with counted(premises.field, len(premises.texts)):
-            answers = await scorer.entailment(*reading.groups)
+            answers = await scorer.entailment(CONTEXT.get(), *reading.groups)
         return scorer.id, answers, reading.warnings
 
     async def label(self, model: str | None, texts: RequestTexts) -> LabelledTexts:
@@ -180,12 +181,12 @@ class DialectContext:
             InvalidRequest: the model has fewer, or compares embeddings by more than their direction.
             RequestError: as `compare`.
         """
-        scorer = await self.service.registry.pick(self.resolve(model, "/embed"), "embedding")
+        scorer = await self.service.registry.pick(CONTEXT.get(), self.resolve(model, "/embed"), "embedding")
         if dimensions is not None:
             _check_dimensions(scorer.manifest, dimensions)
         reading = await self._read(scorer, texts, roles=(role,))
         with counted(texts.field, len(texts.texts)):
-            embeddings = await scorer.embed(reading.groups[0])
+            embeddings = await scorer.embed(CONTEXT.get(), reading.groups[0])
         embeddings = embeddings[:, :dimensions]
         if unit:
             lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
@@ -197,7 +198,7 @@ class DialectContext:
         """The model that a client names, whatever it can do, and its token ids of each text; raises as `compare`."""
         registry = self.service.registry
         found = registry.find(self.resolve(model, "/similarity"), "similarity")
-        scorer = (found.opened or await registry.open(found)).scorer
+        scorer = (found.opened or await registry.open(CONTEXT.get(), found)).scorer
         self.limits.check_count(texts.field, len(texts.texts), "max_sentences")
         reading = await self._read(scorer, texts)
         return scorer, reading.groups[0]
@@ -209,9 +210,12 @@ class DialectContext:
             self.limits.check_texts(group)
         every = reduce(add, groups)
         if scorer.manifest.prompts is None:
-            found = iter(await scorer.read(every.texts, every.where))
+            found = iter(await scorer.read(CONTEXT.get(), every.texts, every.where))
         else:
-            each = [await scorer.read(g.texts, g.where, role=role) for g, role in zip(groups, roles, strict=False)]
+            each = [
+                await scorer.read(CONTEXT.get(), g.texts, g.where, role=role)
+                for g, role in zip(groups, roles, strict=False)
+            ]
             found = chain.from_iterable(each)
         read = [[group.cut(next(found), i) for i in range(len(group.texts))] for group in groups]
         sentences = [sentence for group in read for sentence in group]

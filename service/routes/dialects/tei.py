@@ -346,7 +346,7 @@ def _info(model: ServedModel, scoring: DialectContext) -> TeiInfo:
         "model_dtype": "float32",
         "served_model_name": manifest.id,
         "model_type": _model_type(manifest),
-        "max_concurrent_requests": counts.workers * (counts.worker_threads + settings.max_queued_requests),
+        "max_concurrent_requests": counts.workers * settings.max_in_flight,
         "max_input_length": manifest.limits.max_tokens,
         "max_batch_tokens": SentenceGraph.budget.size,
         "max_batch_requests": None,

@@ -355,3 +355,24 @@ async def test_models_of_several_folders_are_served_and_reloaded(serve: Serve, t
         assert report["avg-paraphrase"]["outcome"] == "failed"
         assert "a second model with the id" in report["avg-paraphrase"]["reason"]
         assert (await client.post("/similarity", json={**body, "model": "avg-paraphrase"})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "https://evil.example", "content-type": "text/plain"}, 403),
+        ({"origin": "null"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"origin": "https://a.example", "sec-fetch-site": "cross-site"}, 200),
+        ({"sec-fetch-site": "same-origin"}, 200),
+    ],
+)
+async def test_pages_of_other_origins_may_not_reload(serve: Serve, headers: dict[str, str], status: int) -> None:
+    async with serve(cors_origins=("https://a.example",)) as client:
+        response = await client.post("/models/reload", headers=headers)
+        assert response.status_code == status
+        if status == 403:
+            assert response.json()["error"]["code"] == "foreign_origin"
+        host = str(response.request.headers["host"])
+        assert (await client.post("/models/reload", headers={"origin": f"http://{host}"})).status_code == 200
