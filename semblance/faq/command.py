@@ -82,8 +82,6 @@ def choose_for_faq(
     size = len(questions.texts)
     refusing = 1 - known / size
     say(f"{len(faq.entries):,} entries; {size:,} questions, of which {known:,} have an answer there")
-    if scores.second_only:
-        say(f"compared only as a second stage, because it reads each entry with each question: {scores.second_only}")
     table = _table(compared, taken, default, cpu=here)
     wide.print(table)
     if len(compared) > table.row_count:

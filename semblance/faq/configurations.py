@@ -51,7 +51,7 @@ class Ranked(NamedTuple):
 
 
 def configurations(models: Sequence[Model]) -> list[Configuration]:
-    """Each model that ranks all entries, alone and before each that costs more, by each match.
+    """Each model that reads texts alone, by itself and before each that costs more or reads pairs, by each match.
 
     Args:
         models: the cheapest first.
@@ -59,8 +59,8 @@ def configurations(models: Sequence[Model]) -> list[Configuration]:
     return [
         Configuration(model, match, second)
         for place, model in enumerate(models)
-        if model.ranks_all
-        for second in (None, *models[place + 1 :])
+        if not model.reads_pairs
+        for second in (None, *(each for n, each in enumerate(models) if n > place or each.reads_pairs))
         for match in PARTS_OF
     ]
 
@@ -98,9 +98,7 @@ def ranked(configuration: Configuration, scores: Scores, faq: Faq, questions: Qu
         order_of(question, texts, coarse[i], None if fine is None else fine[i], scores.rerank_top)
         for i, question in enumerate(questions.texts)
     ]
-    seconds = scores.seconds[model.id, match]
-    if second is not None:
-        seconds += scores.rerank_seconds[second.id, match]
+    seconds = scores.cost(model, match) + (0.0 if second is None else scores.cost(second, match))
     first = [order[0] for order, _ in found]
     right = np.array([place == wanted for place, wanted in zip(first, questions.right, strict=True)])
     features = np.array([each for _, each in found])

@@ -20,7 +20,7 @@ from semblance.faq.configurations import Configuration, Ranked, configurations, 
 from semblance.faq.decisions import best_threshold, calibration_error, compare, default_of, fit, folds_of, recommended
 from semblance.faq.files import NONE, Faq, Questions, columns_given, read_faq, read_questions
 from semblance.faq.saved import FAQEntry
-from semblance.faq.scores import Model, Scores, score
+from semblance.faq.scores import Model, score
 from semblance.logistic import Flags, Floats
 from tests.harness import fakes
 from tests.harness.tables import write
@@ -141,7 +141,7 @@ def test_the_calibration_error_of_chances_that_are_true_is_small() -> None:
 
 
 def made(seconds: float, features: Floats, right: Flags, *fits: ConfidenceFit) -> Ranked:
-    model = Model(f"m{seconds:g}", "f", reads_pairs=False, ranks_all=True, confidence=fits)
+    model = Model(f"m{seconds:g}", "f", reads_pairs=False, confidence=fits)
     places = [int(not each) for each in right]
     return Ranked(Configuration(model, "both", None), places, right, features, seconds)
 
@@ -262,9 +262,7 @@ def test_the_file_names_the_second_stage_where_there_is_one(reranked: bool) -> N
     random = np.random.default_rng(5)
     right = np.arange(60) % 3 > 0
     questions = Questions([f"q{i}" for i in range(60)], [0 if each else NONE for each in right])
-    models = [
-        Model(name, f"{name}-f", reads_pairs=False, ranks_all=True, confidence=[]) for name in ("first", "second")
-    ]
+    models = [Model(name, f"{name}-f", reads_pairs=False, confidence=[]) for name in ("first", "second")]
     configuration = Configuration(models[0], "either", models[1] if reranked else None)
     features = random.normal(size=(60, len(configuration.features))) + 8.0 * right[:, None]
     places = [int(not each) for each in right]
@@ -291,7 +289,7 @@ def test_a_configuration_ranks_as_the_service_does(models: Path, files: tuple[Pa
     with Client.local(models) as client:
         scores = score(client, faq, questions, None, every=True, clock=lambda: 0.0, said=lambda *_: None)
         found = configurations(scores.models)
-        assert len(found) == 4 * 3  # two models alone, one before the other; four matches
+        assert len(found) == 4 * 2  # one model alone, and before the one that reads pairs; four matches
         for each in found:
             answers = ranked(each, scores, faq, questions)
             line = fit(answers.features, answers.right)
@@ -314,18 +312,15 @@ def test_a_configuration_ranks_as_the_service_does(models: Path, files: tuple[Pa
                 assert reply.confidence == pytest.approx(chances[i], abs=1e-4)
 
 
-def test_what_a_question_costs_depends_on_the_match_only_where_pairs_are_read(
-    models: Path, files: tuple[Path, Path]
-) -> None:
+def test_of_two_texts_a_model_that_reads_pairs_costs_twice_as_much(models: Path, files: tuple[Path, Path]) -> None:
     faq = read_faq(files[0])
     ticks = count()
     with Client.local(models) as client:
         questions = read_questions(files[1], faq)
-        names = ["avg-paraphrase", "pair-sick"]
-        slower = score(client, faq, questions, names, every=True, clock=lambda: next(ticks) ** 2, said=lambda *_: None)
-    for costs in (slower.seconds, slower.rerank_seconds):
-        assert len({costs["avg-paraphrase", match] for match in get_args(Match)}) == 1
-        assert len({costs["pair-sick", match] for match in get_args(Match)}) == 4
+        scores = score(client, faq, questions, None, every=True, clock=lambda: next(ticks) ** 2, said=lambda *_: None)
+    for model in scores.models:
+        costs = [scores.cost(model, match) for match in get_args(Match)]  # question, answer, both, either
+        assert costs == [costs[0]] * 3 + [costs[0] * (2 if model.reads_pairs else 1)]
 
 
 def test_the_command_writes_what_the_client_and_the_service_take(
@@ -337,9 +332,9 @@ def test_the_command_writes_what_the_client_and_the_service_take(
     assert ran.exit_code == 0, ran.output
     assert "4 entries; 10 questions, of which 6 have an answer there" in ran.output
     assert "refusing everything: 0.40 of the decisions right" in ran.output
-    assert "not shown: other ways to answer, 2; --json has all" in ran.output
+    assert "not shown" not in ran.output
     said = json.loads(CliRunner().invoke(app, [*asked, "--all", "--resamples", "50", "--json"]).output)
-    assert (said["entries"], said["questions"], len(said["configurations"])) == (4, 10, 12)
+    assert (said["entries"], said["questions"], len(said["configurations"])) == (4, 10, 8)
     (taken,) = [each for each in said["configurations"] if each["recommended"]]
     right = [each["decisions_right"] for each in said["configurations"]]
     assert right == sorted(right, reverse=True)
@@ -376,31 +371,11 @@ def test_the_command_refuses_what_does_not_fit(models: Path, files: tuple[Path, 
             FAQ.load(path)
 
 
-def test_a_model_that_reads_pairs_orders_the_best_of_a_long_list_again(
-    models: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is asked about those alone, and scores them as where it is asked about all."""
+def test_a_model_that_reads_pairs_needs_another_before_it(models: Path, files: tuple[Path, Path]) -> None:
     faq = read_faq(files[0])
     questions = read_questions(files[1], faq)
-
-    def scored(client: Client, *names: str) -> Scores:
-        return score(client, faq, questions, names, every=False, clock=lambda: 0.0, said=lambda *_: None)
-
-    with Client.local(models) as client:
-        whole = scored(client, "avg-paraphrase", "pair-sick")
-        monkeypatch.setattr("semblance.faq.scores.MOST_PAIRS", 50)
-        found = scored(client, "avg-paraphrase", "pair-sick")
-        assert (whole.second_only, found.second_only) == ("", "pair-sick")
-        ways = configurations(found.models)
-        assert {(each.model.id, each.second.id if each.second else None) for each in ways} == {
-            ("avg-paraphrase", None), ("avg-paraphrase", "pair-sick"),
-        }  # fmt: skip
-        for each in ways:
-            one, other = (ranked(each, scores, faq, questions) for scores in (whole, found))
-            assert one.first == other.first
-            np.testing.assert_allclose(one.features, other.features, atol=1e-5)
-        with pytest.raises(BatchError, match="too many pairs for pair-sick"):
-            scored(client, "pair-sick")
+    with Client.local(models) as client, pytest.raises(BatchError, match="pair-sick: name a model as well"):
+        score(client, faq, questions, ["pair-sick"], every=False, clock=lambda: 0.0, said=lambda *_: None)
 
 
 def test_a_confidence_needs_all_candidates_in_one_request(models: Path) -> None:
