@@ -13,6 +13,7 @@ from semblance.client import Client
 from semblance.errors import BatchError
 from semblance.faq.files import Faq, Questions
 from semblance.logistic import Floats
+from semblance.threshold.models import to_compare
 from semblance.types import ModelInfo
 
 Part = Literal["question", "answer", "both"]  # the texts of an entry that a model may read
@@ -94,7 +95,8 @@ def score(
         SemblanceError: raised by the client.
     """
     served = client.models()
-    models = [_model(info) for info in _asked(served.models, names, every=every)]
+    asked, _ = to_compare(served.models, ("similarity",), names, every=every)
+    models = [_model(info) for info in asked]
     first = [model for model in models if not model.reads_pairs]
     if not first:
         raise BatchError(f"{', '.join(model.id for model in models)}: name a model as well that reads each text alone")
@@ -110,16 +112,6 @@ def score(
             scores.seconds[model.id] = min(cost, scores.seconds.get(model.id, cost))  # what else ran made it longer
     scores.models = sorted(models, key=lambda each: scores.seconds[each.id])
     return scores
-
-
-def _asked(served: Sequence[ModelInfo], names: Sequence[str] | None, *, every: bool) -> list[ModelInfo]:
-    able = [model for model in served if "similarity" in model.tasks]
-    if names is None:  # an older service lists none first
-        return [model for model in able if every or model.main is not False]
-    for name in names:
-        if not any(name == model.id for model in able):
-            raise BatchError(f"model {name!r} is not served or cannot rank; {', '.join(each.id for each in able)} can")
-    return [model for model in able if model.id in names]
 
 
 def _model(info: ModelInfo) -> Model:

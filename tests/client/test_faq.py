@@ -365,7 +365,7 @@ def test_the_command_refuses_what_does_not_fit(models: Path, files: tuple[Path, 
     assert "holds something else" in str(ran.exception)
     assert other.read_text() == '{"mine": 1}'
     ran = CliRunner().invoke(app, [*asked, "--model", "nope"])
-    assert "model 'nope' is not served or cannot rank" in str(ran.exception)
+    assert "model 'nope' is not served or has no similarity" in str(ran.exception)
     for path in (other, tmp_path / "absent.json"):
         with pytest.raises(InvalidArgument):
             FAQ.load(path)
