@@ -10,7 +10,7 @@ TEXT = Path("tests/core/test_text.py")
 IMPORTING = Path("tests/service/test_faults.py")
 SLOWLY = Path("tests/dialects/test_tei.py")
 TESTS = {Path(name): "" for name in ALWAYS} | {
-    IMPORTING: "from service.engine import pool\n",
+    IMPORTING: "from service.engine import queue\n",
     MIRROR: "",
     SLOWLY: "from service.engine.queue import Queue\n",
     TEXT: "from core.text import words\n",

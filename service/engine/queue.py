@@ -119,7 +119,7 @@ class Queue:
         dropped: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """Start the threads.
+        """Start the queue's threads.
 
         Args:
             threads: batches outside the event loop at a time, beside one of short work.
@@ -177,7 +177,7 @@ class Queue:
             context.timings.spent(phase, began, perf_counter())
             return results
         admission = self.admissions.admit(context, expected_seconds, in_all)
-        return await self.done(Job([_Work(*each) for each in works], admission, _Alone, phase=phase))
+        return await self.done(Job([_Alone(*each) for each in works], admission, _itself, phase=phase))
 
     async def done(self, job: Job[P]) -> list[Any]:
         """The results of a job's pieces.
@@ -291,30 +291,26 @@ class Queue:
             job.receive(position, began, ended, outcome)
 
 
-class _Work(NamedTuple):
-    """A piece of work that is not batched."""
+class _Alone(NamedTuple):
+    """A piece of work that is not batched, and its own batch."""
 
     expected_seconds: float
     work: Callable[[], Any]
 
-
-class _Alone:
-    """A batch of one such piece."""
-
-    def __init__(self, piece: _Work) -> None:
-        self._work = piece.work
-        self.expected_seconds = piece.expected_seconds
-
-    def add(self, _: _Work, __: float) -> bool:
-        """None fits."""
+    def add(self, _: object, __: float) -> bool:
+        """Take no piece: each is alone."""
         return False
 
     def run(self) -> list[Any]:
         """Its result, or the exception that it raised."""
         try:
-            return [self._work()]
+            return [self.work()]
         except Exception as error:  # raised where the request waits
             return [error]
+
+
+def _itself(piece: _Alone) -> _Alone:
+    return piece
 
 
 def _timed(batch: Batch[Any]) -> tuple[float, float, Sequence[Any]]:
