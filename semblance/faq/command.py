@@ -98,7 +98,7 @@ def choose_for_faq(
 
 def _why(taken: Decided, default: Decided | None) -> str:
     if taken is default:
-        return "which is the default: nothing is better on these questions"
+        return "which is the default: nothing is surely better on these questions"
     return "the best" if default is None else f"better than the default, {_name(default)}"
 
 
