@@ -34,7 +34,7 @@ def chosen(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_prints_what_the_page_says(chosen: Path, semblance: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The numbers of each row; not the milliseconds, nor the order of equals, which depends on them."""
     monkeypatch.chdir(chosen)
-    for name in ("docs", "models"):
+    for name in ("docs", "models", "own-models"):
         (chosen / name).symlink_to(ROOT / name)
     command, shown = CHOOSE
     program, *arguments = command.split()
