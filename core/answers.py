@@ -222,6 +222,47 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherText:
+    """The nearest text that differs in a fact."""
+
+    index: Annotated[int, _says("its position in the request")]
+    why: Annotated[str, _says("how the two differ: `4711 is not 4712`")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateResult:
+    """The answer for one text."""
+
+    cluster: Annotated[int, _says("position of the first text that says the same")]
+    cluster_size: int
+    truncated: Annotated[bool, _says("whether the text was cut at the limit of the model that embeds it")]
+    kept_apart: OtherText | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearPair:
+    """Two texts that are near, and the verdict on them."""
+
+    index_1: Annotated[int, _says("position of the earlier text in the request")]
+    index_2: int
+    cosine: float
+    score: Annotated[float, _share("that both say the same; absent where no model read them")] | None = None
+    joined: Annotated[bool, _says("whether they are in one cluster")]
+    why: Annotated[str, _says("what spoke for and against it")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicates:
+    """One result for each text, in the order of the request."""
+
+    model: str
+    pair_model: Annotated[str, _says("the model that read near pairs; absent where cosines decided")] | None = None
+    results: list[DuplicateResult]
+    review: Annotated[list[NearPair], _says("pairs in doubt, the most doubtful first")]
+    apart: Annotated[list[NearPair], _says("other near pairs that were not joined, the nearest first")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClassifyResult:
     """The answer for one text."""
 

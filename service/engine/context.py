@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
@@ -56,7 +55,3 @@ class RequestContext:
             self._paused_since = None
             self.deadline += ended - began
             self.timings.spent(QUEUE, began, ended)
-
-
-NO_REQUEST = RequestContext()  # of work outside requests, such as start-up
-CONTEXT: ContextVar[RequestContext] = ContextVar("context", default=NO_REQUEST)

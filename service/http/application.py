@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.engine.context import CONTEXT, RequestContext
+from service.engine.context import RequestContext
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
 from service.http.connection import FEW_BYTES, Connection, connection_of
 from service.http.connection_tracker import ClientLeft, ConnectionTracker, MemoryLimiter
@@ -135,7 +135,6 @@ class AdmissionMiddleware:
         context = RequestContext(caller_of(scope, state), timings=Timings(scoring.spans))
         scoring.check_room(context)
         state.context = context
-        CONTEXT.set(context)
         size = length_of(state.received)
 
         async def ended(message: Message) -> None:

@@ -164,8 +164,8 @@ class Operation:
 
         Args:
             path: of the route.
-            call: a `request` -> the name of the model that answered, and the answer, of dicts, lists, tuples, texts and
-                numbers; its annotations are the types of request and answer.
+            call: a `request` and its `context` -> the name of the model that answered, and the answer, of dicts, lists,
+                tuples, texts and numbers; its annotations are the types of request and answer.
             dialect: whose clients send it, and read its errors.
             summary: for the documentation.
             fields: on a path that several operations share, the fields (or paths of nested ones) by which a body is
@@ -224,7 +224,7 @@ class Operation:
         Raises:
             RequestError: of any kind.
         """
-        model, found = await self.call(request)
+        model, found = await self.call(request, state_of(asked.scope).context)
         return OperationResponse(found, model=model)
 
 
