@@ -209,14 +209,15 @@ def test_an_faq_is_answered_or_not_as_the_slider_says(open_page: Open, service: 
     page.wait_for_selector("#faq-results table")
     lines = [block.split("\n") for block in FAQ.split("\n\n")]
     entries = [{"question": question, "answer": answer} for question, answer in lines]
-    body = {"query": "Who is the author of the book?", "entries": entries, "top_k": 2}
+    body = {"query": "Who is the author of the book?", "entries": entries, "top_k": 3}
     answer = httpx.post(f"{service}/rank", json=body).json()
-    first, second = (entries[result["index"]] for result in answer["results"])
+    first, second = (entries[result["index"]] for result in (answer["results"] or answer["suggestions"])[:2])
     rows = page.locator("#faq-results tbody tr")
     assert [row.splitlines()[0] for row in rows.locator("th").all_inner_texts()] == [
         first["question"], second["question"],
     ]  # fmt: skip
     assert f"right with a probability of {answer['confidence']:.2f}" in page.inner_text("#faq-results")
+    assert float(page.input_value("#faq-least")) == pytest.approx(answer["threshold"], abs=0.006)
     page.focus("#faq-least")
     page.keyboard.press("Home")
     assert page.inner_text("#faq-results h2") == "The answer"
@@ -224,6 +225,9 @@ def test_an_faq_is_answered_or_not_as_the_slider_says(open_page: Open, service: 
     page.keyboard.press("End")
     assert page.inner_text("#faq-results h2") == "No answer in this list"
     assert page.locator("#faq-results .given").count() == 0
+    ranked = answer["results"] or answer["suggestions"]
+    suggested = [entries[result["index"]]["question"] for result in ranked]
+    assert page.locator("#faq-results .suggestions li").all_inner_texts() == suggested
 
 
 def test_an_faq_comes_from_a_file_with_what_was_chosen(open_page: Open, service: str) -> None:
