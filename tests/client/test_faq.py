@@ -378,13 +378,21 @@ def test_a_model_that_reads_pairs_needs_another_before_it(models: Path, files: t
         score(client, faq, questions, ["pair-sick"], every=False, clock=lambda: 0.0, said=lambda *_: None)
 
 
-def test_a_confidence_needs_all_candidates_in_one_request(models: Path) -> None:
+def test_a_confidence_needs_all_candidates_in_one_request(tmp_path: Path) -> None:
+    manifest = fakes.cosine_model(tmp_path / "avg-paraphrase")
+    strict = published(np.ones(4), threshold=1.0).model_copy(
+        update={"model": manifest.id, "fingerprint": manifest.fingerprint}
+    )
+    manifest.model_copy(update={"confidence": (strict,)}).save(tmp_path / "avg-paraphrase")
     candidates = [each["question"] for each in ENTRIES]
-    with Client.local(models, max_items=2) as client:
+    with Client.local(tmp_path) as client:
+        one = client.rank("a man", candidates)
+        assert (one.answered, one.threshold, len(one.results)) == (False, 1.0, 4)
+    with Client.local(tmp_path, max_items=2) as client:
         with pytest.raises(InvalidArgument, match="min_confidence"):
             client.rank("a man", candidates, min_confidence=0.5)
         whole = client.rank("a man", candidates)
-        assert (whole.answered, whole.confidence, len(whole.results)) == (True, None, 4)
+        assert (whole.answered, whole.confidence, whole.threshold, len(whole.results)) == (True, None, None, 4)
         none = client.rank("a man", candidates, min_score=min(1.0, whole.results[0].score + 0.001))
         assert (none.answered, none.results) == (False, [])
         assert client.rank("a man", candidates, min_score=whole.results[0].score).results == whole.results
