@@ -58,7 +58,11 @@ def write_output(
     """
     unfinished = unfinished_of(output)
     with unfinished.open("wb") as file:
-        write(file, source, adds, rows)
+        try:
+            write(file, source, adds, rows)
+        except Exception:
+            source.file.check_content()  # other rows than were answered
+            raise
         file.flush()
         os.fsync(file.fileno())
     source.file.check_content()
