@@ -31,7 +31,6 @@ NEEDED = {
     "langchain-cohere": ("langchain_cohere",),
     "txtai": ("txtai",),
     "rerankers": ("rerankers",),
-    "tritonclient": ("tritonclient.http",),
 }
 
 
@@ -142,36 +141,6 @@ def test_txtai(url: str) -> None:
     cosines = [float(asked @ each) for each in found]
     assert left["best"]["text"] == DOCUMENTS[int(np.argmax(cosines))]
     assert left["best"]["score"] == pytest.approx(max(cosines), abs=1e-5)
-
-
-def test_tritonclient(url: str) -> None:
-    left = run("tritonclient", url)
-    client = left["client"]
-    try:
-        expected = ranked(url, DOCUMENTS)
-        assert [(place, left["scores"][place]) for place in left["order"].tolist()] == expected
-        assert "binary_data_size" in left["answer"].get_output("score")["parameters"]  # what it asks for by itself
-        assert client.is_server_live()
-        assert client.is_model_ready("avg-paraphrase")
-        metadata = client.get_model_metadata("avg-paraphrase")
-        assert {"a", "b", "query", "candidates", "text"} <= {each["name"] for each in metadata["inputs"]}
-        triton = left["triton"]
-        text = triton.InferInput("text", [2, 1], "BYTES")
-        for binary in (True, False):
-            text.set_data_from_numpy(np.array([[DOG], ["Ein Mann, müde."]], dtype=object), binary_data=binary)
-            wanted = [triton.InferRequestedOutput("embedding", binary_data=binary)]
-            found = client.infer("avg-paraphrase", [text], outputs=wanted, request_id="mine")
-            assert found.get_response()["id"] == "mine"
-            rows = found.as_numpy("embedding")
-            assert rows.dtype == np.float32
-            own = httpx.post(f"{url}/embed", json={"sentences": [DOG, "Ein Mann, müde."]}).json()
-            np.testing.assert_allclose(rows, own["embeddings"], atol=1e-6)
-        with pytest.raises(left["triton"].InferenceServerException, match="no model 'nope'"):
-            client.infer("nope", [text])
-        with pytest.raises(left["triton"].InferenceServerException, match="must not be compressed"):
-            client.infer("avg-paraphrase", [text], request_compression_algorithm="gzip")
-    finally:
-        client.close()
 
 
 def posted(url: str, path: str, body: str) -> Any:

@@ -58,7 +58,6 @@ class Errors:
 
 
 OURS = Errors(frozenset({"error"}), {})
-OPEN_INFERENCE = Errors(frozenset({"error"}), _PLAINLY)
 TEI = Errors(frozenset({"error", "error_type"}), {"empty_text": 400, "too_large": 422})
 OPENAI = Errors(frozenset({"error"}), _PLAINLY, named=True)
 JINA = Errors(OPENAI.fields | {"message", "detail"}, _PLAINLY, named=True)
