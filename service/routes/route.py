@@ -27,6 +27,9 @@ _LONGEST_PATH = 200  # characters of a path that is nowhere, for which a near on
 _CLOSE = 0.8  # of difflib's ratio
 # Paths that an earlier version had, those below them too, and what does the same.
 _GONE = {
+    "/pooling": "POST /v1/embeddings",
+    "/infinity/embeddings": "POST /v1/embeddings",
+    "/infinity/rerank": "POST /v1/rerank",
     "/v2/health": "GET /health/ready",
     "/v2/models": "POST /v1/embeddings or /v2/rerank",
 }

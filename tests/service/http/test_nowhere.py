@@ -26,6 +26,9 @@ NEAR = {
     "/health/alive": "GET /health/live",
 }
 GONE = {
+    "/pooling": "POST /v1/embeddings",
+    "/infinity/embeddings": "POST /v1/embeddings",
+    "/infinity/rerank": "POST /v1/rerank",
     "/v2/models/avg-sick/infer": "POST /v1/embeddings or /v2/rerank",
     "/v2/health/ready": "GET /health/ready",
 }
