@@ -112,7 +112,11 @@ class Ranking:
     scale: Annotated[Scale, _says(f"of `model`: {SCALE}")] | None = field(default=None, metadata=ALWAYS)
     results: Annotated[list[RankResult], _says("empty where `answered` is false")]
     answered: Annotated[
-        bool, _says("false: the first is below `min_score` or `min_confidence`, so nothing is answered")
+        bool,
+        _says(
+            "false: the first is below `min_score` or `threshold`. Then `results` is empty, but of candidates without "
+            "`min_score` and `min_confidence`"
+        ),
     ] = field(default=True, metadata=ALWAYS)
     confidence: Annotated[
         Ratio | None,
@@ -121,6 +125,16 @@ class Ranking:
             "for these models, or there is one candidate alone (docs/faq.md)"
         ),
     ] = field(default=None, metadata=ALWAYS)
+    threshold: Annotated[
+        Ratio | None,
+        _says(
+            "the confidence from which on there is an answer: `min_confidence`, else that of the fit; null where there "
+            "is no confidence, or `min_score` alone decides"
+        ),
+    ] = field(default=None, metadata=ALWAYS)
+    suggestions: Annotated[list[RankResult], _says("the best three, where `results` is empty; absent else")] | None = (
+        None
+    )
     truncated: RankTruncated
     language: Annotated[str, _says(f"of the query: {_LANGUAGE}; absent else")] | None = None
     rerank_model: Annotated[str, _says("model of the second stage; absent in one stage")] | None = None
@@ -373,6 +387,7 @@ class ConfidenceInfo:
     rerank_top: int | None
     intercept: float
     weights: Annotated[dict[str, float], _says("of each feature of the ranking")]
+    threshold: Annotated[Ratio, _says("the confidence from which on there is an answer")]
     rows: Annotated[int, _says("questions that it was fitted on")]
     calibration_error: Annotated[float, _says("on questions of an FAQ that it was not fitted on")]
     fitted_by: str

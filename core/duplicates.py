@@ -36,7 +36,7 @@ COSINE, PARAPHRASE, ENTAILMENT, NEAREST, ONE_PLACE = 1.4, 2.409, 0.656, 2.036, 3
 INTERCEPT = -3.997
 
 
-class Candidate(NamedTuple):
+class CandidatePair(NamedTuple):
     """Two texts that may say the same.
 
     Attributes:
@@ -50,7 +50,7 @@ class Candidate(NamedTuple):
     nearest: int
 
 
-class Reading(NamedTuple):
+class PairReading(NamedTuple):
     """What a model that reads both texts says of a pair, 0..1 each.
 
     Attributes:
@@ -103,7 +103,7 @@ def find_candidates(
     read_nearest: int = READ_NEAREST,
     least: float = LEAST_COSINE,
     noted: float = NOTED_COSINE,
-) -> list[Candidate]:
+) -> list[CandidatePair]:
     """The pairs that may be read, and those that are near beyond them.
 
     Args:
@@ -123,10 +123,10 @@ def find_candidates(
                 known = found.get(pair)
                 found[pair] = (min(cosine, 1.0), rank if known is None else min(rank, known[1]))
             text += 1
-    return [Candidate(pair, *found[pair]) for pair in sorted(found)]
+    return [CandidatePair(pair, *found[pair]) for pair in sorted(found)]
 
 
-def probability(cosine: float, reading: Reading | None, nearest: bool, place: "OnePlace | None" = None) -> float:
+def probability(cosine: float, reading: PairReading | None, nearest: bool, place: "OnePlace | None" = None) -> float:
     """That two texts say the same; without a reading the cosine alone says it.
 
     It never falls when the cosine or a score of the reading rises.
@@ -208,7 +208,7 @@ def _one_letter(short: str, long: str) -> bool:
     return short[at + 1 :] == long[at + 1 :] or swapped
 
 
-class Duplicates:
+class DuplicateDecision:
     """The decision on N texts that have different words.
 
     Attributes:
@@ -221,7 +221,7 @@ class Duplicates:
     def __init__(
         self,
         words: Sequence[Sequence[str]],
-        candidates: Sequence[Candidate],
+        candidates: Sequence[CandidatePair],
         kept_apart: KeptApart | None,
         read_nearest: int = READ_NEAREST,
     ) -> None:
@@ -263,7 +263,7 @@ class Duplicates:
 
     def decide(
         self,
-        readings: Sequence[Reading | None] | None,
+        readings: Sequence[PairReading | None] | None,
         answers: Mapping[Pair, bool] | None = None,
         joined_from: float = JOINED_FROM,
     ) -> tuple[list[int], list[Judged]]:
@@ -278,7 +278,7 @@ class Duplicates:
             ContradictoryAnswers: see `group`.
         """
         answers = answers or {}
-        read: dict[int, Reading | None] = {}
+        read: dict[int, PairReading | None] = {}
         scores: dict[Pair, float] = {}
         for i, reading in zip(self.to_read, readings or [None] * len(self.to_read), strict=True):
             if readings is None or reading is not None:
@@ -300,7 +300,7 @@ class Duplicates:
             judged.append(Judged(each.pair, each.cosine, score, joined, why))
         return first, judged
 
-    def _reasons(self, i: int, read: Mapping[int, Reading | None]) -> Iterator[str]:
+    def _reasons(self, i: int, read: Mapping[int, PairReading | None]) -> Iterator[str]:
         each, place = self.candidates[i], self._places[i]
         if i in self.apart:
             yield str(self.apart[i])

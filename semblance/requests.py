@@ -331,7 +331,9 @@ class ServiceRequests:
             parts[0],
             results=list(islice(merged, fixed["top_k"])),
             truncated=RankTruncated(query=any(part.truncated.query for part in parts), candidates=truncated),
+            answered=True,  # of all candidates there is no confidence
             confidence=None,
+            threshold=None,
         )
 
     def _joined(self, kind: type[T], *request: Any) -> Steps[T]:

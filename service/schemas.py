@@ -156,7 +156,9 @@ class RankRequest(OwnRequest):
         None, description="where the first has a lower score, nothing is answered: `results` is empty"
     )
     min_confidence: Ratio | None = Field(
-        None, description="likewise, where `confidence` is lower; refused where there is none"
+        None,
+        description="likewise, where `confidence` is lower; refused where there is none. Without it and `min_score` "
+        "the fit's own `threshold` decides",
     )
     confidence_fit: ConfidenceFit | None = Field(
         None, description="what `semblance choose --faq` found for your own FAQ, in the place of the model's own"

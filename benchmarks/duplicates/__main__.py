@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 
 from benchmarks.duplicates.edits import EDITS
 from benchmarks.report import arguments, figures, machine, write
-from core.duplicates import JOINED_FROM, LEAST_MEAN, Duplicates, find_candidates, nearest_texts
+from core.duplicates import JOINED_FROM, LEAST_MEAN, DuplicateDecision, find_candidates, nearest_texts
 from core.groups import KeptApart, group
 from core.same_words import same_words
 from semblance import Client
@@ -123,7 +123,7 @@ class Measured(NamedTuple):
     """
 
     truth: Sequence[str]
-    duplicates: Duplicates
+    duplicates: DuplicateDecision
     kept_apart: KeptApart
     terms: npt.NDArray[np.float64]
     same: npt.NDArray[np.float64]
@@ -145,7 +145,7 @@ def measured(client: Client, texts: Sequence[str], truth: Sequence[str]) -> Meas
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     kept_apart = KeptApart(texts)
     words = [same_words(text).split() for text in texts]
-    duplicates = Duplicates(words, find_candidates(nearest_texts(vectors, 20)), kept_apart)
+    duplicates = DuplicateDecision(words, find_candidates(nearest_texts(vectors, 20)), kept_apart)
     candidates = [duplicates.candidates[i] for i in duplicates.to_read]
     pairs = [(texts[a], texts[b]) for (a, b), _, _ in candidates]
     paraphrase = [r.score for r in client.similarity(pairs, model=READER, task="paraphrase").results]

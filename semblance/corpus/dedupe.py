@@ -12,7 +12,7 @@ from core.duplicates import (
     LEAST_COSINE,
     LISTED,
     READ_NEAREST,
-    Duplicates,
+    DuplicateDecision,
     Indices,
     Judged,
     find_candidates,
@@ -111,11 +111,11 @@ async def dedupe(
     least = LEAST_COSINE if cosine is None else cosine - AGAINST
     nearest, recall = nearest_of(values, LISTED, max(least, 0.0))
     if cosine is None:
-        duplicates = Duplicates(words, find_candidates(nearest), kept_apart)
+        duplicates = DuplicateDecision(words, find_candidates(nearest), kept_apart)
         joined_from = JOINED_FROM
     else:
         candidates = find_candidates(nearest, LISTED, least)
-        duplicates = Duplicates(words, candidates, kept_apart, LISTED)
+        duplicates = DuplicateDecision(words, candidates, kept_apart, LISTED)
         joined_from = probability(cosine, None, nearest=True)
     readings = None
     if reader is not None:
@@ -223,7 +223,7 @@ class RowClusters:
         return cells
 
 
-def _kept_apart(duplicates: Duplicates, corpus: EmbeddedCorpus) -> dict[int, str]:
+def _kept_apart(duplicates: DuplicateDecision, corpus: EmbeddedCorpus) -> dict[int, str]:
     """Of each text the nearest one that differs in a fact, and how."""
     nearest = duplicates.nearest_apart()
     return {text: f"row {corpus.first_row(other) + 1}: {says}" for text, (other, says) in nearest.items()}
@@ -269,7 +269,7 @@ def _review_row(
     return ReviewRow(rows, of_pair, judged.probability, judged.joined, judged.why, answers.get(judged.pair))
 
 
-def _reasons(cosine: float | None, reader: str | None, duplicates: Duplicates, answers: int) -> list[str]:
+def _reasons(cosine: float | None, reader: str | None, duplicates: DuplicateDecision, answers: int) -> list[str]:
     """How pairs were judged: lines for people."""
     count = len(duplicates.to_read)
     if cosine is not None:

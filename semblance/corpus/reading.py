@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.duplicates import Reading
+from core.duplicates import PairReading
 from semblance.batch.outputs import errors_of
 from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name
 from semblance.corpus.options import CorpusSession
@@ -13,7 +13,7 @@ from semblance.corpus.options import CorpusSession
 Texts = tuple[str, str]
 
 
-async def read_pairs(work: CorpusSession, pairs: Sequence[Texts], model: str, beside: Path) -> list[Reading | None]:
+async def read_pairs(work: CorpusSession, pairs: Sequence[Texts], model: str, beside: Path) -> list[PairReading | None]:
     """What the model says of each pair; None of one that it cannot read.
 
     Args:
@@ -27,12 +27,12 @@ async def read_pairs(work: CorpusSession, pairs: Sequence[Texts], model: str, be
     """
     entails = await _scores(work, [*pairs, *((b, a) for a, b in pairs)], "entailment", model, beside)
     says_same = await _scores(work, pairs, "paraphrase", model, beside)
-    found: list[Reading | None] = []
+    found: list[PairReading | None] = []
     for same, there, back in zip(says_same, entails[: len(pairs)], entails[len(pairs) :], strict=True):
         if same is None or there is None or back is None:
             found.append(None)
         else:
-            found.append(Reading(same, min(there, back)))
+            found.append(PairReading(same, min(there, back)))
     return found
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from core.duplicates import (
     LISTED,
     READ_NEAREST,
-    Duplicates,
+    DuplicateDecision,
     Judged,
-    Reading,
+    PairReading,
     find_candidates,
     left_apart,
     nearest_texts,
@@ -112,15 +112,15 @@ def _distinct(texts: Sequence[str], guarded: bool) -> _Distinct:
     return _Distinct(first, of, [words.split() for words in numbers], kept_apart)
 
 
-def _candidates(distinct: _Distinct, embeddings: Embeddings) -> Duplicates:
+def _candidates(distinct: _Distinct, embeddings: Embeddings) -> DuplicateDecision:
     lengths = np.maximum(np.linalg.norm(embeddings, axis=1, keepdims=True), np.float32(1e-12))
     nearest = nearest_texts(np.asarray(embeddings / lengths, dtype=np.float32), LISTED)
-    return Duplicates(distinct.words, find_candidates(nearest), distinct.kept_apart)
+    return DuplicateDecision(distinct.words, find_candidates(nearest), distinct.kept_apart)
 
 
 async def _read(
-    context: RequestContext, scorer: Scorer, queue: Queue, texts: Sequence[str], duplicates: Duplicates
-) -> list[Reading | None]:
+    context: RequestContext, scorer: Scorer, queue: Queue, texts: Sequence[str], duplicates: DuplicateDecision
+) -> list[PairReading | None]:
     pairs = [duplicates.candidates[i].pair for i in duplicates.to_read]
     seconds, possible = 2 * len(pairs) * scorer.seconds_per_new_pair, queue.admissions.possible(context)
     if seconds / 2 > possible:  # both directions may be cached, and short
@@ -131,9 +131,9 @@ async def _read(
     a, b = ([read[pair[side]] for pair in pairs] for side in (0, 1))
     entailed = await scorer.entailment(context, [*a, *b], [*b, *a])
     same = await scorer.similarity(context, a, b, "paraphrase")
-    found: list[Reading | None] = []
+    found: list[PairReading | None] = []
     for i, score in enumerate(same.score):
-        found.append(Reading(score, min(entailed[i]["entailment"], entailed[len(pairs) + i]["entailment"])))
+        found.append(PairReading(score, min(entailed[i]["entailment"], entailed[len(pairs) + i]["entailment"])))
     return found
 
 

@@ -19,6 +19,7 @@ from service.errors import TooSlow
 from service.schemas import SCALES, Answer, RankResponse
 from service.scoring.scorer import Scorer
 
+SUGGESTIONS = 3  # of what comes first, where nothing is answered
 RERANK_TOP = 15  # candidates that a second stage orders, unless a request says how many: best on development questions
 _PART = 1000  # candidates that are scored in a few milliseconds
 
@@ -55,8 +56,9 @@ class Wanted(NamedTuple):
     top_k: int | None  # results; None: all
     rerank_top: int  # candidates that the second stage orders
     fit: ConfidenceFit | None  # for the models that rank; None: no confidence
-    min_score: float | None  # of the first candidate, or there is no result
-    min_confidence: float | None
+    min_score: float | None  # of the first candidate, or there is no answer
+    threshold: float | None  # likewise, of its confidence, where that is known
+    declines: bool  # without an answer there are no results, but suggestions
 
 
 class _Stage(NamedTuple):
@@ -109,10 +111,12 @@ async def rank(
         except TooSlow as error:
             raise error.of("rerank_top", len(best)) from None
     confidence = _confidence(wanted.fit, query, candidates, coarse, fine)
+    threshold = None if confidence is None else wanted.threshold
     answered = (wanted.min_score is None or (fine or coarse).scores[0] >= wanted.min_score) and (
-        wanted.min_confidence is None or (confidence is not None and confidence >= wanted.min_confidence)
+        confidence is None or threshold is None or confidence >= threshold
     )
-    top_k = wanted.top_k if answered else 0
+    declined = wanted.declines and not answered
+    top_k = SUGGESTIONS if declined else wanted.top_k
     stages = coarse.results(last=top_k) if fine is None else _both(coarse, fine, wanted.rerank_top, top_k)
     results = await stages
     answer: RankResponse = {
@@ -120,9 +124,12 @@ async def rank(
         "scale": SCALES[first.ranking_task],
         "answered": answered,
         "confidence": confidence,
-        "results": results,
+        "threshold": threshold,
+        "results": [] if declined else results,
         "truncated": coarse.truncated,
     }
+    if declined:
+        answer["suggestions"] = results
     language = coarse.query_language
     if second is not None and fine is not None:
         answer["rerank_model"] = second.id

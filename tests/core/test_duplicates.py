@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from core.duplicates import (
     JOINED_FROM,
-    Candidate,
-    Duplicates,
+    CandidatePair,
+    DuplicateDecision,
     OnePlace,
-    Reading,
+    PairReading,
     find_candidates,
     left_apart,
     nearest_texts,
@@ -38,17 +38,19 @@ def test_no_evidence_lowers_a_verdict(
     near: bool,
     place: OnePlace | None,
 ) -> None:
-    before = probability(cosine, Reading(same, entailed), near, place)
-    raised = Reading(max(same, more), max(entailed, further))
+    before = probability(cosine, PairReading(same, entailed), near, place)
+    raised = PairReading(max(same, more), max(entailed, further))
     assert probability(max(cosine, higher), raised, near, place) >= before
-    assert probability(cosine, Reading(same, entailed), True, place) >= before
-    assert probability(cosine, Reading(same, entailed), near, None) >= before
+    assert probability(cosine, PairReading(same, entailed), True, place) >= before
+    assert probability(cosine, PairReading(same, entailed), near, None) >= before
     assert probability(max(cosine, higher), None, near) >= probability(cosine, None, near)
     assert 0 <= before <= 1
 
 
 def test_a_model_that_is_sure_joins_and_one_that_is_not_parts() -> None:
-    assert probability(0.9, Reading(0.95, 0.9), True) > JOINED_FROM > probability(0.9, Reading(0.1, 0.02), False)
+    assert (
+        probability(0.9, PairReading(0.95, 0.9), True) > JOINED_FROM > probability(0.9, PairReading(0.1, 0.02), False)
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,9 +126,9 @@ def test_a_person_is_right_whatever_scores_and_facts_say() -> None:
 
 def test_every_pair_is_joined_asked_about_or_listed_with_its_reason() -> None:
     pairs = list(combinations(range(5), 2))
-    candidates = [Candidate(pair, 0.9 - i / 50, i % 5) for i, pair in enumerate(pairs)]
-    decision = Duplicates([text.split() for text in TEXTS], candidates, KeptApart(TEXTS))
-    readings = [Reading(i / 5, i / 5) for i in range(len(decision.to_read))]
+    candidates = [CandidatePair(pair, 0.9 - i / 50, i % 5) for i, pair in enumerate(pairs)]
+    decision = DuplicateDecision([text.split() for text in TEXTS], candidates, KeptApart(TEXTS))
+    readings = [PairReading(i / 5, i / 5) for i in range(len(decision.to_read))]
     first, judged = decision.decide(readings)
     asked = questions(judged, 5)
     listed = left_apart(judged, asked)
@@ -144,7 +146,7 @@ def test_every_pair_is_joined_asked_about_or_listed_with_its_reason() -> None:
 
 
 def test_a_review_has_a_row_for_five_texts() -> None:
-    candidates = [Candidate((i, i + 1), 0.75, 0) for i in range(0, 400, 2)]
-    decision = Duplicates([[str(i)] for i in range(400)], candidates, None)
+    candidates = [CandidatePair((i, i + 1), 0.75, 0) for i in range(0, 400, 2)]
+    decision = DuplicateDecision([[str(i)] for i in range(400)], candidates, None)
     _, judged = decision.decide(None)
     assert len(questions(judged, 400)) == 80

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.measures import to_digits
-from core.ranking import ConfidenceFit, Match, texts_of
+from core.ranking import ConfidenceFit, Match, digest_of, texts_of
 from core.scoring import most_likely
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
@@ -88,17 +88,21 @@ async def answer_rank(
         limits.check_time(second, "rerank_top", top * candidates.each, possible)
     if first.manifest.family == "interaction":  # whose pairs with a new query are all new
         limits.check_time(first, candidates.field, len(candidates.texts), possible, at_least=0.5)
+    fit = _fit(request, first, second, candidates.size)
+    asks_least = request.min_score is not None or request.min_confidence is not None
+    own_threshold = None if fit is None or asks_least else fit.threshold
     wanted = Wanted(
         top_k=request.top_k,
         rerank_top=top,
-        fit=_fit(request, first, second, candidates.size),
+        fit=fit,
         min_score=request.min_score,
-        min_confidence=request.min_confidence,
+        threshold=own_threshold if request.min_confidence is None else request.min_confidence,
+        declines=asks_least or request.entries is not None,
     )
     with counted(candidates.field, candidates.size):
         answer = await ranked(context, first, request.query, candidates, second, wanted)
     if request.entries is not None:
-        for result in answer["results"]:
+        for result in (*answer["results"], *answer.get("suggestions", ())):
             if (name := request.entries[result["index"]].get("id")) is not None:
                 result["id"] = name
     return first.id, answer
@@ -157,6 +161,11 @@ def _fit(request: RankRequest, first: Scorer, second: Scorer | None, count: int)
     if own is not None and request.entries is not None and own.match not in (None, request.match):
         message = f"it was fitted with match {own.match!r}: ask with that, or choose again"
         raise InvalidRequest(message, field="confidence_fit")
+    if own is not None and own.entries is not None:
+        given = digest_of((entry["question"], entry["answer"]) for entry in request.entries or ())
+        if given != own.entries:
+            message = "it was fitted on other entries: one was changed, added or left out since; choose again"
+            raise InvalidRequest(message, field="confidence_fit")
     published = (fit for fit in first.manifest.confidence if fit.is_for(of_first, of_second, wanted_top))
     fit = own or next(published, None)
     if request.min_confidence is None:
