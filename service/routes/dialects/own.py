@@ -8,7 +8,16 @@ from core.ranking import ConfidenceFit, Match, digest_of, texts_of
 from core.scoring import most_likely
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
-from service.errors import EmptyText, InvalidRequest, RequestError, TooLarge, TooSlow, UnsupportedTask, some
+from service.errors import (
+    EmptyText,
+    InvalidRequest,
+    RequestError,
+    TooLarge,
+    TooSlow,
+    UnknownModel,
+    UnsupportedTask,
+    some,
+)
 from service.routes.body import RequestLimits, counted
 from service.routes.dialects.scoring import DialectContext, rows_of
 from service.routes.duplicates import answer_duplicates
@@ -78,7 +87,11 @@ async def answer_rank(
     if (request.candidates is None) == (request.entries is None):
         raise InvalidRequest("expected either candidates, or entries of an FAQ", field="candidates")
     candidates = _candidates(limits, request)
-    first = await service.registry.pick(context, request.model or service.defaults["/rank"], "similarity", ranks=True)
+    default = service.defaults["/rank"]
+    try:
+        first = await service.registry.pick(context, request.model or default, "similarity", ranks=True)
+    except UnknownModel as error:
+        raise error.answered_by(default) from None
     second = await _second_stage(context, service, request)
     limits.check_texts(RequestTexts.of("query", request.query))
     limits.check_texts(RequestTexts(candidates.texts, candidates.field_of))

@@ -158,6 +158,10 @@ async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path:
         pairs = await refused(client, "/similarity", json={**GOOD["/similarity"], "model": "rerank-v3.5"})
         slip = await refused(client, "/similarity", json={**GOOD["/similarity"], "model": "gran5"})
         cohere = await client.post("/v2/rerank", json={"query": "a", "documents": ["a"], "model": "rerank-v4.0-fast"})
+    assert str(ranking[1]["message"]).endswith(
+        "without a model avg-paraphrase answers, and with SEMBLANCE_MODEL_ALIASES=rerank-v3.5=avg-paraphrase "
+        "to this name too (docs/dialects.md)"
+    )
     for _, error in (ranking, second):
         assert str(error["message"]).startswith("no model 'rerank-v3.5'; models for ranking: cross-encoder")
         assert "gran-5" not in str(error["message"])
