@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from semblance.batch.decoding import encoding_of, lines_of, open_text
+from semblance.batch.input_file import InputFile
 from semblance.batch.rows import Chunk, Row, Unreadable
 from semblance.errors import BatchError
 
@@ -58,11 +58,11 @@ class Delimited:
         decimal_comma: whether a number may be written 0,5: columns are not separated by commas.
     """
 
-    def __init__(self, path: Path, read_as: FileFormat, *, quoting: bool) -> None:
+    def __init__(self, file: InputFile, read_as: FileFormat, *, quoting: bool) -> None:
         """Read the whole file once.
 
         Args:
-            path: the file.
+            file: the file.
             read_as: its encoding and separator.
             quoting: whether a field may stand in quotes (CSV); without, a quote is an ordinary character (TSV).
 
@@ -70,10 +70,10 @@ class Delimited:
             BatchError: another encoding, no header or a column twice, an ambiguous separator, or a quote that is not
                 closed or has text behind it; names the line.
         """
-        self._path, self._quoting = path, quoting
-        self.total = path.stat().st_size
+        self.file, self._path, self._quoting = file, file.path, quoting
+        self.total = file.size
         self.notes: list[str] = []
-        self._encoding = encoding_of(path, read_as.encoding)
+        self._encoding = encoding_of(file.path, read_as.encoding)
         self._skipped = 0  # lines before the header
         self._separator = read_as.separator or ("\t" if not quoting else self._found())
         self.decimal_comma = self._separator != ","
@@ -83,6 +83,9 @@ class Delimited:
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
         """Chunks of rows after the first `start`, as in `RowSource.chunks`."""
+        return self.file.watched(self._chunks(start, size))
+
+    def _chunks(self, start: int, size: int) -> Iterator[Chunk]:
         with open_text(self._path, self._encoding) as file:
             records = islice(self._records(file), start + 1, None)
             while found := list(islice(records, size)):
