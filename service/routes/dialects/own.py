@@ -21,7 +21,7 @@ from service.errors import (
 from service.routes.body import RequestLimits, counted
 from service.routes.dialects.scoring import DialectContext, rows_of
 from service.routes.duplicates import answer_duplicates
-from service.routes.labelling import answer_claims, answer_classify
+from service.routes.labelling import answer_classify
 from service.routes.operation import Dialect, Operation
 from service.routes.texts import RequestTexts
 from service.schemas import (
@@ -316,8 +316,6 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     async def entailment(request: EntailmentRequest, context: RequestContext) -> tuple[str, EntailmentResponse]:
         scorer = await registry.pick(context, request.model or defaults["/entailment"], "entailment")
-        if request.pairs is None or request.premise is not None or request.hypotheses is not None:
-            return scorer.id, await answer_claims(context, limits, scorer, request)
         limits.check_count("pairs", len(request.pairs), "max_pairs")
         premises, hypotheses = await read_pairs(context, scorer, request.pairs, ("premise", "hypothesis"))
         with counted("pairs", len(request.pairs)):
