@@ -1,29 +1,30 @@
-"""A model folder as a module that can be trained on: its weights are read from its graph, where they have names.
+"""A published model as a module that can be trained on: its weights are read from its graph, where they have names.
 
-Two kinds are tuned: averages of words, and transformers that embed one text, published here or imported by their
-weights. A transformer's network is built by the library transformers from the `config.json` in its folder. The result
-must give the model's golden answers.
+Two kinds keep the names of all weights in their graphs, and are tuned: averages of words, and transformers that read
+one text. The result must give the model's golden answers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
 from core.manifest import MANIFEST_NAME, Manifest
-from core.sequences import SequenceFeeds
-from core.subwords import AnyTokenizer, Subwords, load_tokenizer
+from core.subwords import AnyTokenizer, load_tokenizer
 from training.architectures import WordAveragingConfig, build_encoder
 from training.architectures.parts.layers import WordEmbedding
-from training.architectures.transformer import SequenceEncoder, inputs_of
+from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.errors import UserError
-from training.publishing.network_graph import GraphStorage, stored_weights
+from training.recipes.recipe import without_gone
 from training.words.served import graph_arrays, rows_of
+from training.words.storage import Storage
 
-_PREFIX = "network."  # of the weights' names in a graph, as the module exported has them
+_TRANSFORMERS = ("minilm", SentenceBERTConfig.name)
+_IMPORTED = ("transformer_encoder", "transformer_pair", "transformer_classifier", "static_mean")
 
 
 class TuneRefused(UserError, ValueError):
@@ -37,12 +38,12 @@ class Start:
     manifest: Manifest
     network: nn.Module  # an encoder of single sentences
     tokenizer: AnyTokenizer
-    storage: GraphStorage
+    storage: Storage  # of its words
 
     @property
     def averages(self) -> bool:
         """Whether it is an average of words."""
-        return not isinstance(self.network, SequenceEncoder)
+        return not isinstance(self.network, SentenceBERT)
 
 
 def look_for(folders: Iterable[Path], name: str) -> Path:
@@ -66,49 +67,53 @@ def read_start(folder: Path) -> Start:
     manifest = Manifest.load(folder)
     manifest.verify(folder)
     check_kind(manifest)
-    tokenizer = load_tokenizer(manifest.path_of(folder, manifest.tokenizer))
-    if manifest.network_config is not None:
-        encoder, storage = _transformer(folder, manifest, tokenizer)
-        return Start(manifest, encoder.eval(), tokenizer, storage)
     arrays = graph_arrays(folder, manifest)
-    words: GraphStorage = "int8" if any(name.endswith(".codes") for name in arrays) else "float32"
-    network = build_encoder(WordAveragingConfig(), WordEmbedding(rows_of(folder, arrays)))
-    return Start(manifest, network.eval(), tokenizer, words)
+    storage: Storage = "int8" if any(name.endswith(".codes") for name in arrays) else "float32"
+    if manifest.architecture in _TRANSFORMERS:
+        network: nn.Module = _transformer(manifest, arrays)
+    else:
+        network = build_encoder(WordAveragingConfig(), WordEmbedding(rows_of(folder, arrays)))
+    tokenizer = load_tokenizer(manifest.path_of(folder, manifest.tokenizer))
+    return Start(manifest, network.eval(), tokenizer, storage)
 
 
 def check_kind(manifest: Manifest) -> None:
     """Raise TuneRefused for a model of another kind; the message says which ones are tuned."""
-    if manifest.similarity is None or manifest.similarity.comparison != "cosine":
+    if manifest.architecture in _IMPORTED:
+        reason = "it was imported: tune it with the library that it comes from, and import it anew"
+    elif manifest.architecture not in (WordAveragingConfig.name, *_TRANSFORMERS):
+        reason = f"an architecture {manifest.architecture!r} is not tuned"
+    elif manifest.similarity is None or manifest.similarity.comparison != "cosine":
         reason = "its score is not the cosine of two embeddings"
-    elif manifest.network_config is None and manifest.architecture != WordAveragingConfig.name:
-        reason = f"{manifest.architecture!r} is neither an average of words nor a transformer imported by its weights"
     else:
         return
     raise TuneRefused(f"{manifest.id}: {reason}; start from avg-paraphrase or minilm-small")
 
 
-def _transformer(folder: Path, manifest: Manifest, tokenizer: AnyTokenizer) -> tuple[SequenceEncoder, GraphStorage]:
-    from transformers import AutoConfig, AutoModel
-
-    assert manifest.network_config is not None
-    assert manifest.encoder is not None
-    if manifest.pooling is None or not isinstance(tokenizer, Subwords):
-        raise TuneRefused(f"{manifest.id}: its graph pools by itself, so what is to be learnt ends within it")
-    config = AutoConfig.from_pretrained(manifest.path_of(folder, manifest.network_config))
-    network: Any = AutoModel.from_config(config, attn_implementation="eager")
-    weights, storage = stored_weights(folder, manifest, manifest.encoder)
-    found = {}
-    for name, value in network.state_dict().items():
-        held = next((weights[each] for each in (_PREFIX + name, f"model.{name}") if each in weights), None)
-        if held is None:
-            if ".pooler." in f".{name}" or name.endswith("position_ids"):  # which no state depends on
-                continue
+def _transformer(manifest: Manifest, arrays: Mapping[str, npt.NDArray[np.generic]]) -> SentenceBERT:
+    """A bi-encoder; int8 weights are their codes times their scale."""
+    settings = manifest.provenance.recipe.get("architecture")
+    bert = settings.get("bert") if isinstance(settings, dict) else None
+    try:
+        model = SentenceBERT(SentenceBERTConfig(BERTConfig(**without_gone(bert, BERTConfig))))  # type: ignore[arg-type]
+    except (TypeError, AttributeError) as error:
+        raise TuneRefused(f"{manifest.id}: its manifest does not say how large it is: {error}") from error
+    weights = {}
+    for name, value in model.state_dict().items():
+        owner = name.removesuffix(".weight")
+        if name in arrays:
+            array = np.array(arrays[name])
+        elif f"{owner}.codes" in arrays:
+            codes, scale = (np.array(arrays[f"{owner}.{part}"]).astype(np.float32) for part in ("codes", "scale"))
+            # Words [V, H] have a scale for each row; layers [inputs, outputs] one for each block of an output's inputs,
+            # or, published by an earlier version, for each output.
+            parts = codes.reshape(len(scale), -1, codes.shape[1]) if scale.ndim == 3 else codes
+            array = (parts * scale).reshape(codes.shape)
+            array = array if owner.endswith(".words") else array.T
+        else:
             raise TuneRefused(f"{manifest.id}: its graph does not hold {name}")
-        if held.shape != tuple(value.shape):
-            raise TuneRefused(f"{manifest.id}: {name} has shape {list(held.shape)}, expected {list(value.shape)}")
-        found[name] = torch.from_numpy(held.copy())
-    network.load_state_dict(found, strict=False)
-    network.get_input_embeddings().weight.requires_grad_(False)
-    limits = manifest.limits
-    feeds = SequenceFeeds(tokenizer.special_tokens(1), inputs_of(network), None, limits.max_tokens)
-    return SequenceEncoder(network, feeds, manifest.pooling), storage
+        if array.shape != tuple(value.shape):
+            raise TuneRefused(f"{manifest.id}: {name} has shape {list(array.shape)}, expected {list(value.shape)}")
+        weights[name] = torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
+    model.load_state_dict(weights)
+    return model
