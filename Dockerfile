@@ -44,7 +44,7 @@ ENV PATH=/opt/venv/bin:$PATH \
     OPENBLAS_NUM_THREADS=1 \
     SEMBLANCE_HOST=0.0.0.0 \
     SEMBLANCE_PORT=8000 \
-    SEMBLANCE_MODELS_DIR=/app/models
+    SEMBLANCE_MODELS_DIR=/app/models:/app/own-models
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \

@@ -2,7 +2,7 @@
 # A stamp file says that an environment is up to date: pip runs only after pyproject.toml or a lock changed.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-extras quick check docs fix setup bench faults mutants reproduce search results lock packages check-deploy image images sbom clean
+.PHONY: help serve test test-extras check docs fix setup bench faults reproduce results lock packages check-deploy image images sbom clean
 
 PORT ?= $(or $(SEMBLANCE_PORT),8000)
 # Not from the environment, where some shells keep the machine's name under HOST.
@@ -39,9 +39,6 @@ test-extras: .venv-extras/.extras  ## the tests that need frameworks, distill, e
 	@.venv-extras/bin/python scripts/helm.py || true
 	@.venv-extras/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rs $(EXTRAS) $(ARGS)
 
-quick: .venv/.development  ## in a minute: lint of what changed, its types, the tests that it can reach
-	@.venv/bin/python -m scripts.quick
-
 check: .venv/.development  ## lint, formatting, types, the documentation, and the deployment's files
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m ruff format --check .
@@ -68,9 +65,6 @@ build/infinity/.installed:
 
 faults: .venv/.development  ## what is promised when things go wrong: TRIAL=callers, overload, promised, replace, redis, reload or soak
 	.venv/bin/python -m benchmarks.faults $(TRIAL) $(ARGS)
-
-mutants: .venv/.development  ## faults of one line that no test sees, of 60, under 20 minutes: ARGS="--seed 3 --count 20"
-	@.venv/bin/python -m scripts.mutants $(ARGS)
 
 reproduce: .venv/.teacher  ## train and measure what is missing of a paper's table: TABLE=gran-table2
 	.venv/bin/python -m training reproduce $(or $(TABLE),--list) $(ARGS)

@@ -3,7 +3,8 @@
     python -m benchmarks.decisions                     # the development parts: some three minutes
     python -m benchmarks.decisions --part test         # the parts kept back, once for each published figure
 
-The texts are those of `training/corpora/written`, of which these parts teach no model. Duplicates have a benchmark of
+The texts are those of `training/corpora/written`, of which these parts teach no model; the FAQs of the development part
+teach the confidence of rankings, so of them only the test part says how good that is. Duplicates have a benchmark of
 their own (`benchmarks/duplicates`).
 """
 
@@ -20,12 +21,14 @@ from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from benchmarks.report import arguments, command, figures, machine, write
-from semblance import Client
+from semblance import FAQ, Client
 from semblance.cli import app
+from semblance.faq.saved import FAQEntry
 from training.corpora.readers import written
 from training.corpora.readers.written import Part, Policy
 
 PARTS: tuple[Part, ...] = ("dev", "test")
+ENCODERS = ("avg-paraphrase", "minilm-small", "minilm")
 LABELS = ("entailed", "contradicted", "not_stated")
 Section = tuple[dict[str, Any], list[str]]  # figures by name, and lines of the page
 
@@ -67,9 +70,53 @@ def main() -> None:
 
 
 def measured_faqs(client: Client, part: Part, model: str) -> Section:
-    """Figures of what is recommended for each FAQ."""
-    rows = [{"FAQ": faq.name, "questions": len(faq.questions), **chosen(faq)} for faq in written.faqs(part)]
-    return {"faqs": rows}, ["## FAQs: `semblance choose --faq`", "", figures(rows)]
+    """Right decisions on each FAQ by default, and after a choice on half of its questions, on the other half."""
+    rows, decided = [], []
+    for faq in written.faqs(part):
+        by_default = [decision(client, FAQ(entries_of(faq)), *asked) for asked in faq.questions]
+        rows.append({"FAQ": faq.name, **shares_of(by_default), **after_choosing(client, faq)})
+        decided += by_default
+    auc = roc_auc_score([each.first for each in decided], [each.confidence for each in decided])
+    figure: dict[str, Any] = {"faqs": rows, "default": shares_of(decided), "auc": float(auc)}
+    lines = ["## FAQs", "", figures(rows), "", "All, by default:", "", figures([figure["default"]]), ""]
+    lines.append(f"AUC of confidence, right against wrong or absent: {auc:.3f}")
+    return figure, lines
+
+
+class Decision(NamedTuple):
+    """What came of a question."""
+
+    right: bool  # the right answer, or rightly none
+    given: bool
+    first: bool  # the first entry is the right one, whether given or not
+    known: bool  # the FAQ has an answer
+    confidence: float
+
+
+def entries_of(faq: written.WrittenFAQ) -> tuple[FAQEntry, ...]:
+    """The entries, as the client takes them."""
+    return tuple(FAQEntry(*entry) for entry in faq.entries)
+
+
+def decision(client: Client, faq: FAQ, question: str, wanted: str) -> Decision:
+    """Ask an FAQ whose right entry is known; empty: it has none."""
+    reply = client.answer(question, faq)
+    ranked = reply.ranking.suggestions or reply.ranking.results
+    given = "" if reply.entry is None else reply.entry.id
+    assert reply.confidence is not None
+    return Decision(given == wanted, bool(given), ranked[0].id == wanted, bool(wanted), reply.confidence)
+
+
+def shares_of(decided: Sequence[Decision]) -> dict[str, float]:
+    """Shares of the questions; `first_right` of those that have an answer."""
+    count = len(decided)
+    return {
+        "first_right": sum(each.first for each in decided) / sum(each.known for each in decided),
+        "decisions_right": sum(each.right for each in decided) / count,
+        "wrong_given": sum(each.given and not each.right for each in decided) / count,
+        "refused_known": sum(each.known and not each.given for each in decided) / count,
+        "refusing_all": sum(not each.known for each in decided) / count,
+    }
 
 
 def measured_claims(client: Client, part: Part, model: str) -> Section:
@@ -89,22 +136,28 @@ def measured_edits(client: Client, part: Part, model: str) -> Section:
     return {"edits": kinds}, [title, "", figures([{"kind": kind, "AUC": value} for kind, value in kinds.items()])]
 
 
-FAQ_FIGURES = ("first_right", "decisions_right", "wrong_given", "refused_known")
+def after_choosing(client: Client, faq: written.WrittenFAQ) -> dict[str, Any]:
+    """Right decisions on every second question, by default and as `semblance choose --faq` chose on the others.
 
-
-def chosen(faq: written.WrittenFAQ) -> dict[str, Any]:
-    """What `semblance choose --faq` recommends for an FAQ, and its figures, by cross-validation."""
+    The model that reads pairs is left out: it takes minutes for each FAQ.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write(folder / "faq.csv", ("id", "question", "answer"), faq.entries)
-        _write(folder / "questions.csv", ("question", "id"), faq.questions)
+        _write(folder / "questions.csv", ("question", "id"), faq.questions[::2])
         asked = ["choose", "--faq", str(folder / "faq.csv"), str(folder / "questions.csv"), "--json", "--local"]
-        ran = CliRunner().invoke(app, [*asked, "--output", str(folder / "faq.json")])
+        models = [part for name in ENCODERS for part in ("--model", name)]
+        ran = CliRunner().invoke(app, [*asked, *models, "--output", str(folder / "faq.json")])
         assert ran.exit_code == 0, ran.output
-        found = json.loads(ran.stdout)
+        found, chosen = json.loads(ran.stdout), FAQ.load(folder / "faq.json")
     (taken,) = (each for each in found["configurations"] if each["recommended"])
     stages = taken["model"] + (f" > {taken['rerank_model']}" if taken["rerank_model"] else "")
-    return {name: taken[name]["value"] for name in FAQ_FIGURES} | {"by": f"{stages}, {taken['match']}"}
+    halves = {"default_on_half": FAQ(entries_of(faq)), "chosen_on_half": chosen}
+    shares = {
+        name: shares_of([decision(client, each, *asked) for asked in faq.questions[1::2]])["decisions_right"]
+        for name, each in halves.items()
+    }
+    return {**shares, "by": f"{stages}, {taken['match']}, {taken['fit']}"}
 
 
 def _write(path: Path, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

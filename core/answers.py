@@ -112,7 +112,11 @@ class Ranking:
     scale: Annotated[Scale, _says(f"of `model`: {SCALE}")] | None = field(default=None, metadata=ALWAYS)
     results: Annotated[list[RankResult], _says("empty where `answered` is false")]
     answered: Annotated[
-        bool, _says("false: the first is below `min_score` or `min_confidence`, so nothing is answered")
+        bool,
+        _says(
+            "false: the first is below `min_score` or `threshold`. Then `results` is empty, but of candidates without "
+            "`min_score` and `min_confidence`"
+        ),
     ] = field(default=True, metadata=ALWAYS)
     confidence: Annotated[
         Ratio | None,
@@ -121,6 +125,16 @@ class Ranking:
             "for these models, or there is one candidate alone (docs/faq.md)"
         ),
     ] = field(default=None, metadata=ALWAYS)
+    threshold: Annotated[
+        Ratio | None,
+        _says(
+            "the confidence from which on there is an answer: `min_confidence`, else that of the fit; null where there "
+            "is no confidence, or `min_score` alone decides"
+        ),
+    ] = field(default=None, metadata=ALWAYS)
+    suggestions: Annotated[list[RankResult], _says("the best three, where `results` is empty; absent else")] | None = (
+        None
+    )
     truncated: RankTruncated
     language: Annotated[str, _says(f"of the query: {_LANGUAGE}; absent else")] | None = None
     rerank_model: Annotated[str, _says("model of the second stage; absent in one stage")] | None = None
@@ -205,6 +219,47 @@ class Claims:
     model: str
     encoder: Annotated[str, _says("the model that found the passages")]
     results: list[ClaimResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherText:
+    """The nearest text that differs in a fact."""
+
+    index: Annotated[int, _says("its position in the request")]
+    why: Annotated[str, _says("how the two differ: `4711 is not 4712`")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateResult:
+    """The answer for one text."""
+
+    cluster: Annotated[int, _says("position of the first text that says the same")]
+    cluster_size: int
+    truncated: Annotated[bool, _says("whether the text was cut at the limit of the model that embeds it")]
+    kept_apart: OtherText | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearPair:
+    """Two texts that are near, and the verdict on them."""
+
+    index_1: Annotated[int, _says("position of the earlier text in the request")]
+    index_2: int
+    cosine: float
+    score: Annotated[float, _share("that both say the same; absent where no model read them")] | None = None
+    joined: Annotated[bool, _says("whether they are in one cluster")]
+    why: Annotated[str, _says("what spoke for and against it")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicates:
+    """One result for each text, in the order of the request."""
+
+    model: str
+    pair_model: Annotated[str, _says("the model that read near pairs; absent where cosines decided")] | None = None
+    results: list[DuplicateResult]
+    review: Annotated[list[NearPair], _says("pairs in doubt, the most doubtful first")]
+    apart: Annotated[list[NearPair], _says("other near pairs that were not joined, the nearest first")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,6 +387,7 @@ class ConfidenceInfo:
     rerank_top: int | None
     intercept: float
     weights: Annotated[dict[str, float], _says("of each feature of the ranking")]
+    threshold: Annotated[Ratio, _says("the confidence from which on there is an answer")]
     rows: Annotated[int, _says("questions that it was fitted on")]
     calibration_error: Annotated[float, _says("on questions of an FAQ that it was not fitted on")]
     fitted_by: str

@@ -3,9 +3,11 @@
 The service answers `confidence` with these functions, and `semblance/faq/` fits it with the same ones.
 """
 
+import hashlib
+import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -36,6 +38,11 @@ def texts_of(question: str, answer: str, match: Match) -> tuple[str, ...]:
             return (f"{question} {answer}",)
         case "either":
             return (question, answer)
+
+
+def digest_of(entries: Iterable[tuple[str, str]]) -> str:
+    """The SHA-256 of the (question, answer) of all entries of an FAQ, in whichever order they stand."""
+    return hashlib.sha256(json.dumps(sorted(entries)).encode()).hexdigest()
 
 
 def shared_words(query: str, text: str) -> float:
@@ -76,8 +83,12 @@ class ConfidenceFit(BaseModel):
     rerank_fingerprint: str | None = Field(None, max_length=64)
     rerank_top: int | None = Field(None, ge=2, description="how many of the best the second stage orders")
     match: Match | None = Field(None, description="what of an FAQ's entries it was fitted with; null: any text")
+    entries: str | None = Field(None, max_length=64, description="digest of the entries it was fitted on; null: any")
     intercept: float
     weights: dict[Feature, float] = Field(description="for each feature of the ranking")
+    threshold: Annotated[float, Field(ge=0, le=1)] = Field(
+        description="the confidence from which on answering is right more often than refusing"
+    )
     rows: int = Field(ge=1, description="questions that it was fitted on")
     calibration_error: Annotated[float, Field(ge=0, le=1)] = Field(
         description="on questions that it was not fitted on: how far confidence and share of right answers are apart, "

@@ -16,7 +16,6 @@ COMMANDS = {
     "tune": "workbench.commands:tune",
     "import": "workbench.commands:import_model",
     "dedupe": "semblance.corpus.command:dedupe",
-    "search": "semblance.corpus.command:search",
     "choose": "semblance.threshold.command:choose",
     "claims": "semblance.claims.command:claims",
 }

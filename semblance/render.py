@@ -58,7 +58,8 @@ def ranking(answer: Ranking, texts: Sequence[str]) -> RenderableType:
     models = answer.model if answer.rerank_model is None else f"{answer.model}, then {answer.rerank_model}"
     sure = "" if answer.confidence is None else f"; the first is right with a probability of {answer.confidence:.2f}"
     said = Text(f"{models}{sure}", style="dim")
-    return Group(table, said) if answer.answered else Group(Text("no answer", style="bold"), said)
+    verdict = () if answer.answered else (Text("no answer", style="bold"),)
+    return Group(*verdict, *((table,) if answer.results else ()), said)
 
 
 def entailment(answer: Entailments) -> RenderableType:

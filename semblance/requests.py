@@ -22,6 +22,7 @@ from semblance.faq.saved import FAQ, Reply
 from semblance.retries import retry_after
 from semblance.types import (
     Claims,
+    Duplicates,
     Embeddings,
     EmbedResponse,
     Entailments,
@@ -156,6 +157,26 @@ class ServiceRequests:
         given = documents if isinstance(documents, str) else _texts("documents", documents)
         fixed = {"documents": given, "encoder": encoder, "model": model}
         return (yield from self._joined(Claims, "/claims", "claims", _texts("claims", claims), fixed))
+
+    def dedupe(
+        self,
+        texts: Iterable[str],
+        *,
+        model: str | None = None,
+        pair_model: str | None = None,
+        guard: bool = True,
+    ) -> Steps[Duplicates]:
+        """Which texts say the same; for more than 2,000 `semblance dedupe` reads a file.
+
+        Args:
+            texts: at most 2,000.
+            model: id of the model whose embeddings find the nearest texts.
+            pair_model: id of a model with paraphrase and entailment, which reads near pairs.
+            guard: keep texts apart that differ in a fact.
+        """
+        body = {"texts": _texts("texts", texts), "model": model, "pair_model": pair_model, "guard": guard}
+        (answer,) = yield [Call("/dedupe", body)]
+        return _parse(Duplicates, answer)
 
     def classify(
         self,
@@ -310,7 +331,9 @@ class ServiceRequests:
             parts[0],
             results=list(islice(merged, fixed["top_k"])),
             truncated=RankTruncated(query=any(part.truncated.query for part in parts), candidates=truncated),
+            answered=True,  # of all candidates there is no confidence
             confidence=None,
+            threshold=None,
         )
 
     def _joined(self, kind: type[T], *request: Any) -> Steps[T]:

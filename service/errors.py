@@ -9,6 +9,7 @@ ServiceError
     ├── NotHttp              400  not_http
     ├── NotJson              400  not_json
     ├── Unauthorized         401  unauthorized
+    ├── ForeignOrigin        403  foreign_origin        a page of another origin asks for a reload
     ├── UnknownModel         404  unknown_model
     ├── HeadTimeout          408  head_timeout
     ├── BodyTimeout          408  body_timeout
@@ -114,6 +115,12 @@ class Unauthorized(RequestError):
 
     status, code = 401, "unauthorized"
     headers: Mapping[str, str] = {"www-authenticate": "Bearer"}
+
+
+class ForeignOrigin(RequestError):
+    """A page of another origin asks for what changes the service."""
+
+    status, code = 403, "foreign_origin"
 
 
 class UnknownModel(RequestError):

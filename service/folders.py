@@ -6,14 +6,13 @@ from pathlib import Path
 from core.manifest import MANIFEST_NAME
 
 HERE = Path("models")
-OWN = Path("own-models")  # of `tune` and `import`; git ignores it
+OWN = Path("own-models")  # of `tune` and `import`, the first of which may make it while the service runs
 PACKAGED = Path(__file__).with_name("published")  # in a wheel, never in a checkout: scripts/packages.py
 
 
 def usual_models() -> tuple[Path, ...]:
     """`models` here, if models are in it or the package has none, else the package's; and one's own."""
-    published = PACKAGED if PACKAGED.is_dir() and not _has_models(HERE) else HERE
-    return (published, OWN) if _has_models(OWN) else (published,)
+    return (PACKAGED if PACKAGED.is_dir() and not _has_models(HERE) else HERE, OWN)
 
 
 def _has_models(folder: Path) -> bool:

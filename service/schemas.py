@@ -156,7 +156,9 @@ class RankRequest(OwnRequest):
         None, description="where the first has a lower score, nothing is answered: `results` is empty"
     )
     min_confidence: Ratio | None = Field(
-        None, description="likewise, where `confidence` is lower; refused where there is none"
+        None,
+        description="likewise, where `confidence` is lower; refused where there is none. Without it and `min_score` "
+        "the fit's own `threshold` decides",
     )
     confidence_fit: ConfidenceFit | None = Field(
         None, description="what `semblance choose --faq` found for your own FAQ, in the place of the model's own"
@@ -219,6 +221,29 @@ class ClaimsRequest(OwnRequest):
     encoder: str | None = Field(
         None, description="whose embeddings find the passages; without it the default one of /embed"
     )
+
+
+class DedupeRequest(OwnRequest):
+    """Texts, some of which may say the same."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"texts": ["How do I reset my password?", "how do i reset my password", "My parcel 4711 is late."]},
+            ]
+        }
+    )
+
+    texts: TextList = Field(description="at most 2,000")
+    model: str | None = Field(
+        None, description="whose embeddings find the nearest texts; without it the default one of /embed"
+    )
+    pair_model: str | None = Field(
+        None,
+        description="which model reads near pairs; one with paraphrase and entailment. Without it the default one of "
+        "/entailment, if it has both; else cosines decide",
+    )
+    guard: bool = Field(True, description="keep texts apart that differ in a fact: a number, a size, a 'not'")
 
 
 class ClassifyRequest(OwnRequest):
@@ -305,6 +330,7 @@ SimilarityResponse = Annotated[Answer, AnswerForm(answers.Similarities, "Similar
 RankResponse = Annotated[Answer, AnswerForm(answers.Ranking, "RankResponse")]
 EntailmentResponse = Annotated[Answer, AnswerForm(answers.Entailments, "EntailmentResponse")]
 ClaimsResponse = Annotated[Answer, AnswerForm(answers.Claims, "ClaimsResponse")]
+DuplicatesResponse = Annotated[Answer, AnswerForm(answers.Duplicates, "DedupeResponse")]
 ClassifyResponse = Annotated[Answer, AnswerForm(answers.Labels, "ClassifyResponse")]
 EmbedResponse = Annotated[Answer, AnswerForm(answers.EmbedResponse)]
 ExplainResponse = Annotated[Answer, AnswerForm(answers.Explanation, "ExplainResponse")]

@@ -7,7 +7,7 @@ from typing import Literal
 from service.engine import breaker
 from service.engine.breaker import Backend
 from service.engine.cache import RemoteCache, VectorCache
-from service.engine.pool import Pool
+from service.engine.queue import Queue
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
 from service.models.checks import HealthChecker
@@ -22,7 +22,7 @@ from service.settings import Settings
 
 
 class Service:
-    """Models, caches, thread pool and metrics; passed to the routes."""
+    """Models, caches, queue and metrics; passed to the routes."""
 
     def __init__(self, settings: Settings) -> None:
         """Read all models and open the defaults; backends are used from `start` on.
@@ -39,22 +39,21 @@ class Service:
         remote = open_remote(settings, telemetry)
         self.backends: list[Backend] = [] if remote is None else [remote]
         self.cache = VectorCache(settings.cache_bytes, telemetry, remote)
-        self.pool = Pool(
+        self.queue = Queue(
             self.counts.worker_threads,
-            settings.max_queued_requests,
             settings.max_queue_seconds,
             settings.request_timeout,
             dropped=telemetry.dropped.inc,
         )
         telemetry.cache_entries.set_function(lambda: len(self.cache))
         telemetry.cache_bytes.set_function(lambda: self.cache.memory.held)
-        telemetry.admitted.set_function(lambda: self.pool.busy)
-        telemetry.queue_seconds.set_function(lambda: self.pool.queue_seconds)
+        telemetry.admitted.set_function(lambda: len(self.queue.admissions))
+        telemetry.queue_seconds.set_function(lambda: self.queue.admissions.seconds)
         telemetry.in_flight_limit.set(settings.max_in_flight)
         telemetry.queue_limit.set(settings.max_queue_seconds)
         telemetry.memory_limit.set(usable_memory())
         telemetry.redis_wanted.set(remote is not None)
-        opener = Opener(settings, self.cache, self.pool)
+        opener = Opener(settings, self.cache, self.queue)
         self.registry = ModelRegistry(telemetry, opener, main_models(settings), where_more_are(settings.models_dir))
         self.reloader = Reloader(settings, self.registry, opener, telemetry, required_by(settings))
         self.reloader.read_all()
@@ -82,7 +81,7 @@ class Service:
         return next((name for name in able if name == USUAL_CLASSIFIER), able[0] if able else None)
 
     async def start(self) -> None:
-        """Start polling, checks and probes; the first probe of a backend is logged before requests are answered."""
+        """Start checks and probes; the first probe of a backend is logged before requests are answered."""
         self.reloader.start()
         self.checks.start()
         if self.backends:
@@ -105,7 +104,7 @@ class Service:
         await self.reloader.close()
         if self._probing is not None:
             self._probing.cancel()
-        self.pool.close()
+        self.queue.close()
         for backend in self.backends:
             await backend.close()
 

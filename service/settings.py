@@ -25,7 +25,6 @@ HASH_KEY = f"{shlex.quote(sys.executable)} -m service hash-key"  # a command, fo
 _OTHERS = {"SEMBLANCE_DATA", "SEMBLANCE_URL", CLIENTS_KEY}  # of training, and of the command line
 # Earlier names of settings, read for one release, with a warning.
 RENAMED = {
-    "SEMBLANCE_MAX_WAITING": "SEMBLANCE_MAX_QUEUED_REQUESTS",
     "SEMBLANCE_MAX_HELD_BYTES": "SEMBLANCE_MAX_BUFFERED_BYTES",
 }
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")  # of an API key
@@ -69,7 +68,7 @@ class Settings(BaseSettings):
     models_dir: Annotated[tuple[Path, ...], NoDecode, parsing.folders()] = Field(
         default_factory=usual_models,
         description="folders of models (docs/models.md), with a colon between them; `models`, else a wheel's own, and "
-        "`own-models` where it is there",
+        "`own-models`, which need not be there",
     )
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
         default=(), description="serve only these: ID,ID; all without it"
@@ -96,9 +95,6 @@ class Settings(BaseSettings):
         description="model of /entailment, of /classify with labels, and of /claims when none is named; without it "
         "minilm-cross, pwim-general, avg-sick, or the only one that can",
     )
-    models_poll_seconds: float = Field(
-        default=0, ge=0, description="seconds between looks for new or changed models; 0: none (docs/models.md)"
-    )
     model_aliases: Annotated[dict[str, str], NoDecode] = Field(
         default={}, description="names that other services' clients send: NAME=MODEL,NAME=MODEL (docs/dialects.md)"
     )
@@ -122,10 +118,9 @@ class Settings(BaseSettings):
         description="graph runs of a process outside the event loop at a time; auto is its share of CPUs",
     )
     max_in_flight: int = Field(
-        default=1024, ge=1, description="requests received and not yet answered; more are refused (429)"
-    )
-    max_queued_requests: int = Field(
-        default=64, ge=0, description="large requests that may wait for a worker thread; more are refused (429)"
+        default=1024,
+        ge=1,
+        description="requests received and not yet answered; more are refused (429), but of callers below their share",
     )
     max_buffered_bytes: int = Field(
         default=160 * 1_048_576,
@@ -136,7 +131,7 @@ class Settings(BaseSettings):
     max_queue_seconds: float = Field(
         default=2.0,
         gt=0,
-        description="seconds that a request may be expected to wait for its work; more is refused (429)",
+        description="seconds that a request may be expected to wait for its turn; more is refused (429)",
     )
     request_timeout: float = Field(
         default=10.0,

@@ -10,8 +10,26 @@ import httpx
 import pytest
 from httpx._transports import default
 
-from scripts.quick import SLOW
 from service.engine import cache, vectors
+
+# Files, or folders, whose tests export graphs, open every published model, or start services and browsers.
+SLOW = (
+    "tests/client/test_docs.py",
+    "tests/client/test_tutorial.py",
+    "tests/deploy",
+    "tests/dialects",
+    "tests/parity",
+    "tests/service/routes/test_openapi.py",
+    "tests/service/routes/test_properties.py",
+    "tests/service/playground",
+    "tests/service/process",
+    "tests/test_packages.py",
+    "tests/training/architectures",
+    "tests/training/families",
+    "tests/training/publishing",
+    "tests/training/runs",
+    "tests/workbench",
+)
 
 # Read once, when huggingface_hub is imported, by whichever test of the process comes first.
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"

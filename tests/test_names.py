@@ -1,4 +1,4 @@
-"""Names and docstrings: the glossary is short and true, a docstring is a sentence, a class name stands once."""
+"""Names: the glossary is short and true, a class name stands in one file."""
 
 import ast
 import re
@@ -10,7 +10,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PRODUCT = ("core", "service", "semblance", "workbench", "training")
 GLOSSARY = re.findall(r"^\| ([\w ,]+) \| (.+) \| `(.+)` \|$", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
-WORDS = 4  # at least, in the summary of a docstring: a noun, and what is said of it
 # The same error where the service raises it, and where its client does.
 ERRORS = {"service/errors.py", "semblance/errors.py"}
 SHARED = dict.fromkeys(("InvalidRequest", "Overloaded", "TooLarge", "Unauthorized"), ERRORS)
@@ -22,16 +21,6 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 def definitions(text: str) -> list[Definition]:
     """All classes and functions of a module, those inside others too."""
     return [node for node in ast.walk(ast.parse(text)) if isinstance(node, Definition)]
-
-
-def short_docstrings(text: str) -> list[str]:
-    """Names and lines of the classes and functions of a module whose summary is shorter than a sentence."""
-    found = []
-    for node in definitions(text):
-        summary = (ast.get_docstring(node) or "").partition("\n\n")[0]
-        if 0 < len(summary.split()) < WORDS:
-            found.append(f"{node.lineno}: {node.name}: {summary}")
-    return found
 
 
 def shared_names(texts: Mapping[str, str]) -> dict[str, set[str]]:
@@ -49,32 +38,6 @@ def test_the_glossary_is_short_and_its_files_exist() -> None:
     assert 30 < len(terms) == len(set(terms)) <= 60
     assert [file for *_, file in GLOSSARY if not (ROOT / file).is_file()] == []
     assert [term for term, meaning, _ in GLOSSARY if not 1 <= len(re.findall(r"\.(?= |$)", meaning)) <= 2] == []
-
-
-def test_the_summary_of_a_docstring_is_a_sentence() -> None:
-    """Of everything but tests themselves, whose names are the sentences."""
-    files = [path for folder in (*PRODUCT, "scripts", "benchmarks", "tests") for path in (ROOT / folder).rglob("*.py")]
-    texts = {path: path.read_text() for path in files if not path.name.startswith("test_")}
-    assert sum(len(definitions(text)) for text in texts.values()) > 3000
-    found = {str(path.relative_to(ROOT)): short_docstrings(text) for path, text in texts.items()}
-    assert {file: names for file, names in found.items() if names} == {}
-
-
-def test_a_short_docstring_is_noticed() -> None:
-    """Guards the guard: a class, a function inside it, and a summary before its arguments."""
-    text = '''
-class Crowd:
-    """A crowd of connections."""
-    def __init__(self):
-        """Make it.
-
-        Args:
-            and: many more words than four
-        """
-    async def held(self): "Nothing yet."
-    def bare(self): pass
-'''
-    assert short_docstrings(text) == ["4: __init__: Make it.", "10: held: Nothing yet."]
 
 
 def test_a_class_name_stands_in_one_file_of_the_product() -> None:

@@ -97,7 +97,7 @@ def test_the_models_are_those_that_answer_when_none_is_named() -> None:
     try:
         assert {*service.defaults.values(), service.reranker} == set(usual_models())
     finally:
-        service.pool.close()
+        service.queue.close()
 
 
 def contents(source: Path, wheel: Path) -> tuple[dict[str, int], set[str]]:

@@ -1,8 +1,9 @@
 """The confidence of rankings, fitted on FAQs whose texts no model was trained on, and written into manifests.
 
-Each question of an FAQ is ranked against the answers of that FAQ; of a third of the questions the right answer is taken
-out before. The probability that the first answer is right is fitted on all FAQs; its calibration error is of fits on
-the FAQs of two sources, measured on those of the third.
+Half of them are lists of questions with their answers: each question is ranked against all answers, and of a quarter of
+the questions the right answer is taken out before. The others were written for this: what people ask an FAQ, of which a
+quarter has no answer there, though it is near to one. They are ranked against the answers, and against the entries. The
+calibration error and the area under the ROC curve are of fits on all sources but one, measured on that one.
 """
 
 import random
@@ -11,18 +12,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
 from core.manifest import Manifest
-from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit
+from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, texts_of
 from semblance.client import Client
 from semblance.faq.configurations import order_of
-from semblance.faq.fitting import calibration_error, fit
+from semblance.faq.decisions import Line, best_threshold, calibration_error, fit
 from semblance.logistic import Flags, Floats
 from training.corpora.files import read_rows
+from training.corpora.readers import written
 
 MODELS = ("avg-paraphrase", "minilm-small", "minilm", "minilm-cross")  # the main ones, the cheapest first
 SIZES = (20, 40, 40, 60)  # entries of the FAQs that are drawn from each source
 RERANK_TOP = 15  # as the service's
+WRITTEN = "written"
+TAKEN_OUT = 0.25  # as many of the written questions have no answer
+NONE = -1  # in the place of the right text
 _USER_QUERY = "user query"  # of covid-faq: search queries that were matched to answers, one in ten wrongly
 SOURCES: Mapping[str, tuple[str, str]] = {  # file, and its last column
     "bank": ("bank-faq/hdfc-bank-faq.tsv.gz", "topic"),
@@ -30,15 +36,32 @@ SOURCES: Mapping[str, tuple[str, str]] = {  # file, and its last column
     "covid": ("covid-faq/covid-faq.tsv.gz", "source"),
 }
 
-Pair = tuple[str, str]  # a question and its answer
-Rows = tuple[Floats, Flags]  # features [n, k], and whether the first answer is right
-
 
 class Drawn(NamedTuple):
-    """One FAQ, and of each of its questions whether its answer is taken out."""
+    """One FAQ: n texts and m questions, of each the place of the right text, and whether that is taken out."""
 
-    pairs: Sequence[Pair]
+    texts: Sequence[str]
+    questions: Sequence[str]
+    right: Sequence[int]
     taken_out: Sequence[bool]
+
+
+class Rows(NamedTuple):
+    """m rankings: features [m, k], whether the first text is right, and whether none is."""
+
+    features: Floats
+    right: Flags
+    none: Flags
+
+
+class Fit(NamedTuple):
+    """The confidence of one way to rank, and how good it is on sources that it was not fitted on."""
+
+    line: Line
+    threshold: float
+    rows: int
+    calibration_error: float
+    auc: float
 
 
 def draw(seed: int) -> dict[str, list[Drawn]]:
@@ -59,52 +82,65 @@ def draw(seed: int) -> dict[str, list[Drawn]]:
         found[source] = []
         for size in SIZES:
             part, pairs = pairs[:size], pairs[size:]
-            found[source].append(Drawn(part, [order.random() < 1 / 3 for _ in part]))
+            questions, answers = zip(*part, strict=True)
+            taken_out = [order.random() < TAKEN_OUT for _ in part]
+            found[source].append(Drawn(answers, questions, range(len(part)), taken_out))
+    return found | {WRITTEN: _written()}
+
+
+def _written() -> list[Drawn]:
+    found = []
+    for faq in written.faqs("dev"):
+        places = {name: place for place, (name, _, _) in enumerate(faq.entries)}
+        right = [places.get(name, NONE) for _, name in faq.questions]
+        for match in ("both", "answer"):
+            texts = [texts_of(question, answer, match)[0] for _, question, answer in faq.entries]
+            found.append(Drawn(texts, [question for question, _ in faq.questions], right, [False] * len(right)))
     return found
 
 
 def raw_scores(client: Client, model: str, faq: Drawn) -> Floats:
-    """The model's raw score of each question with each answer of an FAQ, [n, n]."""
-    answers = [answer for _, answer in faq.pairs]
-    raw = np.empty((len(answers), len(answers)))
-    for i, (question, _) in enumerate(faq.pairs):
-        for result in client.rank(question, answers, model=model).results:
+    """The model's raw score of each question with each text of an FAQ, [m, n]."""
+    raw = np.empty((len(faq.questions), len(faq.texts)))
+    for i, question in enumerate(faq.questions):
+        for result in client.rank(question, faq.texts, model=model).results:
             raw[i, result.index] = result.raw_score
     return raw
 
 
 def rows_of(faq: Drawn, coarse: Floats, fine: Floats | None) -> Rows:
-    """What the rankings of all questions look like, and whether the first answer is right."""
+    """What the rankings of all questions look like."""
     features, right = [], []
-    for i, (question, _) in enumerate(faq.pairs):
-        kept = [n for n in range(len(faq.pairs)) if n != i or not faq.taken_out[i]]
+    for i, question in enumerate(faq.questions):
+        kept = [n for n in range(len(faq.texts)) if n != faq.right[i] or not faq.taken_out[i]]
         order, found = order_of(
             question,
-            [faq.pairs[n][1] for n in kept],
+            [faq.texts[n] for n in kept],
             coarse[i, kept].tolist(),
             None if fine is None else fine[i, kept].tolist(),
             RERANK_TOP,
         )
         features.append(found)
-        right.append(kept[order[0]] == i)
-    return np.array(features), np.array(right)
+        right.append(kept[order[0]] == faq.right[i])
+    none = [out or place == NONE for out, place in zip(faq.taken_out, faq.right, strict=True)]
+    return Rows(np.array(features), np.array(right), np.array(none))
 
 
-def fitted(by_source: Sequence[Rows]) -> tuple[float, Floats, int, float]:
-    """Intercept and weights of all rows, how many these are, and the calibration error across sources."""
-    chances, truths = [], []
-    for left_out, (features, right) in enumerate(by_source):
-        others = [rows for n, rows in enumerate(by_source) if n != left_out]
-        chances.append(fit(*_joined(others)).probability(features))
-        truths.append(right)
-    features, right = _joined(by_source)
+def fitted(by_source: Sequence[Rows]) -> Fit:
+    """The confidence fitted on all rows."""
+    chances = []
+    for left_out, rows in enumerate(by_source):
+        others = _joined([each for n, each in enumerate(by_source) if n != left_out])
+        chances.append(fit(others.features, others.right).probability(rows.features))
+    features, right, none = _joined(by_source)
+    found = np.concatenate(chances)
+    auc = float(roc_auc_score(right, found)) if right.any() and not right.all() else 1.0
     line = fit(features, right)
-    error = calibration_error(np.concatenate(chances), np.concatenate(truths))
-    return line.intercept, line.weights, len(right), error
+    return Fit(line, best_threshold(right, none), len(right), calibration_error(found, right), auc)
 
 
 def _joined(rows: Sequence[Rows]) -> Rows:
-    return np.concatenate([features for features, _ in rows]), np.concatenate([right for _, right in rows])
+    return Rows(*(np.concatenate(each) for each in zip(*rows, strict=True)))
 
 
 def fit_confidence(models: Path, seed: int, said: Callable[[str], object]) -> list[ConfidenceFit]:
@@ -153,7 +189,7 @@ def write_fits(
                 )
                 for source, faqs in drawn.items()
             ]
-            intercept, weights, rows, error = fitted(by_source)
+            found = fitted(by_source)
             features = ONE_STAGE if second is None else TWO_STAGES
             own.append(
                 ConfidenceFit(
@@ -162,16 +198,20 @@ def write_fits(
                     rerank_model=second,
                     rerank_fingerprint=None if second is None else manifests[second].fingerprint,
                     rerank_top=None if second is None else RERANK_TOP,
-                    intercept=round(intercept, 6),
-                    weights={each: round(float(w), 6) for each, w in zip(features, weights, strict=True)},
-                    rows=rows,
-                    calibration_error=round(error, 4),
+                    intercept=round(found.line.intercept, 6),
+                    weights={each: round(w, 6) for each, w in found.line.named(features).items()},
+                    threshold=round(found.threshold, 4),
+                    rows=found.rows,
+                    calibration_error=round(found.calibration_error, 4),
                     fitted_by=f"python -m workbench confidence --seed {seed}",
                 )
             )
-            share = _joined(by_source)[1].mean()
+            share = _joined(by_source).right.mean()
             pair = name if second is None else f"{name}, {second}"
-            said(f"{pair}: {rows} questions, first right {share:.3f}, calibration error {error:.3f}")
+            said(
+                f"{pair}: {found.rows} questions, first right {share:.3f}, AUC {found.auc:.3f}, calibration error "
+                f"{found.calibration_error:.3f}, answers from {found.threshold:.3f} on"
+            )
         manifests[name].model_copy(update={"confidence": tuple(own)}).save(models / name)
         fits += own
     return fits

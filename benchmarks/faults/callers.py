@@ -50,6 +50,12 @@ ATTACKS: dict[str, tuple[int, Callable[[int], bytes]]] = {
     "a refused body in bytes": (4, lambda _: CHUNKED + b"Content-Type: text/plain\r\n\r\n" + b"1\r\na\r\n" * 100_000),
     "a body in bytes": (4, lambda _: CHUNKED + b"\r\n" + b"1\r\n \r\n" * 100_000),
     "30 passages by minilm-cross": (4, lambda i: _post("/rank", CROSS | {"query": _new(60, i)})),
+    "60 passages by minilm-cross, 24 connections": (
+        24, lambda i: _post("/rank", CROSS | {"query": _new(60, i), "candidates": [_new(20, j) for j in range(60)]}),
+    ),
+    "60 passages by minilm-cross, 200 connections": (
+        200, lambda i: _post("/rank", CROSS | {"query": _new(60, i), "candidates": [_new(20, j) for j in range(60)]}),
+    ),
     "explanations by minilm": (1, lambda i: _post("/explain", EXPLAINED | {"a": _new(60, i)})),
     "256 long texts embedded": (
         2, lambda i: _post("/embed", {"sentences": [_new(110, 1000 * i + j) for j in range(256)], "model": "minilm"}),

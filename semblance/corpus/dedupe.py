@@ -1,58 +1,42 @@
 """Near-duplicates of a file: each row gets the first row of its group."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from core.duplicates import (
+    JOINED_FROM,
+    LEAST_COSINE,
+    LISTED,
+    READ_NEAREST,
+    DuplicateDecision,
+    Indices,
+    Judged,
+    find_candidates,
+    left_apart,
+    probability,
+    questions,
+)
+from core.groups import ContradictoryAnswers, KeptApart, Pair
+from core.same_words import same_words
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import write_of
 from semblance.batch.outputs import write_output
 from semblance.batch.rows import Answered, Kind, Row, Step
 from semblance.batch.tasks import find_model
-from semblance.corpus.duplicates import JOINED_FROM, CandidatePairs, JudgedScores, find_candidates
-from semblance.corpus.groups import CosineScores, ListedScores, group
-from semblance.corpus.guard import Guard
-from semblance.corpus.neighbours import EXACT_ROWS, Indices, Near, Neighbours
+from semblance.corpus.neighbours import EXACT_ROWS, nearest_of
 from semblance.corpus.options import CorpusSession
 from semblance.corpus.reading import read_pairs
-from semblance.corpus.review import MOST, ReviewedPair, ReviewRow, read_review, review_path, write_review
+from semblance.corpus.review import ReviewedPair, ReviewRow, apart_path, read_review, review_path, write_review
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE, opened
-from semblance.corpus.wording import words_of
 from semblance.corpus.work import EmbeddedCorpus, forget, place, read
 from semblance.errors import BatchError
 
 LARGE_COSINE = 0.9  # decides where a file has too many texts to judge pairs
-NEAREST = ("another row is nearer to each", "another row is nearer to one", "nearest to each other")
-DOUBT = 0.05  # pairs of a lower probability are not in the review file
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Two texts are near if their cosine is at least `cosine` and the second model, if there is one, says `score`."""
-
-    cosine: float
-    score: float
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """Which embedded texts are together.
-
-    Attributes:
-        first: of each embedded text the first one of its group, [N].
-        recall: of near pairs, on a sample.
-        chosen: what was chosen where the user left it open, and why: lines for people.
-        review: the pairs that a person should look at, the most doubtful first.
-    """
-
-    first: Indices
-    recall: float
-    chosen: Sequence[str] = ()
-    review: Sequence[ReviewRow] = ()
+AGAINST = 0.1  # below the least cosine: pairs so near still count in the mean of two groups
 
 
 @dataclass(frozen=True)
@@ -60,16 +44,16 @@ class DedupeSummary:
     """The result of a deduplication, as it is printed."""
 
     rows: int
-    texts: int  # distinct ones
+    texts: int  # with different words
     clusters: int
     skipped: int
     model: str
-    exact: bool
-    recall: float  # of near pairs, on a sample
+    recall: float  # of near pairs, on a sample; 1 where all were compared
     largest: int  # rows of the largest cluster
     largest_first: int  # its first row, from 1
-    chosen: Sequence[str]  # what was chosen where the user left it open, and why: lines for people
+    chosen: Sequence[str]  # how pairs were judged: lines for people
     review: str | None  # the file of pairs to review
+    apart: str | None  # the file of near pairs that were not joined
 
 
 async def dedupe(
@@ -79,7 +63,7 @@ async def dedupe(
     column: str,
     read_as: FileFormat,
     *,
-    rule: Rule | None,
+    cosine: float | None,
     reviewed: Path | None,
     only_first: bool,
     guarded: bool,
@@ -90,15 +74,14 @@ async def dedupe(
         work: the client, what the user asks for, and where progress is told.
         path: .jsonl, .ndjson, .csv, .tsv or .parquet; or .txt, a text a line.
         output: one of these too, but .txt. New columns: `cluster`, the number of the cluster's first row, from 1;
-            `cluster_size`, in rows; `cosine` with that first row; `kept_apart`, the nearest row that is near enough but
-            differs in a number, a size or another fact, and how.
+            `cluster_size`, in rows; `cosine` with that first row; `kept_apart`, the nearest row that differs in a fact,
+            and how.
         column: of the texts.
         read_as: encoding and separator of the file.
-        rule: which texts are near; None: that is judged pair by pair (`semblance.corpus.duplicates`), and a review file
-            is written.
-        reviewed: a review file that a person has answered, to learn from; only without a rule.
-        guarded: keep texts apart that differ in a fact (`semblance.corpus.guard`).
+        cosine: of texts that are one; None: pairs are judged one by one.
+        reviewed: pairs of rows, answered by a person; whatever their score, they are joined or parted.
         only_first: write only the first row of each cluster.
+        guarded: keep texts apart that differ in a fact.
 
     Raises:
         BatchError, SemblanceError: see `place`, `opened`, `read` and `read_review`.
@@ -109,119 +92,84 @@ async def dedupe(
     names |= {"kept_apart": "text"} if guarded else {}
     adds = {f"{asking.prefix}{name}": kind for name, kind in names.items()}
     source = opened(path, column, read_as, adds)
-    answers = [] if reviewed is None else read_review(reviewed, read_as)
-    work = await _with_reader(work, rule)
-    if rule is not None:
-        await work.check()
+    given = [] if reviewed is None else read_review(reviewed, read_as)
+    reader = None if cosine is not None else await _reader(work)
     corpus = await read(work, source, beside)
-    values = corpus.vectors.values
-    step("indexing", 0.0)
-    near = Neighbours(values, exact=asking.exact)
-    known = corpus.texts.read(corpus.vectors.texts.tolist())
-    embedded = [known[number] for number in corpus.vectors.texts.tolist()]
-    guard = Guard(embedded) if guarded else None
-    if rule is not None:
-        grouping = await _group_by_rule(work, rule, corpus, near, guard, beside)
-    elif len(values) > EXACT_ROWS:
-        if answers:
-            raise BatchError(f"--reviewed: of more than {EXACT_ROWS:,} texts pairs are not judged one by one")
-        rule = Rule(LARGE_COSINE, 0.0)
-        cosine_alone = replace(work, asking=replace(asking, rerank=None))
-        grouping = await _group_by_rule(cosine_alone, rule, corpus, near, guard, beside)
-        reason = f"cosine {LARGE_COSINE:g}: there are more than {EXACT_ROWS:,} texts, too many to judge pairs"
-        grouping = replace(grouping, chosen=[reason])
+    values, numbers = corpus.vectors.values, corpus.vectors.texts.tolist()
+    if not numbers:
+        forget(beside)
+        row, why = corpus.without()[0]
+        raise BatchError(f"{path}: no row has a text that can be compared; row {row + 1}: {why.reason}")
+    known = corpus.texts.read(numbers)
+    texts = [known[number] for number in numbers]
+    words = [same_words(text).split() for text in texts]
+    answers = _answers(given, corpus, words)
+    if cosine is None and len(values) > EXACT_ROWS:
+        cosine, reader = LARGE_COSINE, None
+    step(f"comparing {len(values):,} texts", 0.0)
+    kept_apart = KeptApart(texts) if guarded else None
+    least = LEAST_COSINE if cosine is None else cosine - AGAINST
+    nearest, recall = nearest_of(values, LISTED, max(least, 0.0))
+    if cosine is None:
+        duplicates = DuplicateDecision(words, find_candidates(nearest), kept_apart)
+        joined_from = JOINED_FROM
     else:
-        step(f"comparing {len(values):,} texts", 0.0)
-        grouping = await _group_by_judging(work, corpus, near, guard, embedded, answers, beside)
-    clusters = RowClusters(corpus, grouping.first, guard)
+        candidates = find_candidates(nearest, LISTED, least)
+        duplicates = DuplicateDecision(words, candidates, kept_apart, LISTED)
+        joined_from = probability(cosine, None, nearest=True)
+    readings = None
+    if reader is not None:
+        pairs = [duplicates.candidates[i].pair for i in duplicates.to_read]
+        readings = await read_pairs(work, [(texts[a], texts[b]) for a, b in pairs], reader, beside) if pairs else []
+    try:
+        first, judged = duplicates.decide(readings, answers, joined_from)
+    except ContradictoryAnswers as error:
+        rows = " and ".join(str(corpus.first_row(text) + 1) for text in error.pair)
+        raise BatchError(f"--reviewed: rows {rows} are others by one answer, and the same by further ones") from None
+    clusters = RowClusters(corpus, first, _kept_apart(duplicates, corpus) if guarded else None)
     bad = corpus.without()
     write_output(
         write_of(output), output, corpus.source, adds, lambda: clusters.rows(adds, step, only_first=only_first), bad
     )
-    review = None
-    if grouping.review:
-        review = review_path(output)
-        write_review(review, grouping.review)
+    asked = [each for each in questions(judged, len(texts), joined_from) if each.pair not in answers]
+    asked += _answered(answers, judged)
+    files = {review_path(output): asked, apart_path(output): left_apart(judged, asked)}
+    for file, rows_of_pairs in files.items():
+        file.unlink(missing_ok=True)
+        if rows_of_pairs and cosine is None:
+            write_review(file, [_review_row(each, answers, corpus, texts) for each in rows_of_pairs])
     if asking.keep is None:
         forget(beside)
     largest = int(clusters.sizes.argmax())
+    review, apart = (str(file) if file.exists() else None for file in files)
     return DedupeSummary(
         rows=len(clusters.leaders),
         texts=len(corpus.texts.first_row),
         clusters=int((clusters.sizes > 0).sum()),
         skipped=len(bad),
         model=corpus.vectors.model,
-        exact=near.exact,
-        recall=grouping.recall,
+        recall=recall,
         largest=int(clusters.sizes[largest]),
         largest_first=largest + 1,
-        chosen=grouping.chosen,
-        review=None if review is None else str(review),
+        chosen=_reasons(cosine, reader, duplicates, len(answers)),
+        review=review,
+        apart=apart,
     )
 
 
-async def _with_reader(work: CorpusSession, rule: Rule | None) -> CorpusSession:
-    """Name the model that reads the doubtful pairs where the user does not: the first main one that knows entailment.
+async def _reader(work: CorpusSession) -> str | None:
+    """The model that reads near pairs; None: no model that is served can.
 
     Raises:
-        BatchError: the one that the user names does not know entailment.
+        BatchError: the one that the user names lacks paraphrase or entailment.
     """
-    if rule is not None:
-        return work
     models = await work.client.models()
-    if work.asking.rerank is not None:
-        find_model(models, work.asking.rerank, "entailment")
-        return work
-    able = [model.id for model in models.models if model.main and "entailment" in model.tasks]
-    return replace(work, asking=replace(work.asking, rerank=able[0] if able else None))
-
-
-async def _group_by_rule(
-    work: CorpusSession, rule: Rule, corpus: EmbeddedCorpus, near: Neighbours, guard: Guard | None, beside: Path
-) -> Grouping:
-    """The groups of texts whose cosine, and second model's score if there is one, are high enough."""
-    values = corpus.vectors.values
-    recall = near.recall_above(rule.cosine)
-    cosines = CosineScores(near, values, guard)
-    if work.asking.rerank is None:
-        return Grouping(group(cosines, len(values), rule.cosine), recall)
-    parts = [pairs.only(pairs.queries < pairs.rows) for pairs in cosines.at_least(None, rule.cosine)]
-    found = Near(*map(np.concatenate, zip(*parts, strict=True)))
-    read_scores = np.nan_to_num(await read_pairs(work, found, corpus, beside), nan=-1.0)
-    return Grouping(group(ListedScores(found, read_scores, len(values)), len(values), rule.score), recall)
-
-
-async def _group_by_judging(
-    work: CorpusSession,
-    corpus: EmbeddedCorpus,
-    near: Neighbours,
-    guard: Guard | None,
-    embedded: Sequence[str],
-    answers: Sequence[ReviewedPair],
-    beside: Path,
-) -> Grouping:
-    """The groups of texts that say the same, judged pair by pair, by what a person has answered too.
-
-    Raises:
-        BatchError: see `_places_of`.
-    """
-    values = corpus.vectors.values
-    words = [words_of(text) for text in embedded]
-    judged = find_candidates(values, near, guard, words)
-    places = _places_of(answers, judged, corpus, embedded)
-    asked = np.union1d(judged.doubtful(len(values)), np.fromiter(places, np.int64, len(places)))
-    if work.asking.rerank is not None and len(asked):
-        judged.read[asked] = await read_pairs(work, judged.pairs.only(asked), corpus, beside, entailment=True)
-    if places:
-        at, same = np.array(list(places), dtype=np.int64), np.array(list(places.values()), dtype=bool)
-        judged.learn(at, same)
-    probabilities = judged.probabilities()
-    if places:
-        probabilities[at] = same
-    first = group(JudgedScores(judged, probabilities, values, guard, words), len(values), JOINED_FROM)
-    chosen = _reasons(work, judged, len(asked), len(places))
-    review = _review_rows(judged, probabilities, first, places, corpus, embedded, work.asking.rerank)
-    return Grouping(first, 1.0, chosen, review)
+    if (named := work.asking.rerank) is not None:
+        for task in ("paraphrase", "entailment"):
+            found = find_model(models, named, task)
+        return found.id
+    able = (model.id for model in models.models if model.main and {"paraphrase", "entailment"} <= {*model.tasks})
+    return next(able, None)
 
 
 class RowClusters:
@@ -232,23 +180,23 @@ class RowClusters:
         sizes: rows of the cluster that each row leads, [R].
     """
 
-    def __init__(self, corpus: EmbeddedCorpus, first: Indices, guard: Guard | None) -> None:
+    def __init__(self, corpus: EmbeddedCorpus, first: Sequence[int], apart: Mapping[int, str] | None) -> None:
         """Carry over from embedded texts [N] to distinct texts to rows.
 
         Args:
             corpus: the file, its texts and their vectors.
             first: of each embedded text the first one of its group, [N].
-            guard: knows which texts it kept apart; None: none were.
+            apart: of an embedded text, what `kept_apart` says; None: there is no such column.
         """
-        self._corpus, self._guard = corpus, guard
+        self._corpus, self._apart = corpus, apart
         texts, embedded = corpus.texts, corpus.vectors.texts
-        values = corpus.vectors.values
+        values, leads = corpus.vectors.values, np.asarray(first, dtype=np.int64)
         self._of_row = np.asarray(texts.of_row, dtype=np.int64)
         count = len(texts.first_row) + 1  # the last is that of rows without a text
         leader = np.full(count, NO_TEXT, dtype=np.int64)
-        leader[embedded] = np.asarray(texts.first_row)[embedded[first]]
+        leader[embedded] = np.asarray(texts.first_row)[embedded[leads]]
         self._cosines = np.zeros(count, dtype=np.float32)
-        self._cosines[embedded] = np.minimum(np.einsum("nd,nd->n", values, values[first]), 1.0)
+        self._cosines[embedded] = np.minimum(np.einsum("nd,nd->n", values, values[leads]), 1.0)
         self._vector_of = np.full(count, NO_TEXT, dtype=np.int64)
         self._vector_of[embedded] = np.arange(len(values))
         self.leaders: Indices = leader[self._of_row]
@@ -270,89 +218,64 @@ class RowClusters:
     def _cells(self, row: int, leader: int) -> list[Any]:
         text = self._of_row[row]
         cells: list[Any] = [leader + 1, int(self.sizes[leader]), round(float(self._cosines[text]), 6)]
-        if self._guard is not None:
-            vector = int(self._vector_of[text])
-            why, nearest = self._guard.why(vector), self._corpus.vectors.texts[self._guard.nearest[vector]]
-            cells.append(None if why is None else f"row {int(self._corpus.texts.first_row[nearest]) + 1}: {why}")
+        if self._apart is not None:
+            cells.append(self._apart.get(int(self._vector_of[text])))
         return cells
 
 
-def _places_of(
-    answers: Sequence[ReviewedPair], judged: CandidatePairs, corpus: EmbeddedCorpus, embedded: Sequence[str]
-) -> dict[int, bool]:
-    """Reviewed pairs by their places among the candidates.
+def _kept_apart(duplicates: DuplicateDecision, corpus: EmbeddedCorpus) -> dict[int, str]:
+    """Of each text the nearest one that differs in a fact, and how."""
+    nearest = duplicates.nearest_apart()
+    return {text: f"row {corpus.first_row(other) + 1}: {says}" for text, (other, says) in nearest.items()}
+
+
+def _answers(given: Sequence[ReviewedPair], corpus: EmbeddedCorpus, words: Sequence[Sequence[str]]) -> dict[Pair, bool]:
+    """A person's answers, by pairs of texts.
 
     Raises:
-        BatchError: a text is not the one of its row, so that the review is of another file; or two answers of the same
-            pair differ.
+        BatchError: a text is not the one of its row, so that the review is of another file; two rows that should be
+            others have the same words; or two answers of the same pair differ.
     """
     vector_of = {int(text): vector for vector, text in enumerate(corpus.vectors.texts)}
     of_row = corpus.texts.of_row
-    size = len(embedded)
-    keys = {int(key): i for i, key in enumerate(judged.pairs.queries * size + judged.pairs.rows)}
-    found: dict[int, bool] = {}
-    for answer in answers:
-        vectors = [vector_of.get(of_row[row]) if 0 <= row < len(of_row) else None for row in answer.rows]
-        a, b = vectors
-        if a is None or b is None or [embedded[a], embedded[b]] != [text.strip() for text in answer.texts]:
+    found: dict[Pair, bool] = {}
+    for answer in given:
+        a, b = (vector_of.get(of_row[row]) if 0 <= row < len(of_row) else None for row in answer.rows)
+        said = [same_words(text).split() for text in answer.texts]
+        if a is None or b is None or [words[a], words[b]] != said:
             raise BatchError(f"--reviewed: line {answer.line} is of another file: its texts are not those of its rows")
-        place_of = keys.get(min(a, b) * size + max(a, b))
-        if place_of is None:
-            raise BatchError(f"--reviewed: line {answer.line}: the two rows are no candidates with these options")
-        if found.setdefault(place_of, answer.same) != answer.same:
+        if a == b:
+            if answer.same:
+                continue
+            raise BatchError(f"--reviewed: line {answer.line}: both rows have the same words, and so are the same")
+        if found.setdefault((min(a, b), max(a, b)), answer.same) != answer.same:
             raise BatchError(f"--reviewed: line {answer.line} contradicts an earlier answer about the same two texts")
     return found
 
 
-def _reasons(work: CorpusSession, judged: CandidatePairs, asked: int, reviewed: int) -> list[str]:
-    """What was chosen, and why."""
-    count = len(judged.pairs.rows)
-    if not count:
-        return ["no two texts are near enough to be judged"]
-    lines = [
-        f"candidates: {count:,} pairs with a cosine of {judged.least:.2f} or more "
-        f"(two texts of this file have {judged.usual:.2f})"
-    ]
-    if work.asking.rerank is None:
-        lines.append("read by: no model that is served reads both texts, so cosines decide")
+def _answered(answers: Mapping[Pair, bool], judged: Sequence[Judged]) -> list[Judged]:
+    """The pairs that a person has answered, so that no answer is lost."""
+    known = {each.pair: each for each in judged}
+    why = "answered; not near"
+    return [known.get(pair) or Judged(pair, 0.0, None, same, why) for pair, same in answers.items()]
+
+
+def _review_row(
+    judged: Judged, answers: Mapping[Pair, bool], corpus: EmbeddedCorpus, texts: Sequence[str]
+) -> ReviewRow:
+    a, b = judged.pair
+    rows = (corpus.first_row(a), corpus.first_row(b))
+    of_pair = (texts[a], texts[b])
+    return ReviewRow(rows, of_pair, judged.probability, judged.joined, judged.why, answers.get(judged.pair))
+
+
+def _reasons(cosine: float | None, reader: str | None, duplicates: DuplicateDecision, answers: int) -> list[str]:
+    """How pairs were judged: lines for people."""
+    count = len(duplicates.to_read)
+    if cosine is not None:
+        lines = [f"judged by a cosine of {cosine:g} or more"]
+    elif reader is None:
+        lines = [f"near pairs: {count:,}; no model that is served reads both texts, so their cosines decide"]
     else:
-        lines.append(f"read by {work.asking.rerank}: {asked:,} pairs that their cosines leave in doubt")
-    if reviewed:
-        lines.append(f"learnt from {reviewed:,} reviewed pairs")
-    return lines
-
-
-def _review_rows(
-    judged: CandidatePairs,
-    probabilities: npt.NDArray[np.float64],
-    first: Indices,
-    places: dict[int, bool],
-    corpus: EmbeddedCorpus,
-    embedded: Sequence[str],
-    reader: str | None,
-) -> list[ReviewRow]:
-    """The pairs to review, the most doubtful first: those that were joined, and those that nearly were.
-
-    Those that a person has answered come last, all of them, so that no answer is lost.
-    """
-    joined = first[judged.pairs.queries] == first[judged.pairs.rows]
-    doubtful = joined | (probabilities >= DOUBT)
-    answered = np.array(sorted(places), dtype=np.int64)
-    doubtful[answered] = False
-    shown = np.flatnonzero(doubtful)
-    order = shown[np.argsort(np.abs(probabilities[shown] - JOINED_FROM), kind="stable")][:MOST]
-    rows: list[ReviewRow] = []
-    for at in [*order.tolist(), *answered.tolist()]:
-        a, b = int(judged.pairs.queries[at]), int(judged.pairs.rows[at])
-        own = tuple(int(corpus.texts.first_row[corpus.vectors.texts[vector]]) for vector in (a, b))
-        _, nearest_of, alike, _, edited = judged.features[at]
-        why = f"cosine {judged.pairs.cosines[at]:.2f}, {NEAREST[int(nearest_of)]}, words alike {alike:.2f}"
-        why += ", but for one place or their order the same" if edited else ""
-        if not np.isnan(judged.read[at]):
-            why += f", one entails the other {judged.read[at]:.2f} ({reader})"
-        if at not in places and joined[at] != (probabilities[at] >= JOINED_FROM):
-            why += ", joined through others of their group" if joined[at] else ", but not near on average"
-        of_pair = (embedded[a], embedded[b])
-        score = float(probabilities[at])
-        rows.append(ReviewRow((own[0], own[1]), of_pair, score, bool(joined[at]), why, places.get(at)))
-    return rows
+        lines = [f"near pairs: {count:,}, read by {reader}, each text with its {READ_NEAREST} nearest"]
+    return [*lines, f"reviewed pairs: {answers:,}"] if answers else lines

@@ -1,4 +1,4 @@
-"""The review file: the pairs on which a verdict is least sure, for a person to answer; and those answers read again.
+"""Files of pairs for people: those on which a verdict is least sure, to answer; and those that were left apart.
 
 Columns: `row_1`, `row_2` (of the input, from 1), `text_1`, `text_2`, `score`, `joined` (yes or no), `why`, and `same`,
 which a person fills with yes or no; an empty cell says nothing.
@@ -15,7 +15,6 @@ from semblance.batch.rows import Row, Unreadable, numbered
 from semblance.errors import BatchError
 
 COLUMNS = ("row_1", "row_2", "text_1", "text_2", "score", "joined", "why", "same")
-MOST = 500  # pairs in the file
 ANSWERS: Mapping[str, bool] = {"yes": True, "y": True, "1": True, "no": False, "n": False, "0": False}
 
 
@@ -33,7 +32,7 @@ class ReviewRow(NamedTuple):
 
     rows: tuple[int, int]
     texts: tuple[str, str]
-    score: float
+    score: float | None  # None: no model read it
     joined: bool
     why: str
     same: bool | None  # what a person said before
@@ -44,8 +43,13 @@ def review_path(output: Path) -> Path:
     return output.with_name(f"{output.stem}.review.csv")
 
 
+def apart_path(output: Path) -> Path:
+    """Where the pairs lie that are near and were not joined: clusters.csv has clusters.apart.csv."""
+    return output.with_name(f"{output.stem}.apart.csv")
+
+
 def write_review(path: Path, pairs: Iterable[ReviewRow]) -> None:
-    """Write the pairs in the order given, the most doubtful first."""
+    """Write pairs in the order given."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -53,7 +57,17 @@ def write_review(path: Path, pairs: Iterable[ReviewRow]) -> None:
             first, second = pair.rows
             joined = "yes" if pair.joined else "no"
             same = "" if pair.same is None else "yes" if pair.same else "no"
-            writer.writerow([first + 1, second + 1, *pair.texts, f"{pair.score:.3f}", joined, pair.why, same])
+            writer.writerow(
+                [
+                    first + 1,
+                    second + 1,
+                    *pair.texts,
+                    "" if pair.score is None else f"{pair.score:.3f}",
+                    joined,
+                    pair.why,
+                    same,
+                ]
+            )
 
 
 def read_review(path: Path, read_as: FileFormat) -> list[ReviewedPair]:

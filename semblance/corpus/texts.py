@@ -1,4 +1,4 @@
-"""The distinct texts of a file's column, and which row has which."""
+"""The distinct texts of a file's column, and which row has which: texts with the same words are one."""
 
 import json
 from array import array
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from core.same_words import same_words
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import open_source
 from semblance.batch.rows import BadRow, RowSource, Unreadable, text_of
@@ -77,7 +78,7 @@ def opened(path: Path, column: str, read_as: FileFormat, adds: Collection[str] =
 
 
 def collect(of: Input, path: Path) -> DistinctTexts:
-    """Write the distinct texts of a column to `path`; texts that differ in outer white space only are the same.
+    """Write the distinct texts of a column to `path`, each as its first row has it.
 
     Raises:
         BatchError: no row has a text; there is no file then.
@@ -92,7 +93,7 @@ def collect(of: Input, path: Path) -> DistinctTexts:
             if not isinstance(text, str):
                 found.of_row.append(NO_TEXT)
                 continue
-            key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            key = blake2b(same_words(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
             number = numbers.setdefault(key, len(numbers))
             if number == len(found.first_row):
                 found.first_row.append(row)

@@ -18,7 +18,7 @@ from semblance.corpus.options import CorpusSession
 from semblance.corpus.texts import TEXT, DistinctTexts
 from semblance.extras import needs
 
-with needs("searching a file", extra="search"):
+with needs("near-duplicates of a file", extra="search"):
     import pyarrow.parquet as pq
 
 Matrix = npt.NDArray[np.float32]

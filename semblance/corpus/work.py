@@ -1,4 +1,4 @@
-"""What both commands do first: a file's distinct texts, their vectors, and messages about progress."""
+"""What comes first: a file's distinct texts, and their vectors."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,10 @@ class EmbeddedCorpus:
     source: RowSource
     texts: DistinctTexts
     vectors: CorpusVectors
+
+    def first_row(self, vector: int) -> int:
+        """The first row, from 0, that has the text of a vector."""
+        return int(self.texts.first_row[int(self.vectors.texts[vector])])
 
     def without(self) -> list[tuple[int, BadRow]]:
         """Rows, from 0, without a vector, and why; an empty line is none of them."""
@@ -42,17 +46,15 @@ async def read(work: CorpusSession, of: Input, beside: Path) -> EmbeddedCorpus:
     return EmbeddedCorpus(of.source, texts, found)
 
 
-def place(path: Path, output: Path, asking: CorpusOptions, *others: Path) -> Path:
+def place(path: Path, output: Path, asking: CorpusOptions) -> Path:
     """How names of the working files for an input begin: in the folder that keeps them, or beside the output.
-
-    `others` are further inputs.
 
     Raises:
         BatchError: the output exists, is an input, or has no folder or no known suffix.
     """
     if output.exists() and not asking.overwrite:
         raise BatchError(f"{output} exists; --overwrite replaces it")
-    if output.resolve() in [each.resolve() for each in (path, *others)]:
+    if output.resolve() == path.resolve():
         raise BatchError(f"{output} is the input too: name another output")
     write_of(output)
     if not output.parent.is_dir():

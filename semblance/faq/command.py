@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from core.ranking import ConfidenceFit
+from core.ranking import ConfidenceFit, digest_of
 from semblance.errors import BatchError, InvalidArgument
 from semblance.faq.configurations import configurations, ranked
-from semblance.faq.decisions import Decided, Share, compare, recommended
-from semblance.faq.files import NONE, Faq, Questions, read_faq, read_questions
+from semblance.faq.decisions import Decided, compare, default_of, recommended
+from semblance.faq.files import NONE, Faq, Questions, columns_given, read_faq, read_questions
 from semblance.faq.saved import FAQ
 from semblance.faq.scores import score
 from semblance.options import ServiceOptions, TextFile
@@ -34,6 +34,7 @@ def choose_for_faq(
     *,
     models: Sequence[str] | None,
     every: bool,
+    columns: Sequence[str],
     resamples: int,
     seed: int,
     as_json: bool,
@@ -45,8 +46,9 @@ def choose_for_faq(
         SemblanceError: raised by the client.
     """
     _may_write(output)
-    faq = read_faq(faq_file, read_as)
-    questions = read_questions(questions_file, faq, read_as)
+    names = columns_given(columns)
+    faq = read_faq(faq_file, read_as, names)
+    questions = read_questions(questions_file, faq, read_as, names)
     for note in (*faq.notes, *questions.notes):
         typer.echo(f"semblance: {note}", err=True)
     here = service.is_here
@@ -63,11 +65,12 @@ def choose_for_faq(
         found = [ranked(each, scores, faq, questions) for each in configurations(scores.models)]
         shown.update(f"comparing {len(found)} ways to rank")
         compared = compare(found, questions, resamples=resamples, seed=seed)
-    taken = recommended(compared)
+    default = default_of(compared, scores.default)
+    taken = recommended(compared, default)
     command = f"semblance choose --faq {faq_file.name} {questions_file.name} --seed {seed}"
     chosen_faq(taken, faq, scores.rerank_top, command[:512]).save(output)
     if as_json:
-        typer.echo(json.dumps(_summary(compared, taken, faq, questions, output)))
+        typer.echo(json.dumps(_summary(compared, taken, default, faq, questions, output)))
         return
     console = Console()
     wide = Console(width=max(console.width, _NARROWEST))
@@ -77,18 +80,26 @@ def choose_for_faq(
 
     known = sum(place != NONE for place in questions.right)
     size = len(questions.texts)
+    refusing = 1 - known / size
     say(f"{len(faq.entries):,} entries; {size:,} questions, of which {known:,} have an answer there")
-    if scores.second_only:
-        say(f"compared only as a second stage, because it reads each entry with each question: {scores.second_only}")
-    wide.print(_table(compared, taken, cpu=here))
-    if len(compared) > SHOWN:
-        say(f"not shown: other ways to rank, {len(compared) - SHOWN}; --json has all")
-    say(f"refusing everything: {1 - known / size:.2f} of the decisions right")
-    say(f"recommended: {_name(taken)}, the cheapest within one standard error of the best")
+    table = _table(compared, taken, default, cpu=here)
+    wide.print(table)
+    if len(compared) > table.row_count:
+        say(f"not shown: other ways to answer, {len(compared) - table.row_count}; --json has all")
+    say(f"refusing everything: {refusing:.2f} of the decisions right")
+    say(f"recommended: {_name(taken)}, {_why(taken, default)}")
+    if taken.decisions_right.value <= refusing:
+        say("No way to answer from this FAQ decides more often rightly than refusing everything.")
     say(f"answers from a confidence of {taken.threshold:.3f} on; calibration error {taken.calibration_error:.2f}")
     for line in _wrong(taken, faq, questions):
         say(line)
     say(f"written: {output}")
+
+
+def _why(taken: Decided, default: Decided | None) -> str:
+    if taken is default:
+        return "which is the default: nothing is surely better on these questions"
+    return "the best" if default is None else f"better than the default, {_name(default)}"
 
 
 def _may_write(output: Path) -> None:
@@ -102,54 +113,58 @@ def _may_write(output: Path) -> None:
 
 
 def chosen_faq(taken: Decided, faq: Faq, rerank_top: int, command: str) -> FAQ:
-    """The file: fields of `POST /rank`."""
+    """The file: fields of `POST /rank`. The built-in fit is not among them: it is what the service takes anyway."""
     model, match, second = taken.ranked.configuration
-    fit = ConfidenceFit(
-        model=model.id,
-        fingerprint=model.fingerprint,
-        rerank_model=None if second is None else second.id,
-        rerank_fingerprint=None if second is None else second.fingerprint,
-        rerank_top=None if second is None else rerank_top,
-        match=match,
-        intercept=round(taken.fitted.intercept, 6),
-        weights={
-            name: round(weight, 6) for name, weight in taken.fitted.named(taken.ranked.configuration.features).items()
-        },
-        rows=len(taken.ranked.first),
-        calibration_error=round(taken.calibration_error, 4),
-        fitted_by=command,
-    )
     stages = {} if second is None else {"rerank_model": second.id, "rerank_top": rerank_top}
-    settings = {
-        "model": model.id,
-        **stages,
-        "match": match,
-        "min_confidence": round(taken.threshold, 4),
-        "confidence_fit": fit.model_dump(mode="json", exclude_none=True),
-    }
+    settings: dict[str, Any] = {"model": model.id, **stages, "match": match}
+    if taken.own:
+        fit = ConfidenceFit(
+            model=model.id,
+            fingerprint=model.fingerprint,
+            rerank_model=None if second is None else second.id,
+            rerank_fingerprint=None if second is None else second.fingerprint,
+            rerank_top=None if second is None else rerank_top,
+            match=match,
+            entries=digest_of((entry.question, entry.answer) for entry in faq.entries),
+            intercept=round(taken.line.intercept, 6),
+            weights={
+                name: round(weight, 6) for name, weight in taken.line.named(taken.ranked.configuration.features).items()
+            },
+            threshold=round(taken.threshold, 4),
+            rows=len(taken.ranked.first),
+            calibration_error=round(taken.calibration_error, 4),
+            fitted_by=command,
+        )
+        settings["confidence_fit"] = fit.model_dump(mode="json", exclude_none=True)
     return FAQ(tuple(faq.entries), settings)
 
 
 def _name(each: Decided) -> str:
     model, match, second = each.ranked.configuration
     stages = model.id if second is None else f"{model.id} and then {second.id}"
-    return f"{stages}, matching {match}"
+    return f"{stages}, matching {match}, with {_fit(each)}"
 
 
-def _table(compared: Sequence[Decided], taken: Decided, *, cpu: bool) -> Table:
+def _fit(each: Decided) -> str:
+    return "a fit of your own" if each.own else "the built-in fit"
+
+
+def _table(compared: Sequence[Decided], taken: Decided, default: Decided | None, *, cpu: bool) -> Table:
     time = "CPU ms" if cpu else "ms"
-    heads = ("model", "match", "first right", "95 %", "decided right", "95 %", "wrong given", "refused", time)
+    heads = ("model", "match", "fit", "first right", "decided right", "95 %", "wrong given", "refused", time)
     table = Table(*heads, box=None, padding=(0, 1, 0, 0))
-    best = list(compared[:SHOWN])
-    for each in best if taken in best else [*best, taken]:
+    for each in [*compared[:SHOWN], *(each for each in compared[SHOWN:] if each is taken or each is default)]:
         model, match, second = each.ranked.configuration
+        right = each.decisions_right
         table.add_row(
             model.id if second is None else f"{model.id} > {second.id}",
             match,
-            *_with_range(each.first_right),
-            *_with_range(each.decisions_right),
-            f"{each.wrong_given.value:.2f}",
-            f"{each.refused_known.value:.2f}",
+            "own" if each.own else "built-in",
+            f"{each.first_right:.2f}",
+            f"{right.value:.2f}",
+            f"{right.low:.2f}-{right.high:.2f}",
+            f"{each.outcome.wrong_given.mean():.2f}",
+            f"{each.outcome.refused_known.mean():.2f}",
             _milliseconds(each.ranked.seconds),
             style="bold" if each is taken else "",
         )
@@ -159,10 +174,6 @@ def _table(compared: Sequence[Decided], taken: Decided, *, cpu: bool) -> Table:
 def _milliseconds(seconds: float) -> str:
     found = 1000 * seconds
     return f"{found:,.0f}" if found >= 100 else f"{found:.3g}"
-
-
-def _with_range(share: Share) -> tuple[str, str]:
-    return f"{share.value:.2f}", f"{share.low:.2f}-{share.high:.2f}"
 
 
 def _wrong(taken: Decided, faq: Faq, questions: Questions) -> Iterator[str]:
@@ -190,29 +201,26 @@ def _short(text: str) -> str:
 
 
 def _summary(
-    compared: Sequence[Decided], taken: Decided, faq: Faq, questions: Questions, output: Path
+    compared: Sequence[Decided], taken: Decided, default: Decided | None, faq: Faq, questions: Questions, output: Path
 ) -> dict[str, Any]:
     rows = []
     for each in compared:
         model, match, second = each.ranked.configuration
-        shares = {
-            name: {"value": share.value, "95": [share.low, share.high]}
-            for name, share in (
-                ("first_right", each.first_right),
-                ("decisions_right", each.decisions_right),
-                ("wrong_given", each.wrong_given),
-                ("refused_known", each.refused_known),
-            )
-        }
         rows.append(
             {
                 "model": model.id,
                 "rerank_model": None if second is None else second.id,
                 "match": match,
-                **shares,
+                "fit": "own" if each.own else "built-in",
+                "first_right": each.first_right,
+                "decisions_right": each.decisions_right.value,
+                "decisions_right_95": [each.decisions_right.low, each.decisions_right.high],
+                "wrong_given": float(each.outcome.wrong_given.mean()),
+                "refused_known": float(each.outcome.refused_known.mean()),
                 "ms_a_question": 1000 * each.ranked.seconds,
-                "min_confidence": each.threshold,
+                "threshold": each.threshold,
                 "calibration_error": each.calibration_error,
+                "default": each is default,
                 "recommended": each is taken,
             }
         )

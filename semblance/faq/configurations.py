@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.ranking import ONE_STAGE, TWO_STAGES, Feature, Match, of_stage, shared_words, texts_of
+from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, Feature, Match, of_stage, shared_words, texts_of
 from core.scoring import best_first
 from semblance.faq.files import Faq, Questions
 from semblance.faq.scores import PARTS_OF, Model, Scores
@@ -25,13 +25,11 @@ class Configuration(NamedTuple):
         return ONE_STAGE if self.second is None else TWO_STAGES
 
     @property
-    def published(self) -> Floats | None:
-        """The weights of the features in the published fit of these models; None: there is none."""
-        wanted = (None, None) if self.second is None else (self.second.id, self.second.fingerprint)
-        for fit in self.model.confidence:
-            if fit.fingerprint == self.model.fingerprint and (fit.rerank_model, fit.rerank_fingerprint) == wanted:
-                return np.array([fit.weights[name] for name in self.features])
-        return None
+    def published(self) -> ConfidenceFit | None:
+        """The models' own fit; None: there is none."""
+        first = self.model.id, self.model.fingerprint
+        second = None if self.second is None else (self.second.id, self.second.fingerprint)
+        return next((fit for fit in self.model.confidence if fit.is_for(first, second, fit.rerank_top)), None)
 
 
 class Ranked(NamedTuple):
@@ -53,7 +51,7 @@ class Ranked(NamedTuple):
 
 
 def configurations(models: Sequence[Model]) -> list[Configuration]:
-    """Each model that ranks all entries, alone and before each that costs more, by each match.
+    """Each model that reads texts alone, by itself and before each that costs more or reads pairs, by each match.
 
     Args:
         models: the cheapest first.
@@ -61,8 +59,8 @@ def configurations(models: Sequence[Model]) -> list[Configuration]:
     return [
         Configuration(model, match, second)
         for place, model in enumerate(models)
-        if model.ranks_all
-        for second in (None, *models[place + 1 :])
+        if not model.reads_pairs
+        for second in (None, *(each for n, each in enumerate(models) if n > place or each.reads_pairs))
         for match in PARTS_OF
     ]
 
@@ -100,9 +98,7 @@ def ranked(configuration: Configuration, scores: Scores, faq: Faq, questions: Qu
         order_of(question, texts, coarse[i], None if fine is None else fine[i], scores.rerank_top)
         for i, question in enumerate(questions.texts)
     ]
-    seconds = scores.seconds[model.id, match]
-    if second is not None:
-        seconds += scores.rerank_seconds[second.id, match]
+    seconds = scores.cost(model, match) + (0.0 if second is None else scores.cost(second, match))
     first = [order[0] for order, _ in found]
     right = np.array([place == wanted for place, wanted in zip(first, questions.right, strict=True)])
     features = np.array([each for _, each in found])

@@ -24,8 +24,7 @@ class FAQ:
 
     Attributes:
         entries: at least one.
-        settings: other fields of a request to `POST /rank`: model, rerank_model, rerank_top, match, min_confidence,
-            confidence_fit.
+        settings: other fields of a request to `POST /rank`: model, rerank_model, rerank_top, match, confidence_fit.
     """
 
     entries: tuple[FAQEntry, ...]

@@ -1,19 +1,20 @@
 """What each model says of each question beside each text of an FAQ, and what a question costs it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from time import time_ns
 from typing import Literal, get_args
 
 import numpy as np
 
-from core.ranking import Match, texts_of
+from core.ranking import ConfidenceFit, Match, texts_of
 from core.scoring import best_first
 from semblance.client import Client
 from semblance.errors import BatchError
 from semblance.faq.files import Faq, Questions
 from semblance.logistic import Floats
-from semblance.types import ConfidenceInfo, ModelInfo
+from semblance.threshold.models import to_compare
+from semblance.types import ModelInfo
 
 Part = Literal["question", "answer", "both"]  # the texts of an entry that a model may read
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -23,7 +24,6 @@ PARTS_OF: Mapping[Match, tuple[Part, ...]] = {
     "both": ("both",),
     "either": ("question", "answer"),
 }
-MOST_PAIRS = 12_000  # that a model which reads pairs is asked about all entries; some minutes
 _TIMED = 5  # times that each cost is measured, all models in turn
 
 
@@ -33,9 +33,8 @@ class Model:
 
     id: str
     fingerprint: str
-    reads_pairs: bool  # so that each new question costs a run for each entry
-    ranks_all: bool  # was asked about all entries; else only as a second stage
-    confidence: Sequence[ConfidenceInfo]  # its published fits
+    reads_pairs: bool  # so that it costs a run for each entry, and is asked as a second stage alone
+    confidence: Sequence[ConfidenceFit]  # its published fits
 
 
 @dataclass(slots=True)
@@ -45,21 +44,20 @@ class Scores:
     Attributes:
         models: cheapest first.
         rerank_top: entries that a second stage orders.
+        default: id of the model that ranks where a request names none.
         raw: of a model and a part [m, n]; NaN where a model was not asked.
-        seconds: of a model and a match: of one new question, with all entries as a first stage.
-        rerank_seconds: likewise, with `rerank_top` entries as a second stage.
+        seconds: of a model, of one new question whose FAQ it knows, with one text for each entry.
     """
 
     models: list[Model]
     rerank_top: int
+    default: str | None = None
     raw: dict[tuple[str, Part], Floats] = field(default_factory=dict)
-    seconds: dict[tuple[str, Match], float] = field(default_factory=dict)
-    rerank_seconds: dict[tuple[str, Match], float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
-    @property
-    def second_only(self) -> str:
-        """The models that were not asked about all entries."""
-        return ", ".join(model.id for model in self.models if not model.ranks_all)
+    def cost(self, model: Model, match: Match) -> float:
+        """Seconds of one new question with these texts of the entries."""
+        return self.seconds[model.id] * (len(PARTS_OF[match]) if model.reads_pairs else 1)
 
     def of(self, model: str, match: Match) -> Floats:
         """The raw scores of a model for a match, [m, n]: of two parts the better one."""
@@ -81,8 +79,7 @@ def score(
 ) -> Scores:
     """Ask the models about every question.
 
-    A model that reads pairs is asked about all entries where these are at most `MOST_PAIRS`, else only about those
-    that another model finds.
+    A model that reads pairs is asked about those entries alone that another model finds.
 
     Args:
         client: of a service, or of models that are opened here.
@@ -94,44 +91,32 @@ def score(
         said: called with what is being done, and the share of it that is done.
 
     Raises:
-        BatchError: a model named is not served or cannot rank, or none can rank all entries.
+        BatchError: a model named is not served or cannot rank, or all of them read pairs.
         SemblanceError: raised by the client.
     """
     served = client.models()
-    models = [_model(info, faq, questions) for info in _asked(served.models, names, every=every)]
-    if not any(model.ranks_all for model in models):
-        raise BatchError(
-            f"{len(faq.entries):,} entries and {len(questions.texts):,} questions are too many pairs for "
-            f"{', '.join(model.id for model in models)}: name a model as well that reads each text alone"
-        )
-    scores = Scores(models, served.rerank.default_top)
-    for model in sorted(models, key=lambda each: not each.ranks_all):
+    asked, _ = to_compare(served.models, ("similarity",), names, every=every)
+    models = [_model(info) for info in asked]
+    first = [model for model in models if not model.reads_pairs]
+    if not first:
+        raise BatchError(f"{', '.join(model.id for model in models)}: name a model as well that reads each text alone")
+    scores = Scores(models, served.rerank.default_top, served.defaults.get("/rank"))
+    for model in (*first, *(model for model in models if model.reads_pairs)):
         everything = [set(range(len(faq.entries)))] * len(questions.texts)
-        places = everything if model.ranks_all else _found(scores, [each for each in models if each.ranks_all])
-        _ask(client, model, faq, questions, places, scores, said)
+        _ask(client, model, faq, questions, _found(scores, first) if model.reads_pairs else everything, scores, said)
     for i in range(_TIMED):  # in turn, so that what else the machine does falls on all alike
         question = questions.texts[i % len(questions.texts)]
         for model in models:
             said("measuring what a question costs", i / _TIMED)
-            _time(client, model, faq, question, scores, clock)
-    scores.models = sorted(models, key=lambda each: scores.rerank_seconds[each.id, "both"])
+            cost = _cost(client, model, faq, question, scores.rerank_top, clock)
+            scores.seconds[model.id] = min(cost, scores.seconds.get(model.id, cost))  # what else ran made it longer
+    scores.models = sorted(models, key=lambda each: scores.seconds[each.id])
     return scores
 
 
-def _asked(served: Sequence[ModelInfo], names: Sequence[str] | None, *, every: bool) -> list[ModelInfo]:
-    able = [model for model in served if "similarity" in model.tasks]
-    if names is None:  # an older service lists none first
-        return [model for model in able if every or model.main is not False]
-    for name in names:
-        if not any(name == model.id for model in able):
-            raise BatchError(f"model {name!r} is not served or cannot rank; {', '.join(each.id for each in able)} can")
-    return [model for model in able if model.id in names]
-
-
-def _model(info: ModelInfo, faq: Faq, questions: Questions) -> Model:
-    pairs = len(faq.entries) * len(questions.texts) * len(PARTS)
-    reads_pairs = info.family == "interaction"
-    return Model(info.id, info.fingerprint, reads_pairs, not reads_pairs or pairs <= MOST_PAIRS, info.confidence)
+def _model(info: ModelInfo) -> Model:
+    fits = [ConfidenceFit(**asdict(each)) for each in info.confidence]
+    return Model(info.id, info.fingerprint, info.family == "interaction", fits)
 
 
 def _texts(faq: Faq, part: Part) -> list[str]:
@@ -167,31 +152,10 @@ def _ask(
     scores.raw |= {(model.id, part): raw[part] for part in PARTS}
 
 
-def _time(client: Client, model: Model, faq: Faq, question: str, scores: Scores, clock: Callable[[], float]) -> None:
-    """Measure what a new question costs, the texts of the FAQ being known; of several measurements the least counts.
-
-    A model that reads each text alone embeds the question, whichever texts it is compared with: its matches cost alike.
-    """
-    top = min(scores.rerank_top, len(faq.entries))
-    alike: Mapping[Match, Iterable[Match]] = (
-        {match: (match,) for match in PARTS_OF} if model.reads_pairs else {"either": PARTS_OF}
-    )
-
-    def of(texts: Sequence[str]) -> float:
-        new = f"{question} {time_ns()}"  # which no cache has
-        began = clock()
-        client.rank(new, texts, model=model.id, top_k=1)
-        return clock() - began
-
-    def keep(costs: dict[tuple[str, Match], float], matches: Iterable[Match], cost: float) -> None:
-        for match in matches:
-            costs[model.id, match] = min(cost, costs.get((model.id, match), cost))  # what else ran made it longer
-
-    for match, matches in alike.items():
-        parts = PARTS_OF[match]
-        of_top = of([text for part in parts for text in _texts(faq, part)[:top]])
-        keep(scores.rerank_seconds, matches, of_top)
-        if model.reads_pairs and model.ranks_all:
-            keep(scores.seconds, matches, of_top * len(faq.entries) / top)
-        elif model.ranks_all:
-            keep(scores.seconds, matches, of([text for part in parts for text in _texts(faq, part)]))
+def _cost(client: Client, model: Model, faq: Faq, question: str, top: int, clock: Callable[[], float]) -> float:
+    """Seconds of a question that no cache has, beside all entries, or for a model that reads pairs beside the best."""
+    texts = _texts(faq, "both")
+    new = f"{question} {time_ns()}"
+    began = clock()
+    client.rank(new, texts[:top] if model.reads_pairs else texts, model=model.id, top_k=1)
+    return clock() - began

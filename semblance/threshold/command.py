@@ -33,7 +33,7 @@ def choose(
     service: ServiceOptions,
     read_as: TextFile,
     pairs: Annotated[
-        Path, typer.Argument(help=f"labelled pairs, or with --faq questions (columns question, id): {KNOWN}")
+        Path, typer.Argument(help=f"labelled pairs, or with --faq questions (question, expected or id): {KNOWN}")
     ],
     faq: Annotated[
         Path | None,
@@ -52,7 +52,11 @@ def choose(
     ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option("--column", help="three times: the two texts and the label [default: a, b, label]"),
+        typer.Option(
+            "--column",
+            help="three times: the two texts and the label [default: a, b, label]; with --faq once for each column of "
+            "another name, such as answer=Reply: question, answer, id, asked (a question of people), expected (its id)",
+        ),
     ] = None,
     precision: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="the least wanted; without it the highest F1 is chosen")
@@ -63,11 +67,11 @@ def choose(
 ) -> None:
     """Choose a model, and a threshold of its score, on some 30 labelled pairs of your own: docs/threshold.md.
 
-    Of the models within one standard error of the best the cheapest is recommended. With --faq: how to answer from an
-    FAQ, and when to say that it has no answer, on 20 to 200 questions of your own: docs/faq.md.
+    The best model is recommended, and what each costs is a column. With --faq: how to answer from an FAQ, and when to
+    say that it has no answer, on 20 to 200 questions of your own: docs/faq.md.
     """
     if faq is not None:
-        for name, given in (("--task", task), ("--column", column), ("--precision", precision)):
+        for name, given in (("--task", task), ("--precision", precision)):
             if given is not None and given != []:
                 raise typer.BadParameter("is not for an FAQ", param_hint=name)
         from semblance.faq.command import choose_for_faq
@@ -80,6 +84,7 @@ def choose(
             output,
             models=model or None,
             every=every,
+            columns=column or (),
             resamples=resamples,
             seed=seed,
             as_json=as_json,
@@ -147,7 +152,7 @@ def choose(
             )
         console.print(shown)
         option = "" if best.task == "similarity" else f" --task {best.task}"
-        say(f"recommended: --model {best.model}{option}, the cheapest within one standard error of the best")
+        say(f"recommended: --model {best.model}{option}, the best on these pairs")
     if others and not model:
         say(f"not compared: {others:,} other models; --all compares them too")
     say(f"{best.model}, {best.task}: {counted}")

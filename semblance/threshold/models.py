@@ -11,6 +11,7 @@ from semblance.client import AsyncClient
 from semblance.errors import BatchError
 from semblance.threshold.choice import Labels, Quality, Scores, choose, quality
 from semblance.threshold.labelled import BinaryLabelledPairs, Scored, scores_of
+from semblance.types import ModelInfo
 
 OF_A_PAIR: Sequence[Scored] = ("similarity", "paraphrase", "relevance")  # entailment only where it is asked for
 TIMED = 32  # pairs on which a cost is measured
@@ -34,8 +35,6 @@ class ModelComparison:
     Attributes:
         auc: area under the ROC curve: how often a pair with the label 1 has a higher score than one with the label 0.
         low, high: of the AUC, in 95 % of the resamples.
-        behind: how far its AUC is below the best one's.
-        behind_error: standard error of that, over the same resamples of both.
         best: the threshold with the highest F1, and what it does on these pairs.
         candidate: whose.
     """
@@ -43,8 +42,6 @@ class ModelComparison:
     auc: float
     low: float
     high: float
-    behind: float
-    behind_error: float
     best: Quality
     candidate: Candidate
 
@@ -72,16 +69,8 @@ async def candidates(
         BatchError: none of them has one of the tasks, or a model named is not served.
         SemblanceError: raised by the client.
     """
-    served = (await client.models()).models
-    for name in models or ():
-        if not any(name == model.id for model in served):
-            raise BatchError(f"model {name!r} is not served; there are {', '.join(model.id for model in served)}")
+    asked, others = to_compare((await client.models()).models, tasks, models, every=every)
     found = []
-    able = [model for model in served if set(tasks) & set(model.tasks)]
-    if models:
-        asked = [model for model in able if model.id in models]
-    else:  # an older service lists none first
-        asked = able if every else [model for model in able if model.main is not False]
     for model in asked:
         if told is not None:
             told(f"asking {model.id} about {len(pairs.a):,} pairs")
@@ -91,9 +80,35 @@ async def candidates(
             began = perf_counter()
             await scores_of(client, fresh, model.id, task)
             found.append(Candidate(name, task, scores, (perf_counter() - began) / len(fresh.a), cut))
-    if not found:
-        raise BatchError(f"no model has {' or '.join(tasks)}")
-    return found, len(able) - len(asked)
+    return found, others
+
+
+def to_compare(
+    served: Sequence[ModelInfo], tasks: Sequence[str], names: Sequence[str] | None, *, every: bool
+) -> tuple[list[ModelInfo], int]:
+    """The models to compare, and how many others have one of the tasks.
+
+    Args:
+        served: all models.
+        tasks: of which a model must have one.
+        names: ids of models; None: those that the service lists first.
+        every: without names, all with such a task.
+
+    Raises:
+        BatchError: a model named is not served or has none of the tasks, or no model has one.
+    """
+    able = [model for model in served if set(tasks) & set(model.tasks)]
+    kinds = " or ".join(tasks)
+    if not able:
+        raise BatchError(f"no model has {kinds}")
+    for name in names or ():
+        if not any(name == model.id for model in able):
+            raise BatchError(f"model {name!r} is not served or has no {kinds}; {', '.join(m.id for m in able)} have")
+    if names:
+        asked = [model for model in able if model.id in names]
+    else:  # an older service lists none first
+        asked = able if every else [model for model in able if model.main is not False]
+    return asked, len(able) - len(asked)
 
 
 def _never_asked(pairs: BinaryLabelledPairs) -> BinaryLabelledPairs:
@@ -116,19 +131,17 @@ def compare(
     drawn = tuple(random.multinomial(n, np.full(n, 1 / n), resamples).astype(np.float64) for n in (ones, zeros))
     whole = (np.ones((1, ones)), np.ones((1, zeros)))
     aucs = [(float(_aucs(each.scores, labels, whole)[0]), _aucs(each.scores, labels, drawn)) for each in found]
-    top, of_top = max(aucs, key=lambda each: each[0])
     compared = []
     for candidate, (auc, samples) in zip(found, aucs, strict=True):
         low, high = np.percentile(samples, [2.5, 97.5])
         best = quality(candidate.scores, labels, choose(candidate.scores, labels))
-        error = float(np.std(of_top - samples))
-        compared.append(ModelComparison(auc, float(low), float(high), top - auc, error, best, candidate))
+        compared.append(ModelComparison(auc, float(low), float(high), best, candidate))
     return sorted(compared, key=lambda each: -each.auc)
 
 
 def recommended(compared: Sequence[ModelComparison]) -> ModelComparison:
-    """The cheapest of those within one standard error of the best (the rule of Breiman et al. 1984, chapter 3.4)."""
-    return min((each for each in compared if each.behind <= each.behind_error), key=lambda each: each.candidate.seconds)
+    """The one with the highest AUC, of equal ones the cheapest."""
+    return min(compared, key=lambda each: (-each.auc, each.candidate.seconds))
 
 
 def _aucs(scores: Scores, labels: Labels, drawn: tuple[npt.NDArray[np.float64], ...]) -> npt.NDArray[np.float64]:

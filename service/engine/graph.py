@@ -36,6 +36,8 @@ GIVE_BACK_SECONDS = 60.0
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 # How ONNX writes where a tensor's data outside of the file lies: the key "location", before its value.
 _OUTSIDE = b"\x0a\x08location\x12"
+# How ONNX writes the kinds of node that run a graph again and again: the key "op_type", before its value.
+_REPEATING = (b"\x22\x04Loop", b"\x22\x04Scan")
 _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 
 _LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
@@ -57,13 +59,19 @@ class Session:
     _giving_back.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
 
     def __init__(
-        self, session: ort.InferenceSession, signature: GraphSignature, weights: Sequence[ort.OrtValue] = ()
+        self,
+        session: ort.InferenceSession,
+        signature: GraphSignature,
+        weights: Sequence[ort.OrtValue] = (),
+        *,
+        repeats: bool = False,
     ) -> None:
         self._run = session.run
         self._weights = weights  # the session uses their memory
         self._outputs = [signature.output]
         self.signature = signature
         self.has_cuda = CUDA in session.get_providers()
+        self.repeats = repeats  # a loop in it may take any time, whatever shorter runs took
 
     def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
         """Run the graph: feeds by tensor name -> its one output."""
@@ -198,7 +206,8 @@ def open_session(
         first_line, _, _ = str(error).strip().partition("\n")
         raise ArtifactError(f"{path}: onnxruntime cannot open it: {first_line}") from error
     found = read_signature(kind, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
-    opened = Session(session, found, list(weights.values()))
+    repeats = any(each in content for each in _REPEATING)
+    opened = Session(session, found, list(weights.values()), repeats=repeats)
     if must_use_cuda and not opened.has_cuda:
         raise ProviderError(f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on the CPU")
     return opened
@@ -236,9 +245,15 @@ class Graph:
     A log-probability may be minus infinity, and is replaced by `_LEAST_LOGARITHM`.
     """
 
-    def __init__(self, name: str, run: Run, manifest: Manifest, telemetry: ModelTelemetry) -> None:
-        """Take the graph of that file; `run` is its session, and `telemetry` counts its runs."""
+    def __init__(
+        self, name: str, run: Run, manifest: Manifest, telemetry: ModelTelemetry, *, repeats: bool = False
+    ) -> None:
+        """Take the graph of that file; `run` is its session, and `telemetry` counts its runs.
+
+        `repeats`: it has a loop. Then no measured time is a bound, and no run is in the event loop.
+        """
         self.run = run
+        self.repeats = repeats
         self._name = name
         self._model = manifest.id
         self._telemetry = telemetry
@@ -279,13 +294,14 @@ class TextGraph(Graph, ABC, Generic[K]):
         feeds: Feeds,
         *,
         reproducible: bool = False,
+        repeats: bool = False,
     ) -> None:
         """Take the graph of that file, as `Graph`; `feeds` says what it reads of ids.
 
         `reproducible`: texts are padded by their own length alone. A row's last digits hang on how far its texts are
         padded, and on nothing else of its batch.
         """
-        super().__init__(name, run, manifest, telemetry)
+        super().__init__(name, run, manifest, telemetry, repeats=repeats)
         self.feeds, self._most = feeds, manifest.limits.max_tokens
         self.is_transformer = isinstance(feeds, SequenceFeeds)
         self.reproducible = reproducible or self.is_transformer

@@ -8,6 +8,7 @@ waits for it, even if the first one was cancelled.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
@@ -15,10 +16,11 @@ import numpy as np
 
 from service.engine.batcher import Batcher
 from service.engine.cache import FINDING_SECONDS, CacheTiers, K, Vector, VectorCache, VectorSpace
+from service.engine.context import RequestContext
 from service.engine.graph import Rows, TextGraph
-from service.engine.pool import Pool
+from service.engine.queue import Queue
 from service.errors import Overloaded, TooSlow
-from service.observe.metrics import CACHE, QUEUE, TIMINGS
+from service.observe.metrics import CACHE, QUEUE
 from service.settings import CachePolicy
 
 _MOST_TIMES = 8  # a request joins no computation of more than so many times its own keys
@@ -43,11 +45,15 @@ class SingleFlight(Generic[K, R]):
         return len(self._by_key)
 
     async def get(
-        self, keys: Sequence[K], search: Callable[[Sequence[K]], Coroutine[Any, Any, Mapping[K, R]]]
+        self,
+        context: RequestContext,
+        keys: Sequence[K],
+        search: Callable[[Sequence[K]], Coroutine[Any, Any, Mapping[K, R]]],
     ) -> dict[K, R]:
         """A result for each key, from computations that are running or from a new one.
 
         Args:
+            context: of the request.
             keys: at least one, no two alike.
             search: computes a result for each key it is given.
 
@@ -84,9 +90,9 @@ class SingleFlight(Generic[K, R]):
                 else:
                     found.update((key, arrived[key]) for key in flights[flight])
             if others:
-                TIMINGS.get().spent(QUEUE, began, perf_counter())
+                context.timings.spent(QUEUE, began, perf_counter())
             if refused:
-                found |= await self.get(refused, search)
+                found |= await self.get(context, refused, search)
         finally:
             for flight in flights:
                 flight.waiting -= 1
@@ -118,8 +124,8 @@ class SingleFlight(Generic[K, R]):
 class Vectors(Generic[K]):
     """A graph's outputs for sentences or pairs, each computed once."""
 
-    def __init__(self, graph: TextGraph[K], pool: Pool, cache: VectorCache, space: VectorSpace) -> None:
-        self.batcher = Batcher(pool, graph)
+    def __init__(self, graph: TextGraph[K], queue: Queue, cache: VectorCache, space: VectorSpace) -> None:
+        self.batcher = Batcher(queue, graph)
         self.tiers = CacheTiers()
         self.by_position = False  # whether computing a vector costs less than looking for it
         self._cache = cache
@@ -133,10 +139,11 @@ class Vectors(Generic[K]):
         self.by_position = more < FINDING_SECONDS
         self.tiers = self._cache.tiers(policy, alone, more)
 
-    async def get(self, keys: Sequence[K], *, cached: bool = True) -> Rows:
+    async def get(self, context: RequestContext, keys: Sequence[K], *, cached: bool = True) -> Rows:
         """A row for each key, in their order.
 
         Args:
+            context: of the request.
             keys: at least one.
             cached: whether to read and fill the caches; false for texts that no client sends.
 
@@ -145,21 +152,21 @@ class Vectors(Generic[K]):
             Overloaded: too much is waiting already.
         """
         if self.by_position and not (cached and any(self.tiers)):
-            return await self.batcher.get(keys)
+            return await self.batcher.get(context, keys)
         wanted = dict.fromkeys(keys)
         if not cached:
-            return _spread(await self.batcher.get(list(wanted)), wanted, keys)
+            return _spread(await self.batcher.get(context, list(wanted)), wanted, keys)
         found: dict[K, Vector] = {}
         if self.tiers.memory:
             began = perf_counter()
             found = self._cache.find(self._space, wanted)
-            TIMINGS.get().spent(CACHE, began, perf_counter())
+            context.timings.spent(CACHE, began, perf_counter())
         if missing := [key for key in wanted if key not in found]:
             # No await between look-up and result: no other request can compute the same keys meanwhile.
-            if not self.tiers.remote and (new := self.batcher.if_quick(missing)) is not None:
+            if not self.tiers.remote and (new := self.batcher.if_quick(context, missing)) is not None:
                 found |= self._keep(missing, new)
             else:
-                found |= await self._flights.get(missing, self._search)
+                found |= await self._flights.get(context, missing, partial(self._search, context))
         return np.concatenate([found[key] for key in keys])
 
     def at_once(self, keys: Sequence[K]) -> Rows:
@@ -171,15 +178,15 @@ class Vectors(Generic[K]):
         wanted = dict.fromkeys(keys)
         return _spread(self.batcher.in_this_thread(list(wanted)), wanted, keys)
 
-    async def _search(self, keys: Sequence[K]) -> Mapping[K, Vector]:
+    async def _search(self, context: RequestContext, keys: Sequence[K]) -> Mapping[K, Vector]:
         """Vectors from the remote cache or else from the graph."""
         found: Mapping[K, Vector] = {}
         if self.tiers.remote:
             began = perf_counter()
             found = await self._cache.fetch(self._space, keys, self.tiers)
-            TIMINGS.get().spent(CACHE, began, perf_counter())
+            context.timings.spent(CACHE, began, perf_counter())
         if missing := [key for key in keys if key not in found]:
-            return {**found, **self._keep(missing, await self.batcher.get(missing))}
+            return {**found, **self._keep(missing, await self.batcher.get(context, missing))}
         return found
 
     def _keep(self, keys: Sequence[K], rows: Rows) -> dict[K, Vector]:

@@ -5,7 +5,7 @@ What a request that asks a model may take is limited here too: a place, time, an
 
 import asyncio
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from types import TracebackType
@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.engine.context import RequestContext
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
 from service.http.connection import FEW_BYTES, Connection, connection_of
 from service.http.connection_tracker import ClientLeft, ConnectionTracker, MemoryLimiter
@@ -25,8 +26,9 @@ from service.http.middleware import (
     Errors,
     RequestId,
     SecurityHeaders,
+    caller_of,
 )
-from service.observe.metrics import TIMINGS, Timings
+from service.observe.metrics import Timings
 from service.observe.tracing import Tracing
 from service.routes.operation import Operation, state_of
 from service.routes.route import Table
@@ -48,31 +50,27 @@ _EXPOSED = (
 
 
 class TimeLimit:
-    """Cancels the current task inside the block `with TimeLimit(seconds, free):`.
+    """Cancels the current task inside the block `with TimeLimit(context):`.
 
-    The block then raises `TimeoutError` when the time is over, or the error of `end`. After a call of `stop` it goes on
-    to its end. `free` says how many seconds so far do not count.
+    The block then raises `TimeoutError` when the context's time is over, or the error of `end`. After a call of `stop`
+    it goes on to its end.
     """
 
-    __slots__ = ("_ended_by", "_entered", "_free", "_given", "_task", "_timer")
+    __slots__ = ("_context", "_ended_by", "_entered", "_task", "_timer")
 
-    def __init__(self, seconds: float, free: Callable[[], float]) -> None:
+    def __init__(self, context: RequestContext) -> None:
         loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
         assert task is not None, "requests are answered in tasks"
         self._task = task
         self._entered = True
         self._ended_by: Exception | type[Exception] | None = None
-        self._free = free
-        self._given = 0.0
-        self._timer = loop.call_later(seconds, self._over)
+        self._context = context
+        self._timer = loop.call_later(context.left, self._over)
 
     def _over(self) -> None:
-        more = self._free() - self._given
-        if more > 0:
-            more = max(more, _AGAIN)
-            self._given += more
-            self._timer = asyncio.get_running_loop().call_later(more, self._over)
+        if (left := self._context.left) > 0:  # it was paused, or is
+            self._timer = asyncio.get_running_loop().call_later(max(left, _AGAIN), self._over)
         else:
             self.end(TimeoutError)
 
@@ -134,24 +132,30 @@ class AdmissionMiddleware:
             Overloaded: too many requests are being answered, or too much work is waiting.
         """
         scoring, state = self._scoring, state_of(scope)
-        if scoring.connections.waiting - scoring.delayed > scoring.most:
-            raise Overloaded(f"{scoring.most} requests are being answered", limit=scoring.most)
-        state.timings = timings = Timings(scoring.spans)
-        TIMINGS.set(timings)
+        context = RequestContext(caller_of(scope, state), timings=Timings(scoring.spans))
+        scoring.check_room(context)
+        state.context = context
         size = length_of(state.received)
+
+        async def ended(message: Message) -> None:
+            scoring.leave(context)  # what is sent needs no work any more
+            await send(message)
+
         try:
             if size > FEW_BYTES and (cheapest := self._cheapest()) is not None:
-                refusal = scoring.pool.refusal(timings, size * cheapest)
+                refusal = scoring.queue.admissions.refusal(context, size * cheapest)
                 if refusal is not None:
                     self._unread += 1
                     if self._unread % _READ_ANYWAY:
                         raise refusal
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, ended)
         except Overloaded as refusal:
+            scoring.leave(context)
             await scoring.refuse(connection_of(scope), refusal)
         finally:
-            if size > FEW_BYTES and (timings.expected or state.status == 200):
-                self._costs.setdefault(state.model, ModelCosts()).add(timings.expected / size)
+            scoring.leave(context)
+            if size > FEW_BYTES and (context.expected or state.status == 200):
+                self._costs.setdefault(state.model, ModelCosts()).add(context.expected / size)
 
     def _cheapest(self) -> float | None:
         """Seconds a byte, expected of the cheapest of the last requests; None if they are too few."""
@@ -177,15 +181,16 @@ class Deadline:
             TookTooLong: there is no answer in time.
             ClientLeft: nobody wants one.
         """
-        connection, timings = connection_of(scope), TIMINGS.get()
-        timings.until = perf_counter() + self._seconds
+        connection, context = connection_of(scope), state_of(scope).context
+        assert context is not None, "the middleware before this one made it"
+        context.deadline = perf_counter() + self._seconds
 
         async def in_time(message: Message) -> None:
             limit.stop()
             await send(message)
 
         try:
-            with TimeLimit(self._seconds, timings.free) as limit:
+            with TimeLimit(context) as limit:
                 if connection is not None:
                     connection.ended_by(limit.end)
                 await self._app(scope, receive, in_time)
@@ -198,9 +203,12 @@ class Deadline:
 class BodyReader:
     """Reads the whole body, within its limits; what is behind it receives one message."""
 
-    def __init__(self, app: ASGIApp, most: int, media: Sequence[bytes]) -> None:
-        """Prepare; `most` is in bytes, `media` are types of bodies besides JSON."""
+    def __init__(
+        self, app: ASGIApp, most: int, media: Sequence[bytes], arrived: Callable[[RequestContext], None]
+    ) -> None:
+        """Prepare; `most` is in bytes, `media` are types of bodies besides JSON, `arrived` hears of each whole one."""
         self._app = app
+        self._arrived = arrived
         self._most = most
         self._media = media
 
@@ -208,6 +216,7 @@ class BodyReader:
         """Pass a request on, with its body.
 
         Raises:
+            Overloaded: too many requests are being answered.
             UnsupportedMedia: it is no JSON, or compressed.
             TooLarge: it has more bytes than it may; no more than that were read.
             ClientLeft: it ended half way.
@@ -215,6 +224,8 @@ class BodyReader:
         state, connection = state_of(scope), connection_of(scope)
         self._check(state.received)
         body = await self._read(receive, connection)
+        assert state.context is not None, "the middleware before this one made it"
+        self._arrived(state.context)
         state.arrived = True
         if connection is not None and len(body) > FEW_BYTES:
             connection.took(held_of(len(body), ascii_only=body.isascii()))
@@ -277,8 +288,34 @@ class ScoringMiddleware:
         self.most = settings.max_in_flight  # requests received and not yet answered
         self.held = MemoryLimiter(max(settings.max_buffered_bytes, held_of(settings.max_body_bytes)))  # at least one
         self.delayed = 0  # refusals that wait
-        self.pool = service.pool
+        self.queue = service.queue
+        self._answering: set[RequestContext] = set()
         self.spans = spans
+
+    def check_room(self, context: RequestContext) -> None:
+        """Check that a request may be answered beside others.
+
+        Raises:
+            Overloaded: too many are being answered, and its caller has an equal share of the places.
+        """
+        if len(self._answering) >= self.most:
+            callers = Counter(each.caller for each in self._answering)
+            if callers[context.caller] >= self.most // len(callers):
+                raise Overloaded(f"{self.most} requests are being answered", limit=self.most)
+
+    def arrived(self, context: RequestContext) -> None:
+        """A request has arrived with its body, and takes a place until `leave`.
+
+        Raises:
+            Overloaded: there is none.
+        """
+        self.check_room(context)
+        self._answering.add(context)
+
+    def leave(self, context: RequestContext) -> None:
+        """A request is answered or given up; no effect the second time."""
+        self.queue.ended(context)
+        self._answering.discard(context)
 
     async def refuse(self, connection: Connection | None, refusal: Overloaded) -> NoReturn:
         """Refuse a request, later if its caller asks sooner than the last refusal told: then, or in a second.
@@ -306,7 +343,7 @@ class ScoringMiddleware:
         if not operation.scores:
             return app
         settings = self._settings
-        app = BodyReader(app, settings.max_body_bytes, operation.media)
+        app = BodyReader(app, settings.max_body_bytes, operation.media, self.arrived)
         app = Deadline(app, settings.request_timeout)
         return AdmissionMiddleware(app, self)
 

@@ -268,9 +268,7 @@ class AccessControl:
             state.caller = self._owner(_given(state.received))
         if not self._is_open(scope):
             if self._rate_limit is not None:
-                address = (scope.get("client") or ("",))[0]
-                known = state.caller is not None
-                await self._rate_limit.take(f"key:{state.caller}" if known else f"address:{client_of(address)}")
+                await self._rate_limit.take(caller_of(scope, state))
             if self._keys and state.caller is None:
                 how = "give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
                 raise Unauthorized("this API key is not known here" if _given(state.received) else how)
@@ -284,6 +282,13 @@ class AccessControl:
             if hmac.compare_digest(digest, known):
                 owner = name
         return owner
+
+
+def caller_of(scope: Scope, state: RequestState) -> str:
+    """Whose request it is: that of a key's owner, or without a known key of an address."""
+    if state.caller is not None:
+        return f"key:{state.caller}"
+    return f"address:{client_of((scope.get('client') or ('',))[0])}"
 
 
 def _given(headers: Mapping[bytes, bytes]) -> bytes:

@@ -20,6 +20,7 @@ from service.settings import RATE, Settings
 
 CALLERS = 100_000  # in memory, some 300 bytes each; the least recently seen is dropped first
 _PREFIX = "semblance:rate"
+_CLOCK_SECONDS = 1.0  # by which a Redis' clock may go back, when another one takes over
 _NOBODY = ""  # a caller that no request has
 _PERIODS = {"second": timedelta(seconds=1), "minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
 
@@ -66,12 +67,22 @@ class SharedCounts:
         factory = f"{__name__}.{StoreWithClient.__name__}"
         store = RedisStore(options={"CONNECTION_FACTORY_CLASS": factory, "GIVEN": lambda: self._client.redis})
         self._callers = _counting(settings, store, _PREFIX)
+        self._telemetry = telemetry
+        self._longest = _rate_of(settings)[1].total_seconds() + _CLOCK_SECONDS
+        secret = settings.redis_secret
+        self._key = b"" if secret is None else hashlib.blake2b(secret.get_secret_value().encode()).digest()
 
     async def limit(self, caller: str, *, anyway: bool = False) -> RateLimitResult | None:
-        """Count one request; None while Redis fails, of which `anyway` makes sure."""
-        # Hashed, so that Redis holds no addresses or names of keys.
-        name = hashlib.blake2b(caller.encode(), digest_size=16).hexdigest()
-        return await self._client.attempt(lambda: self._callers.limit(name), anyway=anyway)
+        """Count one request; None while Redis fails, of which `anyway` makes sure, or holds what no count can be."""
+        # Hashed, so that Redis holds no addresses or names of keys; with a secret nobody else can name a caller.
+        name = hashlib.blake2b(caller.encode(), digest_size=16, key=self._key).hexdigest()
+        result = await self._client.attempt(lambda: self._callers.limit(name), anyway=anyway)
+        if (
+            result is not None and not 0 <= result.state.reset_after <= self._longest
+        ):  # an allowance is back in a period
+            self._telemetry.redis_failed("garbage")
+            return None
+        return result
 
     async def probe(self) -> None:
         """Check whether Redis counts."""
@@ -89,7 +100,12 @@ class SharedCounts:
 
 
 def _counting(settings: Settings, store: MemoryStore | RedisStore, prefix: str | None = None) -> Throttled:
+    count, period = _rate_of(settings)
+    return Throttled(using="gcra", quota=per_duration(period, count), store=store, key_prefix=prefix)
+
+
+def _rate_of(settings: Settings) -> tuple[int, timedelta]:
+    """How many requests in which period."""
     parts = RATE.fullmatch(settings.rate_limit or "")
     assert parts is not None, "the settings let no other rate pass"
-    quota = per_duration(_PERIODS[parts[2]], int(parts[1]))
-    return Throttled(using="gcra", quota=quota, store=store, key_prefix=prefix)
+    return int(parts[1]), _PERIODS[parts[2]]

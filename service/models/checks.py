@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 3.0  # between the end of one round and the beginning of the next
 THREAD = "checks"  # its name
-JOIN_SECONDS = 10.0  # that closing waits for the check that runs: a graph that hangs must not keep the process
+JOIN_SECONDS = 1.0  # that closing waits for the check that runs: a graph that hangs must not keep the process
 STALE_SECONDS = 15.0  # without the end of a round: a graph hangs, or the process gets no CPU time
 
 

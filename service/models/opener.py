@@ -24,7 +24,7 @@ from core.subwords import AnyTokenizer, load_tokenizer
 from core.tensors import load_tensors, tensors_of
 from service.engine.cache import VectorCache
 from service.engine.graph import CPU, CUDA, KINDS, Graph, Session, cuda_options, open_session, provider_order
-from service.engine.pool import Pool
+from service.engine.queue import Queue
 from service.errors import ModelError, ServiceError
 from service.machine import counts, trim_allocator
 from service.models.model import Opened, ServedModel
@@ -37,6 +37,7 @@ from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
+THREAD = "models"  # how the name of the thread begins
 STEP_SECONDS = 60.0  # for opening one model, or listing the folder: longer means that the storage hangs
 
 # An absolute path and everything after it: a path may contain spaces, so its end is unknown.
@@ -48,7 +49,7 @@ T = TypeVar("T")
 class Opener:
     """Reads, opens and proves models, in any thread, one at a time."""
 
-    def __init__(self, settings: Settings, cache: VectorCache, pool: Pool) -> None:
+    def __init__(self, settings: Settings, cache: VectorCache, queue: Queue) -> None:
         """Choose the execution providers.
 
         Raises:
@@ -56,14 +57,14 @@ class Opener:
         """
         self._settings = settings
         self._cache = cache
-        self._pool = pool
+        self._queue = queue
         self._providers = provider_order(settings.providers)
         # By checksum: files that several models share are in memory once, as long as one model uses them.
         self._tensors: MutableMapping[str, Array] = WeakValueDictionary()
         self._sessions: MutableMapping[tuple[object, ...], Session] = WeakValueDictionary()
         self._tokenizers: MutableMapping[str, AnyTokenizer] = WeakValueDictionary()
         # One thread for reloads and first requests, because the allocator keeps memory for each thread.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="models")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=THREAD)
         self._turn = asyncio.Lock()
         self._given_up: asyncio.Future[Any] | None = None  # timed out, and still running in the thread
 
@@ -127,14 +128,15 @@ class Opener:
         for name, kind in manifest.graph_kinds.items():
             session = sessions[name]
             if kind not in KINDS:  # it reads embeddings
-                graphs[name] = Graph(name, session, manifest, telemetry)
+                graphs[name] = Graph(name, session, manifest, telemetry, repeats=session.repeats)
                 continue
             pooling, most = manifest.pooling_of(name), manifest.most_tokens(name)
             feeds = feeds_of(session.signature, kind, tokenizer, pooling, most, where=name)
             alike = self._settings.reproducible and kind in ("encoder", "pair")
-            graphs[name] = KINDS[kind](name, session, manifest, telemetry, feeds, reproducible=alike)
+            more = {"reproducible": alike, "repeats": session.repeats}
+            graphs[name] = KINDS[kind](name, session, manifest, telemetry, feeds, **more)
         hints = LanguageHints.of(manifest.languages) if self._settings.language_hints else None
-        parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._pool, self._cache, hints)
+        parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._queue, self._cache, hints)
         scorer = FAMILIES[manifest.family](parts)
         opened = Opened(release.id, scorer, telemetry, golden, provider)
         opened.prove(self._settings.cache)

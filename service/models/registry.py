@@ -6,11 +6,11 @@ from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping, 
 from time import monotonic
 from typing import NamedTuple
 
+from service.engine.context import RequestContext
 from service.errors import ModelUnavailable, UnknownModel, UnsupportedTask
 from service.models.model import Failure, Opened, ServedModel
 from service.models.opener import Opener, public
 from service.observe.logs import fields
-from service.observe.metrics import TIMINGS
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import Capability, Scorer
 
@@ -117,7 +117,15 @@ class ModelRegistry(Mapping[str, ServedModel]):
             raise UnsupportedTask(name, capability, self.able(capability), field)
         return model
 
-    async def pick(self, name: str, capability: Capability, field: str = "model", *, ranks: bool = False) -> Scorer:
+    async def pick(
+        self,
+        context: RequestContext,
+        name: str,
+        capability: Capability,
+        field: str = "model",
+        *,
+        ranks: bool = False,
+    ) -> Scorer:
         """The scorer of a model with a capability; opens the model if it is not open; arguments as for `find`.
 
         Raises:
@@ -126,11 +134,11 @@ class ModelRegistry(Mapping[str, ServedModel]):
             ModelUnavailable: it cannot be opened.
         """
         model = self.choose(name, capability, field, ranks=ranks)
-        timings = TIMINGS.get()
+        timings = context.timings
         timings.capability = timings.capability or capability
-        return (model.opened or await self.open(model)).scorer
+        return (model.opened or await self.open(context, model)).scorer
 
-    async def open(self, model: ServedModel) -> Opened:
+    async def open(self, context: RequestContext, model: ServedModel) -> Opened:
         """Open a model in the opener's thread, once for all requests that wait for it.
 
         Their time limits stand still meanwhile: opening has its own (`opener.STEP_SECONDS`).
@@ -144,7 +152,7 @@ class ModelRegistry(Mapping[str, ServedModel]):
             model.opening = asyncio.get_running_loop().create_task(self._open(model))
             # Whoever waits may have left: the error is then in the log alone.
             model.opening.add_done_callback(lambda done: done.cancelled() or done.exception())
-        with TIMINGS.get().unlimited():
+        with context.paused():
             return await asyncio.shield(model.opening)
 
     async def _open(self, model: ServedModel) -> Opened:

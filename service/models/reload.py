@@ -12,9 +12,9 @@ import time
 from collections.abc import Coroutine, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from core.errors import ArtifactError, ContractError, ManifestError
+from core.errors import ContractError, ManifestError
 from core.manifest import MANIFEST_NAME, FileEntry, Manifest
 from service.errors import ModelError
 from service.machine import trim_allocator
@@ -22,7 +22,7 @@ from service.models.defaults import USUAL
 from service.models.model import ServedModel
 from service.models.opener import Opener, public
 from service.models.registry import ModelRegistry, RequiredModel, unmet
-from service.models.repository import FileStamps, FolderProblem, ModelFolder, RepositoryContents, file_stamps, look
+from service.models.repository import ModelFolder, RepositoryContents, look
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
 from service.parsing import ALL, NONE
@@ -35,19 +35,6 @@ GONE_SECONDS = 0.5  # a folder may be missing for a moment while it is replaced
 
 
 Outcome = Literal["unchanged", "reloaded", "added", "removed", "failed"]
-
-
-class Refusal(NamedTuple):
-    """Why a reload did not serve a model."""
-
-    reason: str
-    stamps: FileStamps | None = None  # of its files at that time
-    final: bool = True  # false if the folder may still be being copied
-
-    @property
-    def public_reason(self) -> str:
-        """The reason without paths of this machine, for readiness, which everybody can read."""
-        return public(self.reason)
 
 
 class Reloader:
@@ -67,7 +54,7 @@ class Reloader:
         self._opener = opener
         self._telemetry = telemetry
         self._required = list(required)
-        self._refusals: dict[str, Refusal] = {}  # by id, or by the name of a folder
+        self._refusals: dict[str, str] = {}  # reasons, by id, or by the name of a folder
         self._first: set[str] = set()  # ids of the models that are always open
         self._one_at_a_time = asyncio.Lock()
         self._next: asyncio.Task[ReloadReport] | None = None
@@ -81,11 +68,11 @@ class Reloader:
             ModelError: no folder or no models, a setting that no model meets, or a broken model that is named in the
                 settings or is a usual default.
         """
-        roots, refusals = self._settings.models_dir, dict[str, Refusal]()
+        roots, refusals = self._settings.models_dir, dict[str, str]()
         contents = look(roots, self._settings.models)
         broken = [(name, problem.reason) for name, problem in contents.problems.items()]
         for name, problem in contents.problems.items():
-            refusals[name] = self._refused_folder(name, problem, patient=False)
+            refusals[name] = self._opener.told(problem.reason)
         models: dict[str, ServedModel] = {}
         known: dict[Path, FileEntry] = {}
         for name, release in contents.releases.items():
@@ -93,7 +80,7 @@ class Reloader:
                 models[name] = self._opener.read(release, known)
             except (ContractError, ModelError) as error:
                 broken.append((name, str(error)))
-                refusals[name] = Refusal(self._opener.told(error), file_stamps(release.folder, None))
+                refusals[name] = self._opener.told(error)
         must = {each.name for each in self._required}.union(*USUAL.values())
         for name, reason in broken:
             if not models or name in must or ALL in self._settings.preload:
@@ -104,7 +91,7 @@ class Reloader:
         for _, problem_of_setting in unmet(self._required, models):
             raise ModelError(problem_of_setting)
         self._serve(models)
-        self._note(refusals, patient=False)
+        self._note(refusals)
 
     def open_first(self, names: Iterable[str]) -> None:
         """Open these models, and those that the settings open before the service is ready.
@@ -128,10 +115,8 @@ class Reloader:
         self._required += required
 
     def start(self) -> None:
-        """Begin to poll the folder, if the settings say so, and to accept `soon`."""
+        """Begin to accept `soon`."""
         self._loop = asyncio.get_running_loop()
-        if self._settings.models_poll_seconds:
-            self._begin(self._poll())
 
     async def close(self) -> None:
         """Cancel reloads in progress, and close all models."""
@@ -158,9 +143,7 @@ class Reloader:
     def problems(self) -> list[str]:
         """The models that are refused or cannot be opened, for readiness."""
         refused = [
-            f"model {name} is not {self._done(name)}: {refusal.public_reason}"
-            for name, refusal in self._refusals.items()
-            if refusal.final
+            f"model {name} is not {self._done(name)}: {public(refusal)}" for name, refusal in self._refusals.items()
         ]
         failed = [(name, model.failure) for name, model in self._registry.items()]
         return refused + [f"model {name} cannot be opened: {why.reason}" for name, why in failed if why is not None]
@@ -168,34 +151,20 @@ class Reloader:
     async def _after_this_one(self) -> ReloadReport:
         async with self._one_at_a_time:
             self._next = None  # a later call sees changes made after this point
-            return await self._reload(patient=False)
+            return await self._reload()
 
-    async def _poll(self) -> None:
-        while True:
-            await asyncio.sleep(self._settings.models_poll_seconds)
-            try:
-                async with self._one_at_a_time:
-                    await self._reload(patient=True)
-            except Exception:
-                log.exception("the models folder could not be looked at")
-
-    async def _reload(self, *, patient: bool) -> ReloadReport:
-        """Reload one model after the other, so that at most one is in memory twice.
-
-        Args:
-            patient: an incomplete folder is refused only if it has not changed at the next reload, and a refused one is
-                not tried again until it changes.
-        """
+    async def _reload(self) -> ReloadReport:
+        """Reload one model after the other, so that at most one is in memory twice."""
         started = perf_counter()
         ids = set(self._registry)
-        refusals: dict[str, Refusal] = {}
+        refusals: dict[str, str] = {}
         outcomes: dict[str, Outcome] = {}
         try:
             contents = await self._opener.aside(self._look, ids)
         except ModelError as error:
             for name in sorted(ids):
-                outcomes[name], refusals[name] = "failed", Refusal(self._opener.told(error))
-            self._note(refusals, patient)
+                outcomes[name], refusals[name] = "failed", self._opener.told(error)
+            self._note(refusals)
             return self._report(outcomes, started)
         # Of folders, by the id of the model that was opened from each, or else by the folder's name.
         owners = {model.release.folder.name: name for name, model in self._registry.items()}
@@ -205,11 +174,11 @@ class Reloader:
             new, refusal = old, self._forbidden(name, old, release)
             try:
                 if (problem := problems.get(name)) is not None:
-                    refusal = await self._opener.aside(self._refused_folder, name, problem, patient)
+                    refusal = self._opener.told(problem.reason)
                 elif refusal is None:
-                    new, refusal = await self._opener.aside(self._attempt, release, old, patient)
+                    new, refusal = await self._opener.aside(self._attempt, release, old)
             except ModelError as error:
-                refusal = Refusal(self._opener.told(error))
+                refusal = self._opener.told(error)
             if new is not None and new is not old and (lack := self._lacking(name, new)) is not None:
                 new, refusal = old, lack
             outcomes[name] = outcome_of(old, new, refusal)
@@ -222,7 +191,7 @@ class Reloader:
                 log.info(f"model {outcomes[name]}", extra=fields(model=name, fingerprint=fingerprint))
                 self._begin(self._trim_later())
             del old, new  # so that this frame does not keep replaced models alive
-        self._note(refusals, patient)
+        self._note(refusals)
         return self._report(outcomes, started)
 
     def _look(self, served: Iterable[str]) -> RepositoryContents:
@@ -233,32 +202,23 @@ class Reloader:
             contents = look(self._settings.models_dir, self._settings.models)
         return contents
 
-    def _forbidden(self, name: str, old: ServedModel | None, release: ModelFolder | None) -> Refusal | None:
+    def _forbidden(self, name: str, old: ServedModel | None, release: ModelFolder | None) -> str | None:
         """What a setting forbids: a new model by the name of an alias, and that a model goes which it names."""
         aliases = self._settings.model_aliases
         if old is None and name in aliases:
-            return Refusal(f"SEMBLANCE_MODEL_ALIASES makes {name} a name of {aliases[name]}")
+            return f"SEMBLANCE_MODEL_ALIASES makes {name} a name of {aliases[name]}"
         if release is None:
             needs = [each.setting for each in self._required if each.name == name]
             needs += ["SEMBLANCE_MODEL_ALIASES"] * (name in aliases.values())
-            return Refusal(f"{name} is gone, but {needs[0]} needs it") if needs else None
+            return f"{name} is gone, but {needs[0]} needs it" if needs else None
         return None
 
-    def _lacking(self, name: str, new: ServedModel) -> Refusal | None:
+    def _lacking(self, name: str, new: ServedModel) -> str | None:
         """A capability that a setting needs, and the new model has not."""
         others = {**self._registry, name: new}
-        return next((Refusal(reason) for each, reason in unmet(self._required, others) if each.name == name), None)
+        return next((reason for each, reason in unmet(self._required, others) if each.name == name), None)
 
-    def _refused_folder(self, name: str, problem: FolderProblem, patient: bool) -> Refusal:
-        """In the thread: the refusal of a folder that has no model."""
-        now = file_stamps(problem.folder, None)
-        known = self._refusals.get(name)
-        changing = known is None or known.stamps != now
-        return Refusal(self._opener.told(problem.reason), now, not (patient and problem.incomplete and changing))
-
-    def _attempt(
-        self, release: ModelFolder | None, old: ServedModel | None, patient: bool
-    ) -> tuple[ServedModel | None, Refusal | None]:
+    def _attempt(self, release: ModelFolder | None, old: ServedModel | None) -> tuple[ServedModel | None, str | None]:
         """In the thread: the model to serve, and why it is not the new one. A new or changed one is read, and opened
         too if the old one is in use.
         """
@@ -268,13 +228,7 @@ class Reloader:
             manifest = Manifest.load(release.folder)
         except ManifestError:
             manifest = None  # the opener says what is wrong
-        now = file_stamps(release.folder, manifest)
         same = old is not None and old.release == release and old.manifest == manifest and old.failure is None
-        if old is not None and same and patient and old.stamps == now:
-            return old, None
-        known = self._refusals.get(release.id)
-        if patient and known is not None and known.stamps == now:
-            return old, known._replace(final=True)
         try:
             if old is not None and same:
                 self._opener.verify_again(old)
@@ -284,8 +238,7 @@ class Reloader:
             if in_use or release.id in self._first or ALL in self._settings.preload:
                 model.opened = self._opener.open(model)
         except Exception as error:  # the old model must stay, whatever is wrong with the new one
-            copying = patient and isinstance(error, ManifestError | ArtifactError)
-            return old, Refusal(self._opener.told(error), now, final=not copying)
+            return old, self._opener.told(error)
         return model, None
 
     def _serve(self, models: Mapping[str, ServedModel]) -> None:
@@ -293,15 +246,11 @@ class Reloader:
         for name in models:
             self._telemetry.reload_failures.labels(name)
 
-    def _note(self, refusals: dict[str, Refusal], patient: bool) -> None:
-        """Keep the refusals; log and count new ones."""
+    def _note(self, refusals: dict[str, str]) -> None:
+        """Keep the refusals; log and count them."""
         for name, refusal in refusals.items():
-            known = self._refusals.get(name)
-            if refusal.final and not (patient and refusal == known):
-                self._telemetry.reload_failures.labels(name).inc()
-                log.error(f"model not {self._done(name)}", extra=fields(model=name, reason=refusal.reason))
-            elif known is None:
-                log.warning("model not whole yet", extra=fields(model=name, reason=refusal.reason))
+            self._telemetry.reload_failures.labels(name).inc()
+            log.error(f"model not {self._done(name)}", extra=fields(model=name, reason=refusal))
         self._refusals = refusals
         if not refusals:
             self._telemetry.reload_success.set_to_current_time()
@@ -315,7 +264,7 @@ class Reloader:
         for name, outcome in outcomes.items():
             model, refusal = self._registry.get(name), self._refusals.get(name)
             fingerprint = None if model is None else model.manifest.fingerprint
-            reason = None if refusal is None else refusal.public_reason
+            reason = None if refusal is None else public(refusal)
             models.append({"model": name, "outcome": outcome, "fingerprint": fingerprint, "reason": reason})
         failed = "failed" in outcomes.values()
         return {"status": "failed" if failed else "done", "models": models, "seconds": perf_counter() - started}
@@ -337,9 +286,9 @@ class Reloader:
             log.error("a reload broke off", exc_info=error)
 
 
-def outcome_of(old: ServedModel | None, new: ServedModel | None, refusal: Refusal | None) -> Outcome:
+def outcome_of(old: ServedModel | None, new: ServedModel | None, refusal: str | None) -> Outcome:
     """The outcome of a reload for one model, from what was served before and is after."""
-    if refusal is not None and refusal.final:
+    if refusal is not None:
         return "failed"
     if new is old:
         return "unchanged"

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from core.errors import ContractError, ManifestError
+from core.errors import ContractError
 from core.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
 from service.errors import ModelError
+from service.folders import OWN
 
 FileStamps = Mapping[Path, tuple[int, ...] | None]
 
@@ -30,7 +31,6 @@ class FolderProblem(NamedTuple):
 
     folder: Path
     reason: str
-    incomplete: bool = False  # the folder may still be being copied
 
 
 @dataclass
@@ -45,7 +45,8 @@ def look(roots: Iterable[Path], only: Collection[str] = ()) -> RepositoryContent
     """List the models folders, without hidden folders and those of shared files.
 
     Args:
-        roots: the models folders; of two models with one id the first is listed, the other a problem.
+        roots: the models folders; of two models with one id the first is listed, the other a problem. That of one's
+            own models need not be there yet.
         only: ids, or names of folders that cannot be read, to list; all if empty.
 
     Raises:
@@ -53,10 +54,13 @@ def look(roots: Iterable[Path], only: Collection[str] = ()) -> RepositoryContent
     """
     contents = RepositoryContents()
     for root in roots:
+        if root.name == OWN.name and not root.exists():
+            continue
         try:
-            for folder in sorted(path for path in root.iterdir() if path.is_dir()):
-                if folder.name != SHARED_NAME and not folder.name.startswith("."):
-                    _add(contents, root, folder)
+            for path in sorted(root.iterdir()):
+                of_others = path.name == SHARED_NAME or path.name.startswith(".")
+                if not of_others and (path.is_dir() or (path.is_symlink() and not path.exists())):
+                    _add(contents, root, path)
         except OSError as error:
             raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()}: {error.strerror or error}") from error
     if only:
@@ -77,7 +81,7 @@ def _add(contents: RepositoryContents, root: Path, folder: Path) -> None:
         confine(root, folder / MANIFEST_NAME)
         found = Manifest.load(folder).id
     except (ModelError, ContractError) as error:
-        contents.problems[folder.name] = FolderProblem(folder, str(error), incomplete=isinstance(error, ManifestError))
+        contents.problems[folder.name] = FolderProblem(folder, str(error))
         return
     if found in contents.releases:
         contents.problems[folder.name] = FolderProblem(folder, f"{folder}: a second model with the id {found!r}")
@@ -91,23 +95,17 @@ def confine(root: Path, path: Path) -> None:
     Raises:
         ModelError: it is not.
     """
-    target = path.resolve()
+    try:
+        target = path.resolve()
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
+        raise ModelError(f"{path}: a link that leads nowhere") from error
     if not target.is_relative_to(root.resolve()):
         raise ModelError(f"{path}: leads out of SEMBLANCE_MODELS_DIR, to {target}")
 
 
-def file_stamps(folder: Path, manifest: Manifest | None) -> FileStamps:
-    """Size, times, inode and device of each file of a model, which change when it is written or replaced.
-
-    Without a manifest: of all files in the folder.
-    """
-    if manifest is None:
-        try:
-            paths = sorted(folder.iterdir())
-        except OSError:
-            paths = []
-    else:
-        paths = [folder / MANIFEST_NAME, *(manifest.path_of(folder, name) for name in manifest.files)]
+def file_stamps(folder: Path, manifest: Manifest) -> FileStamps:
+    """Size, times, inode and device of each file of a model, which change when it is written or replaced."""
+    paths = [folder / MANIFEST_NAME, *(manifest.path_of(folder, name) for name in manifest.files)]
     found: dict[Path, tuple[int, ...] | None] = {}
     for path in paths:
         try:

@@ -8,18 +8,19 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import enumerate as enumerate_threads
 from time import monotonic, perf_counter
 from types import FrameType
 
 from service.app import create_app
-from service.engine.pool import THREADS
+from service.engine.queue import THREADS
 from service.errors import SettingsError, StartupError
 from service.http.application import Application
 from service.http.server import Server
 from service.machine import bound_arenas, usable_cpus
-from service.models import checks
+from service.models import checks, opener
 from service.observe import logs
 from service.observe.multiprocess_metrics import WorkerSnapshots
 from service.observe.tracing import open_tracing
@@ -30,7 +31,7 @@ from service.version import version
 
 log = logging.getLogger(__name__)
 
-_THREAD_SECONDS = 2.0  # for batches whose callers have left
+_THREAD_SECONDS = 2.0  # for batches whose callers have left, and for a model that is being opened
 
 
 def serve_alone(settings: Settings) -> int:
@@ -57,14 +58,16 @@ def _serve(
     bound_arenas()
     for sig in (signal.SIGTERM, signal.SIGINT):  # until the server handles them; process 1 has no default action
         if signal.getsignal(sig) != signal.SIG_IGN:  # ignored in a worker: the supervisor handles Ctrl-C
-            signal.signal(sig, lambda *_: sys.exit(0))
+            signal.signal(sig, _end_at_once)
     try:
         tracing = open_tracing(os.environ, version())
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return EXIT_SETTINGS
     try:
-        app = create_app(settings, tracing)
+        # In a thread: the main one runs handlers of signals only between its own steps, and a graph may take any time.
+        with ThreadPoolExecutor(1, thread_name_prefix=opener.THREAD) as opening:
+            app = opening.submit(create_app, settings, tracing).result()
     except StartupError as error:
         log.critical("cannot start: %s", error)
         return EXIT_MODELS
@@ -96,6 +99,12 @@ def _serve(
     return 0
 
 
+def _end_at_once(*_: object) -> None:
+    """End the process while its models are opened, whatever their graphs do."""
+    logs.write_out()
+    os._exit(0)
+
+
 def _end_threads() -> None:
     """Wait for the threads that run graphs; where one hangs, end the process, which Python would wait for.
 
@@ -104,7 +113,7 @@ def _end_threads() -> None:
     """
     until = monotonic() + _THREAD_SECONDS
     for thread in enumerate_threads():
-        if thread.name.startswith((THREADS, checks.THREAD)):
+        if thread.name.startswith((THREADS, checks.THREAD, opener.THREAD)):
             thread.join(max(0.0, until - monotonic()))
             if thread.is_alive():
                 log.error("a graph does not end; the process ends without it")

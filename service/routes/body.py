@@ -333,7 +333,7 @@ class RequestLimits:
             scorer: of the model.
             field: of the request, that has the pairs.
             count: of them.
-            most: expected seconds of work that would end in time (`Pool.possible`).
+            most: expected seconds of work that would end in time (`Admissions.possible`).
             at_least: how much of what the measured pairs took these take certainly.
 
         Raises:

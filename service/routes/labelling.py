@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from service.engine.context import RequestContext
 from service.errors import EmptyText, InvalidRequest, quote
 from service.routes.body import RequestLimits, counted
 from service.routes.texts import RequestTexts
@@ -27,7 +28,7 @@ _OURS = Fields()
 
 
 async def answer_classify(
-    service: Service, limits: RequestLimits, request: ClassifyRequest
+    context: RequestContext, service: Service, limits: RequestLimits, request: ClassifyRequest
 ) -> tuple[str, ClassifyResponse]:
     """Label texts with the labels of the request, or else with a model's own: the model that answered, and the answer.
 
@@ -35,20 +36,20 @@ async def answer_classify(
         RequestError: no such model, or one without the task; a field or a text that does not fit.
     """
     if request.labels is not None:
-        scorer = await service.registry.pick(request.model or service.defaults["/entailment"], "entailment")
+        scorer = await service.registry.pick(context, request.model or service.defaults["/entailment"], "entailment")
         answer = await with_labels(
-            limits, scorer, request.text, request.labels, request.template, multi_label=request.multi_label
+            context, limits, scorer, request.text, request.labels, request.template, multi_label=request.multi_label
         )
         return scorer.id, answer
     for field, given in (("template", request.template is not None), ("multi_label", request.multi_label)):
         if given:
             raise InvalidRequest(f"{field} needs labels, and the request has none", field=field)
-    scorer, answer = await own_labels(service, limits, RequestTexts.of("text", request.text), request.model)
+    scorer, answer = await own_labels(context, service, limits, RequestTexts.of("text", request.text), request.model)
     return scorer.id, answer
 
 
 async def own_labels(
-    service: Service, limits: RequestLimits, texts: RequestTexts, model: str | None
+    context: RequestContext, service: Service, limits: RequestLimits, texts: RequestTexts, model: str | None
 ) -> tuple[Scorer, ClassifyResponse]:
     """Label texts with the labels of the model of this name, or of the default one; who answered, and what.
 
@@ -60,15 +61,16 @@ async def own_labels(
         raise InvalidRequest(
             "without labels there is no default model: no model here has labels of its own", field="labels"
         )
-    labelling = await service.registry.pick(name, "classification")
+    labelling = await service.registry.pick(context, name, "classification")
     limits.check_count(texts.field, len(texts.texts), "max_sentences")
     limits.check_texts(texts)
-    read = await labelling.read(texts.texts, texts.where)
+    read = await labelling.read(context, texts.texts, texts.where)
     with counted(texts.field, len(read)):
-        return labelling, await classify(labelling, read)
+        return labelling, await classify(context, labelling, read)
 
 
 async def with_labels(
+    context: RequestContext,
     limits: RequestLimits,
     scorer: Scorer,
     text: str | Sequence[str],
@@ -90,19 +92,21 @@ async def with_labels(
         if PLACE not in template:
             raise InvalidRequest(f"the template has no {PLACE} for the label", field=fields.template)
         limits.check_expanded(fields.template, template, PLACE, labels)
-    await scorer.read(labels, options.where)  # raises where one is empty: its template has words
+    await scorer.read(context, labels, options.where)  # raises where one is empty: its template has words
     known: set[str] = set()
     for i, label in enumerate(labels):
         if label in known:
             raise InvalidRequest(f"the label {quote(label)} was given before", field=options.where(i))
         known.add(label)
     hypotheses = [template.replace(PLACE, label) for label in labels]
-    sentences = await scorer.read([*texts.texts, *hypotheses], both.where)
+    sentences = await scorer.read(context, [*texts.texts, *hypotheses], both.where)
     with counted(fields.text, count):
-        return await zero_shot(scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label)
+        return await zero_shot(context, scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label)
 
 
-async def answer_claims(limits: RequestLimits, scorer: Scorer, request: EntailmentRequest) -> EntailmentResponse:
+async def answer_claims(
+    context: RequestContext, limits: RequestLimits, scorer: Scorer, request: EntailmentRequest
+) -> EntailmentResponse:
     """Hold each hypothesis against every sentence of the premise.
 
     Raises:
@@ -121,6 +125,6 @@ async def answer_claims(limits: RequestLimits, scorer: Scorer, request: Entailme
             raise EmptyText("premise")
     count, both = len(given.texts), given + claims
     limits.check_product("premise", (count, "sentences"), (len(claims.texts), "hypotheses"))
-    read = await scorer.read(both.texts, both.where)
+    read = await scorer.read(context, both.texts, both.where)
     with counted("hypotheses", len(claims.texts)):
-        return await support(scorer, given.texts, read[:count], read[count:])
+        return await support(context, scorer, given.texts, read[:count], read[count:])

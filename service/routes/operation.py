@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import QueryParams
 from starlette.types import Scope
 
+from service.engine.context import RequestContext
 from service.errors import InvalidRequest, RequestError, TooLarge, TooSlow
 from service.observe.metrics import Timings
 from service.observe.telemetry import NO_MODEL
@@ -89,8 +90,8 @@ class RequestState:
     """One request and its answer."""
 
     __slots__ = (
-        "arrived", "began", "caller", "dialect", "headers", "id", "model", "received", "route", "started", "status",
-        "timings",
+        "arrived", "began", "caller", "context", "dialect", "headers", "id", "model", "received", "route", "started",
+        "status",
     )  # fmt: skip
 
     def __init__(self, identity: str, began: float, received: Mapping[bytes, bytes]) -> None:
@@ -102,11 +103,16 @@ class RequestState:
         self.route: str | None = None  # path of the route that answers, once it is found
         self.dialect: Dialect | None = None  # whose errors the caller understands, once it is known
         self.model = NO_MODEL  # that answers
-        self.timings: Timings | None = None  # of a request that scores
+        self.context: RequestContext | None = None  # of a request that asks a model
         self.arrived = False  # whether the whole body was read
         self.started = False  # whether the answer's head was sent
         self.status = 500
         self.headers: list[tuple[bytes, bytes]] = []  # of every answer
+
+    @property
+    def timings(self) -> Timings | None:
+        """Its seconds by phase; None unless it asks a model."""
+        return None if self.context is None else self.context.timings
 
 
 def state_of(scope: Scope) -> RequestState:
@@ -158,8 +164,8 @@ class Operation:
 
         Args:
             path: of the route.
-            call: a `request` -> the name of the model that answered, and the answer, of dicts, lists, tuples, texts and
-                numbers; its annotations are the types of request and answer.
+            call: a `request` and its `context` -> the name of the model that answered, and the answer, of dicts, lists,
+                tuples, texts and numbers; its annotations are the types of request and answer.
             dialect: whose clients send it, and read its errors.
             summary: for the documentation.
             fields: on a path that several operations share, the fields (or paths of nested ones) by which a body is
@@ -218,7 +224,7 @@ class Operation:
         Raises:
             RequestError: of any kind.
         """
-        model, found = await self.call(request)
+        model, found = await self.call(request, state_of(asked.scope).context)
         return OperationResponse(found, model=model)
 
 

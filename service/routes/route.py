@@ -52,15 +52,11 @@ class RouteEndpoint:
         """Answer one request; the middleware has read its body."""
         state = state_of(scope)
         asked = RequestView(scope, (await receive())["body"] if self.usual.scores else b"")
-        try:
-            if len(asked.body) <= SMALL_BYTES:
-                operation, request = self._understood(asked, state)
-            else:
-                operation, request = await asyncio.to_thread(self._understood, asked, state)
-            reply = await operation.answer(asked, request)
-        finally:
-            if state.timings is not None:
-                self._service.pool.ended(state.timings)
+        if len(asked.body) <= SMALL_BYTES:
+            operation, request = self._understood(asked, state)
+        else:
+            operation, request = await asyncio.to_thread(self._understood, asked, state)
+        reply = await operation.answer(asked, request)
         state.model = reply.model
         body = reply.content
         if not isinstance(body, bytes):

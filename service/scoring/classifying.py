@@ -11,6 +11,7 @@ from itertools import chain
 from core.measures import to_digits
 from core.scoring import most_likely
 from core.tokenizer import Encoded
+from service.engine.context import RequestContext
 from service.schemas import Answer, ClassifyResponse, EntailmentResponse
 from service.scoring.reading import add_hints
 from service.scoring.scorer import Scorer
@@ -19,18 +20,19 @@ TEMPLATE = "This text is about {}."
 PLACE = "{}"  # of the label
 
 
-async def classify(scorer: Scorer, texts: Sequence[Encoded]) -> ClassifyResponse:
+async def classify(context: RequestContext, scorer: Scorer, texts: Sequence[Encoded]) -> ClassifyResponse:
     """Label texts with the model's own labels.
 
     Raises:
         InferenceFailed: a graph raised, or gave a number that is not finite.
     """
-    answers = await scorer.classify(texts)
+    answers = await scorer.classify(context, texts)
     results = [_labelled(text, each, text.truncated) for text, each in zip(texts, answers, strict=True)]
     return {"model": scorer.id, "results": results}
 
 
 async def zero_shot(
+    context: RequestContext,
     scorer: Scorer,
     texts: Sequence[Encoded],
     labels: Sequence[str],
@@ -41,6 +43,7 @@ async def zero_shot(
     """Label texts with any labels.
 
     Args:
+        context: of the request.
         scorer: of a model with entailment.
         texts: n of them.
         labels: k of them, all different.
@@ -52,7 +55,7 @@ async def zero_shot(
     """
     premises = list(chain.from_iterable([text] * len(labels) for text in texts))
     every = list(hypotheses) * len(texts)
-    answers = await scorer.entailment(premises, every)
+    answers = await scorer.entailment(context, premises, every)
     results: list[Answer] = []
     cut = any(hypothesis.truncated for hypothesis in hypotheses)
     for i, text in enumerate(texts):
@@ -86,6 +89,7 @@ def _share(part: float, whole: float, otherwise: float) -> float:
 
 
 async def support(
+    context: RequestContext,
     scorer: Scorer,
     texts: Sequence[str],
     sentences: Sequence[Encoded],
@@ -94,6 +98,7 @@ async def support(
     """The sentence that most probably entails each claim, the first of equals, and what it says of the claim.
 
     Args:
+        context: of the request.
         scorer: of a model with entailment.
         texts: the document's n sentences.
         sentences: the same, read.
@@ -104,7 +109,7 @@ async def support(
     """
     premises = list(sentences) * len(claims)
     hypotheses = [claim for claim in claims for _ in sentences]
-    answers = await scorer.entailment(premises, hypotheses)
+    answers = await scorer.entailment(context, premises, hypotheses)
     results: list[Answer] = []
     for i, claim in enumerate(claims):
         found = answers[i * len(sentences) : (i + 1) * len(sentences)]

@@ -33,16 +33,19 @@ _ABBREVIATIONS = frozenset(
 LONGEST = 500  # characters of a sentence; longer ones are cut, so that a model reads all of it
 _SHORT_WORDS, _SHORT_CHARS = 10, 70  # of a line that may be a heading without markup
 _PLAIN = 10  # level of headings without markup, beneath Markdown's six; those of numbers: 10 + how many
-_CONTEXT_CHARS = 120  # of one heading, in what a model reads
+_HEADING_CHARS = 120  # of one heading, or of a line above a list, that is kept
+_MOST_HEADINGS = 8  # of a sentence, the innermost: lists may stand in lists without end
+_NAME_CHARS = 60  # of a column's name
+_NAMES_SHARE = 4  # times a document's own characters, that the names of columns add to its rows at most
 _MARKER = re.compile(
     r"(?:[-*+\u2022\u2023\u25e6\u2013\u2014]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\d+(?:\.\d+)+\.?)\s+"
 )
 _NUMBER = re.compile(r"(?:section |article |chapter |part |\u00a7 ?)?(\d{1,3}(?:\.\d{1,3})*)[.):]?\s", re.IGNORECASE)
 _MARKDOWN = re.compile(r"(#{1,6})\s+")
-_RULE = re.compile(r"([-=*_])(?:\s*\1){2,}\s*")
-_SEPARATOR = re.compile(r"\|?[\s:]*-+[\s:|-]*")  # between a table's names and its rows
+_RULE = re.compile(r"([-=*_])(?:\s*+\1){2,}+\s*+")
+_SEPARATOR = re.compile(r"\|?[\s:]*+-[\s:|-]*+")  # between a table's names and its rows
 _FENCE = re.compile(r"```|~~~")
-_BOLD = re.compile(r"(?:\*\*|__)(?!\s)([^*_]+)(?:\*\*|__):?")
+_BOLD = re.compile(r"(?:\*\*|__)(?!\s)([^*_]++)(?:\*\*|__):?")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\s]{0,500}\)")
 _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 
@@ -91,7 +94,8 @@ class Sentence(NamedTuple):
         start: its first character in the document, from 0.
         end: after its last one.
         text: without markup, white space as single spaces.
-        headings: those that it stands under, outermost first, then the line above its list.
+        headings: those that it stands under, outermost first, then the line above its list; 8 of 120
+            characters at most.
         block: the same for sentences that follow each other under the same headings; of a table row its own.
     """
 
@@ -134,6 +138,7 @@ class _Reader:
         self._items: list[_Item] = []
         self._lead = ""  # a line above a list
         self._block = 0
+        self._names_left = _NAMES_SHARE * len(document)  # characters of columns' names that rows may still repeat
 
     def read(self) -> Iterator[Sentence]:
         lines, i = self._lines, 0
@@ -155,7 +160,7 @@ class _Reader:
     def _open(self, level: int, title: str) -> None:
         """A heading: it closes those of its level and below."""
         self._headings = [each for each in self._headings if each[0] < level]
-        self._headings.append((level, title))
+        self._headings.append((level, title[:_HEADING_CHARS]))
         self._items, self._lead = [], ""
         self._block += 1
 
@@ -214,7 +219,7 @@ class _Reader:
             self._items, self._lead = [], ""
         spans = list(spans_of(self._document, start, end))
         context = self._context()
-        last = plain(self._document[slice(*spans[-1])]) if spans else ""
+        last = _shortened(plain(self._document[slice(*spans[-1])])) if spans else ""
         leads = last.endswith(":") or (marked is not None and deeper and len(spans) == 1 and _is_title(last, follows))
         if leads and follows is not None and (_MARKER.match(follows.text) or _is_row(follows.text)):
             if marked is None:
@@ -233,7 +238,7 @@ class _Reader:
 
     def _context(self) -> tuple[str, ...]:
         leads = (self._lead, *(item.lead for item in self._items))
-        return tuple(title for title in (*(title for _, title in self._headings), *leads) if title)
+        return tuple(title for title in (*(title for _, title in self._headings), *leads) if title)[-_MOST_HEADINGS:]
 
     def _table(self, i: int) -> tuple[list[Sentence], int]:
         """The rows of a table, and the line after it."""
@@ -244,25 +249,40 @@ class _Reader:
         separated = len(lines) > 1 and _SEPARATOR.fullmatch(lines[1].text) is not None
         names: list[str] = []
         if separated or (len(lines) > 1 and not any(map(str.isdigit, lines[0].text))):
-            names, lines = _cells(lines[0].text), lines[2 if separated else 1 :]
+            names, lines = [name[:_NAME_CHARS] for name in _cells(lines[0].text)], lines[2 if separated else 1 :]
         rows, context = [], self._context()
         for line in lines:
-            cells = _cells(line.text)
-            said = [
-                f"{names[n]}: {cell}" if n and n < len(names) and names[n] else cell
-                for n, cell in enumerate(cells)
-                if cell
-            ]
-            self._block += 1
-            if said:
-                rows.append(Sentence(line.start, line.end, "; ".join(said), context, self._block))
+            text = self._row(_cells(line.text), names)
+            for start, end in _pieces(text, 0, len(text)):
+                self._block += 1
+                if piece := text[start:end].strip():
+                    rows.append(Sentence(line.start, line.end, piece, context, self._block))
         self._block += 1
         return rows, stop
 
+    def _row(self, cells: list[str], names: list[str]) -> str:
+        """A row as a sentence, with its columns' names as long as it is short and the document's share allows them."""
+        said, chars = [], 0
+        for n, cell in enumerate(cells):
+            if not cell:
+                continue
+            name = names[n] if 0 < n < len(names) and chars < LONGEST else ""
+            if name and len(name) <= self._names_left:
+                self._names_left -= len(name)
+                cell = f"{name}: {cell}"
+            said.append(cell)
+            chars += len(cell)
+        return "; ".join(said)
+
 
 def context_of(sentence: Sentence) -> str:
-    """The headings as a model reads them before the sentence: the last two, each cut where it is long."""
-    return "".join(f"{title[:_CONTEXT_CHARS]} > " for title in sentence.headings[-2:])
+    """The headings as a model reads them before the sentence: the last two."""
+    return "".join(f"{title} > " for title in sentence.headings[-2:])
+
+
+def _shortened(lead: str) -> str:
+    """A line above a list, cut where it is long; the colon that it may end with stays."""
+    return lead if len(lead) <= _HEADING_CHARS else lead[: _HEADING_CHARS - 1] + lead[-1]
 
 
 def _lines_of(document: str) -> Iterator[_Line]:

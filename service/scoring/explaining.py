@@ -13,6 +13,7 @@ import numpy.typing as npt
 from core.manifest import Manifest
 from core.measures import Floats, rounded, to_digits
 from core.tokenizer import Encoded
+from service.engine.context import RequestContext
 from service.schemas import Answer, ExplainResponse
 from service.scoring.scorer import Scorer
 
@@ -22,7 +23,7 @@ _SHARES_OF_PAIRS = "the pair of tokens' exact share of raw_score: all cells sum 
 _DELETION = "raw_score minus the raw score without the token; null for the only token of a sentence"
 
 
-async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
+async def explain(context: RequestContext, scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
     """Explain one pair. The model must have a similarity.
 
     Raises:
@@ -31,7 +32,7 @@ async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
     without_a, without_b = deletions(a), deletions(b)
     left = [a, *without_a, *[a] * len(without_b)]
     right = [b, *[b] * len(without_a), *without_b]
-    raw, ratings, scores = await scorer.similarity(left, right, cached=False)
+    raw, ratings, scores = await scorer.similarity(context, left, right, cached=False)
     moved: list[float | None] = [to_digits(raw[0] - without) for without in raw[1:]]
     task = scorer.manifest.similarity
     assert task is not None, "the registry lets no model be asked what it cannot do"
@@ -39,12 +40,12 @@ async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
     matrices: list[Answer] = []
     vectors: list[Answer] = []
     if scorer.manifest.explanation is not None:
-        values = await scorer.matrices(a, b)
+        values = await scorer.matrices(context, a, b)
         for matrix, of_matrix in zip(scorer.manifest.explanation.matrices, rounded(values).tolist(), strict=True):
             described = {"name": matrix.name, "description": matrix.description, "values": of_matrix}
             matrices.append({**described, "range": matrix.range})
     if _has_shares(scorer.manifest):
-        shares = contributions(await scorer.embed_tokens(a), await scorer.embed_tokens(b))
+        shares = contributions(await scorer.embed_tokens(context, a), await scorer.embed_tokens(context, b))
         matrices.append({"name": _SHARES, "description": _SHARES_OF_PAIRS, "values": rounded(shares.pairs).tolist()})
         vectors.append(
             {

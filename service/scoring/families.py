@@ -24,7 +24,9 @@ from core.scoring import (
 )
 from core.tokenizer import Encoded
 from service.engine.cache import Ids, Pair, VectorSpace
+from service.engine.context import RequestContext
 from service.engine.graph import PairGraph, Rows, SentenceGraph
+from service.engine.queue import IN_A_THREAD
 from service.engine.vectors import Vectors
 from service.scoring.reading import ScorerParts
 from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, as_pairs, sides_of
@@ -45,28 +47,31 @@ class SiameseScorer(Scorer):
         self._encoder = cast(SentenceGraph, parts.graphs[manifest.encoder or ""])
         self._of_tokens = None if of_tokens is None else cast(SentenceGraph, parts.graphs[of_tokens])
         space = VectorSpace(manifest.fingerprint, manifest.dim or 0)
-        self.embeddings = Vectors(self._encoder, parts.pool, parts.cache, space)
+        self.embeddings = Vectors(self._encoder, parts.queue, parts.cache, space)
 
-    async def embed(self, sentences: Sequence[Encoded]) -> Embeddings:
+    async def embed(self, context: RequestContext, sentences: Sequence[Encoded]) -> Embeddings:
         """Embeddings of n sentences, as in `Scorer.embed`."""
-        return await self.embeddings.get([sentence.ids for sentence in sentences])
+        return await self.embeddings.get(context, [sentence.ids for sentence in sentences])
 
     def embed_at_once(self, sentences: Sequence[Ids]) -> Embeddings:
         """Token ids of n sentences -> [n, dim], at once, in this thread and without caches."""
         return self.embeddings.at_once(sentences)
 
-    async def embed_tokens(self, sentence: Encoded) -> Embeddings:
+    async def embed_tokens(self, context: RequestContext, sentence: Encoded) -> Embeddings:
         """See `Scorer.embed_tokens`; the TOKENS graph's output, or of an additive model the tokens' own embeddings."""
         if self._of_tokens is not None:
             expected = self.embeddings.batcher.expected_seconds([sentence.ids])
-            vectors: Embeddings = (await self._pool.run(expected, partial(self._of_tokens.rows, [sentence.ids])))[0]
+            expected = max(expected, IN_A_THREAD if self._of_tokens.repeats else 0.0)
+            vectors: Embeddings = (
+                await self._queue.run(context, expected, partial(self._of_tokens.rows, [sentence.ids]))
+            )[0]
             return vectors
-        return await self.embeddings.get([(i,) for i in sentence.ids], cached=False)
+        return await self.embeddings.get(context, [(i,) for i in sentence.ids], cached=False)
 
-    async def classify(self, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
+    async def classify(self, context: RequestContext, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
         """Probabilities of the model's own labels, as in `Scorer.classify`."""
-        embeddings = await self.embed(sentences)
-        return await self._pool.run(len(sentences) * self.seconds_per_pair, partial(self._label, embeddings))
+        embeddings = await self.embed(context, sentences)
+        return await self._queue.run(context, self._comparing(len(sentences)), partial(self._label, embeddings))
 
     def answers(self, a: str, b: str) -> dict[str, float]:
         """See `Scorer.answers`; with the labels of each sentence."""
@@ -127,7 +132,7 @@ class InteractionScorer(Scorer):
         self.outputs = {
             name: Vectors(
                 cast(PairGraph, parts.graphs[name]),
-                parts.pool,
+                parts.queue,
                 parts.cache,
                 VectorSpace(manifest.fingerprint, width, name),
             )
@@ -135,14 +140,16 @@ class InteractionScorer(Scorer):
         }
         if (encoder := manifest.bi_encoder) is not None:
             graph, space = parts.graphs[encoder.graph], VectorSpace(manifest.fingerprint, encoder.dim, encoder.graph)
-            self.embeddings = Vectors(cast(SentenceGraph, graph), parts.pool, parts.cache, space)
+            self.embeddings = Vectors(cast(SentenceGraph, graph), parts.queue, parts.cache, space)
 
-    async def matrices(self, a: Encoded, b: Encoded) -> Rows:
+    async def matrices(self, context: RequestContext, a: Encoded, b: Encoded) -> Rows:
         """The model's own explanation of a pair, as in `Scorer.matrices`."""
         pairs = [(a.ids, b.ids)]
         # About as long as a score: the graphs differ only at their end.
         expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
-        found = await self._pool.run(expected, partial(self._of_matrices().rows, pairs))
+        graph = self._of_matrices()
+        expected = max(expected, IN_A_THREAD if graph.repeats else 0.0)
+        found = await self._queue.run(context, expected, partial(graph.rows, pairs))
         return np.asarray(found[0])
 
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:

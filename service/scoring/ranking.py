@@ -14,11 +14,12 @@ from core.measures import to_digits
 from core.ranking import ConfidenceFit, of_stage, shared_words
 from core.scoring import best_first
 from core.tokenizer import Encoded
+from service.engine.context import RequestContext
 from service.errors import TooSlow
-from service.observe.metrics import TIMINGS
 from service.schemas import SCALES, Answer, RankResponse
 from service.scoring.scorer import Scorer
 
+SUGGESTIONS = 3  # of what comes first, where nothing is answered
 RERANK_TOP = 15  # candidates that a second stage orders, unless a request says how many: best on development questions
 _PART = 1000  # candidates that are scored in a few milliseconds
 
@@ -55,8 +56,9 @@ class Wanted(NamedTuple):
     top_k: int | None  # results; None: all
     rerank_top: int  # candidates that the second stage orders
     fit: ConfidenceFit | None  # for the models that rank; None: no confidence
-    min_score: float | None  # of the first candidate, or there is no result
-    min_confidence: float | None
+    min_score: float | None  # of the first candidate, or there is no answer
+    threshold: float | None  # likewise, of its confidence, where that is known
+    declines: bool  # without an answer there are no results, but suggestions
 
 
 class _Stage(NamedTuple):
@@ -89,7 +91,7 @@ class _Stage(NamedTuple):
 
 
 async def rank(
-    first: Scorer, query: str, candidates: Candidates, second: Scorer | None, wanted: Wanted
+    context: RequestContext, first: Scorer, query: str, candidates: Candidates, second: Scorer | None, wanted: Wanted
 ) -> RankResponse:
     """Order the candidates by `first`, and the best of them again by `second`, if there is one.
 
@@ -100,19 +102,21 @@ async def rank(
         InferenceFailed: a graph raised, or gave a number that is not finite.
         TooSlow: it would not end in time.
     """
-    coarse = await _order(first, query, candidates, range(candidates.size))
+    coarse = await _order(context, first, query, candidates, range(candidates.size))
     fine = None
     if second is not None:
         best = sorted(coarse.places[: wanted.rerank_top])  # so that of those equal to `second` the earlier comes first
         try:
-            fine = await _order(second, query, candidates, best)
+            fine = await _order(context, second, query, candidates, best)
         except TooSlow as error:
             raise error.of("rerank_top", len(best)) from None
     confidence = _confidence(wanted.fit, query, candidates, coarse, fine)
+    threshold = None if confidence is None else wanted.threshold
     answered = (wanted.min_score is None or (fine or coarse).scores[0] >= wanted.min_score) and (
-        wanted.min_confidence is None or (confidence is not None and confidence >= wanted.min_confidence)
+        confidence is None or threshold is None or confidence >= threshold
     )
-    top_k = wanted.top_k if answered else 0
+    declined = wanted.declines and not answered
+    top_k = SUGGESTIONS if declined else wanted.top_k
     stages = coarse.results(last=top_k) if fine is None else _both(coarse, fine, wanted.rerank_top, top_k)
     results = await stages
     answer: RankResponse = {
@@ -120,9 +124,12 @@ async def rank(
         "scale": SCALES[first.ranking_task],
         "answered": answered,
         "confidence": confidence,
-        "results": results,
+        "threshold": threshold,
+        "results": [] if declined else results,
         "truncated": coarse.truncated,
     }
+    if declined:
+        answer["suggestions"] = results
     language = coarse.query_language
     if second is not None and fine is not None:
         answer["rerank_model"] = second.id
@@ -159,23 +166,25 @@ def _confidence(
     return to_digits(fit.probability(features))
 
 
-async def _order(scorer: Scorer, query: str, candidates: Candidates, places: Sequence[int]) -> _Stage:
+async def _order(
+    context: RequestContext, scorer: Scorer, query: str, candidates: Candidates, places: Sequence[int]
+) -> _Stage:
     """Order the candidates at these positions of the request; yields to other requests between parts."""
     each = candidates.each
     at = places if each == 1 else [place * each + n for place in places for n in range(each)]  # of their texts
     read: list[tuple[Encoded, Encoded]] = []
     scores: list[float] = []
     raw: list[float] = []
-    (asked,) = await scorer.read([query], lambda _: "query", role="query")
+    (asked,) = await scorer.read(context, [query], lambda _: "query", role="query")
     for start in range(0, len(at), _PART):
         part = at[start : start + _PART]
         if start:
             await asyncio.sleep(0)
-        with TIMINGS.get().part(len(part) / len(at)):
+        with context.part(len(part) / (len(at) - start)):
             texts = [candidates.texts[i] for i in part]
-            sentences = await scorer.read(texts, partial(_field, candidates, part), role="passage")
+            sentences = await scorer.read(context, texts, partial(_field, candidates, part), role="passage")
             queries, passages = scorer.fit([asked] * len(part), sentences)
-            answer = await scorer.similarity(queries, passages, scorer.ranking_task)
+            answer = await scorer.similarity(context, queries, passages, scorer.ranking_task)
         read += zip(queries, passages, strict=True)
         scores += answer.score
         raw += answer.raw

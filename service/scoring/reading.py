@@ -19,10 +19,11 @@ from core.manifest import Manifest, Role
 from core.subwords import AnyTokenizer, has_text
 from core.tokenizer import Encoded
 from service.engine.cache import ENTRY_BYTES, ID_BYTES, VectorCache, tuple_bytes
+from service.engine.context import RequestContext
 from service.engine.graph import Graph
-from service.engine.pool import Pool
+from service.engine.queue import Queue
 from service.errors import EmptyText
-from service.observe.metrics import TIMINGS, TOKENISE
+from service.observe.metrics import TOKENISE
 from service.observe.telemetry import ModelTelemetry
 from service.schemas import Answer
 from service.scoring.common_words import ENGLISH, OFTEN_IN_ENGLISH, OTHERS
@@ -239,7 +240,7 @@ class ScorerParts(NamedTuple):
     tokenizer: AnyTokenizer
     graphs: Mapping[str, Graph]  # by file name
     telemetry: ModelTelemetry
-    pool: Pool
+    queue: Queue
     cache: VectorCache  # keeps the token ids of short texts too
     hints: LanguageHints | None = None  # on texts in another language than the model's; None: there are none
 
@@ -258,13 +259,16 @@ class Reader:
         self._memory = parts.cache.memory
         self._lru = parts.cache.memory.lru(_encoded_bytes)
         self._telemetry = parts.telemetry
-        self._pool = parts.pool
+        self._queue = parts.queue
         self._cost = _Cost()
 
-    async def read(self, texts: Sequence[str], field_of: Callable[[int], str], *, role: Role = "text") -> list[Encoded]:
+    async def read(
+        self, context: RequestContext, texts: Sequence[str], field_of: Callable[[int], str], *, role: Role = "text"
+    ) -> list[Encoded]:
         """Texts -> token ids.
 
         Args:
+            context: of the request.
             texts: at least one.
             field_of: position in `texts` -> field of the request, for messages.
             role: what they are for; the model's prompt of that role is put before each.
@@ -281,9 +285,9 @@ class Reader:
         known = self._lru.get_many(texts)
         sentences = [sentence for sentence in known if sentence is not None]
         if len(sentences) < len(texts):
-            sentences = await self._read_new(texts, known, len(prompt))
+            sentences = await self._read_new(context, texts, known, len(prompt))
         else:
-            TIMINGS.get().spent(TOKENISE, began, perf_counter())
+            context.timings.spent(TOKENISE, began, perf_counter())
         words = unknown = truncated = foreign = 0
         for _, of_sentence, of_them_unknown, cut, language in sentences:
             if not of_sentence:
@@ -293,28 +297,30 @@ class Reader:
             truncated += cut
             if language is not None:
                 foreign += 1
-                TIMINGS.get().languages[language] = None
+                context.timings.languages[language] = None
         self._telemetry.read(
             sentences=len(sentences), truncated=truncated, words=words, unknown=unknown, foreign=foreign
         )
         return sentences
 
-    async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], prompt: int) -> list[Encoded]:
+    async def _read_new(
+        self, context: RequestContext, texts: Sequence[str], known: Sequence[Encoded | None], prompt: int
+    ) -> list[Encoded]:
         """Texts that begin with a prompt of this many characters -> token ids; known ones are given."""
         new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
         chars, scored = self._costs(new)
         if sum(chars) <= _FEW_CHARS:
             began = perf_counter()
             sentences = self.tokenise(new, prompt)
-            TIMINGS.get().spent(TOKENISE, began, perf_counter())
+            context.timings.spent(TOKENISE, began, perf_counter())
         else:
             turns = [
                 (seconds, partial(self.tokenise, new[part], prompt))
                 for seconds, part in turns_of(chars, self._cost.reading)
             ]
-            now = sum(chars) * self._cost.reading + scored * self._cost.tokens * self._cost.scoring
-            in_all = now / TIMINGS.get().share
-            sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
+            in_all = sum(chars) * self._cost.reading + scored * self._cost.tokens * self._cost.scoring
+            read = await self._queue.run_all(context, turns, phase=TOKENISE, in_all=in_all)
+            sentences = list(chain.from_iterable(read))
             self._cost.read(scored, sum(len(sentence.ids) for sentence in sentences))
         again = compress(zip(new, sentences, strict=True), self._memory.seen.again(new))
         self._lru.keep(each for each in again if len(each[0]) <= _FEW_CHARS)

@@ -16,9 +16,11 @@ from core.manifest import EntailmentTask, Manifest, ProbabilityTask, ScoreTask, 
 from core.scoring import CalibratedScores, Embeddings, entailment
 from core.subwords import fit_together
 from core.tokenizer import Encoded
-from service.engine.batcher import best_time
 from service.engine.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
+from service.engine.context import RequestContext
+from service.engine.cost import best_time
 from service.engine.graph import Rows
+from service.engine.queue import IN_A_THREAD
 from service.engine.vectors import Vectors
 from service.scoring.reading import Reader, ScorerParts, weight_of
 from service.settings import CachePolicy
@@ -57,6 +59,8 @@ class Scorer(Reader, ABC):
         self._scored = {name: manifest.score_task(name) for name in manifest.score_tasks}
         self._symmetric = frozenset(name for name, task in self._scored.items() if task.symmetric)
         self._scores: dict[ScoreTask, ScoreCache] = {name: parts.cache.of_scores() for name in self._scored}
+        heads = (graph for name, graph in parts.graphs.items() if manifest.graph_kinds[name] in ("head", "classifier"))
+        self._least_comparing = IN_A_THREAD if any(graph.repeats for graph in heads) else 0.0
         # Before `measure`: large, so that nothing runs in the event loop.
         self.seconds_per_pair = 1e-3  # of a comparison
         self.seconds_per_new_pair = 0.0  # with nothing of it cached
@@ -68,11 +72,18 @@ class Scorer(Reader, ABC):
         return (*manifest.tasks, *cls.beside, *explained)
 
     async def similarity(
-        self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity", *, cached: bool = True
+        self,
+        context: RequestContext,
+        a: Sequence[Encoded],
+        b: Sequence[Encoded],
+        name: ScoreTask = "similarity",
+        *,
+        cached: bool = True,
     ) -> ScoredPairs:
         """Score n pairs. The model must have the task.
 
         Args:
+            context: of the request.
             a: n sentences.
             b: their partners.
             name: the task.
@@ -84,28 +95,30 @@ class Scorer(Reader, ABC):
         """
         pairs = as_pairs(*self.fit(a, b))
         if name in self._scores and cached and len(pairs) <= _FEW_PAIRS:
-            found = await self._remembered(name, self._ordered(pairs, name))
+            found = await self._remembered(context, name, self._ordered(pairs, name))
         else:
-            found = await self._computed(name, pairs, cached=cached)
+            found = await self._computed(context, name, pairs, cached=cached)
         if cached:
             self._telemetry.scored(found.score)
         return found
 
-    async def _computed(self, name: ScoreTask, pairs: Sequence[Pair], *, cached: bool = True) -> ScoredPairs:
-        features = await self._features(name, pairs, cached=cached)
+    async def _computed(
+        self, context: RequestContext, name: ScoreTask, pairs: Sequence[Pair], *, cached: bool = True
+    ) -> ScoredPairs:
+        features = await self._features(context, name, pairs, cached=cached)
         work = partial(self._similarities, self._scored[name], features)
-        answer = await self._pool.run(len(pairs) * self.seconds_per_pair, work)
+        answer = await self._queue.run(context, self._comparing(len(pairs)), work)
         ratings = None if answer.rating is None else answer.rating.tolist()
         return ScoredPairs(answer.raw_score.tolist(), ratings, answer.score.tolist())
 
-    async def _remembered(self, name: ScoreTask, pairs: Sequence[Pair]) -> ScoredPairs:
+    async def _remembered(self, context: RequestContext, name: ScoreTask, pairs: Sequence[Pair]) -> ScoredPairs:
         """Scores from the cache; the missing ones are computed and added."""
         cache = self._scores[name]
         scores = cache.get_many(pairs)
         if places := [i for i, score in enumerate(scores) if score is None]:
             # By position: a pair that a request repeats is compared twice, which costs less than finding it.
             new = [pairs[i] for i in places]
-            answer = await self._computed(name, new)
+            answer = await self._computed(context, name, new)
             fresh = list(map(ScoreEntry, answer.raw, answer.rating or repeat(None), answer.score))
             for i, score in zip(places, fresh, strict=True):
                 scores[i] = score
@@ -124,7 +137,9 @@ class Scorer(Reader, ABC):
             _cut(y, n) for y, (_, n) in zip(b, fits, strict=True)
         ]
 
-    async def entailment(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
+    async def entailment(
+        self, context: RequestContext, a: Sequence[Encoded], b: Sequence[Encoded]
+    ) -> list[dict[str, float]]:
         """Label n pairs of premise and hypothesis. The model must have the task.
 
         Returns:
@@ -134,10 +149,12 @@ class Scorer(Reader, ABC):
             InferenceFailed: a graph raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
-        answers, _ = await self._label_pairs(a, b)
+        answers, _ = await self._label_pairs(context, a, b)
         return answers
 
-    async def read_claims(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[list[dict[str, float]], list[Raw]]:
+    async def read_claims(
+        self, context: RequestContext, a: Sequence[Encoded], b: Sequence[Encoded]
+    ) -> tuple[list[dict[str, float]], list[Raw]]:
         """Label n pairs of passage and claim, and what else the graph of entailment says of them.
 
         Returns:
@@ -148,16 +165,22 @@ class Scorer(Reader, ABC):
             InferenceFailed: a graph raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
-        answers, features = await self._label_pairs(a, b)
+        answers, features = await self._label_pairs(context, a, b)
         columns = self._beside_entailment()
         if columns is None:
             return answers, [None] * len(answers)
         return answers, [(float(row[columns[0]]), float(row[columns[1]])) for row in features[0]]
 
-    async def _label_pairs(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[list[dict[str, float]], Features]:
+    async def _label_pairs(
+        self, context: RequestContext, a: Sequence[Encoded], b: Sequence[Encoded]
+    ) -> tuple[list[dict[str, float]], Features]:
         """The probabilities of n pairs, and all outputs of the graph that they are made of."""
-        features = await self._features("entailment", as_pairs(*self.fit(a, b)))
-        return await self._pool.run(len(a) * self.seconds_per_pair, partial(self._entailments, features)), features
+        features = await self._features(context, "entailment", as_pairs(*self.fit(a, b)))
+        return await self._queue.run(context, self._comparing(len(a)), partial(self._entailments, features)), features
+
+    def _comparing(self, count: int) -> float:
+        """Expected seconds of what follows the vectors of so many pairs or texts."""
+        return max(self._least_comparing, count * self.seconds_per_pair)
 
     def _beside_entailment(self) -> tuple[int, int] | None:
         """The columns of relevance and paraphrase in the graph of entailment, if each is one there."""
@@ -181,22 +204,22 @@ class Scorer(Reader, ABC):
         """The same for entailment."""
         return self._entailments(self._features_at_once("entailment", as_pairs(*self.fit(a, b))))
 
-    async def embed(self, sentences: Sequence[Encoded]) -> Embeddings:
+    async def embed(self, context: RequestContext, sentences: Sequence[Encoded]) -> Embeddings:
         """Sentences -> [n, dim]; of models that embed. Raises as `similarity`."""
         raise NotImplementedError(_UNASKED)
 
-    async def embed_tokens(self, sentence: Encoded) -> Embeddings:
+    async def embed_tokens(self, context: RequestContext, sentence: Encoded) -> Embeddings:
         """The vectors whose mean is the embedding, [tokens, dim]; of models whose embedding is one."""
         raise NotImplementedError(_UNASKED)
 
-    async def classify(self, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
+    async def classify(self, context: RequestContext, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
         """The probability of each label of the model's own for n sentences; of models with classification.
 
         Raises as `similarity`.
         """
         raise NotImplementedError(_UNASKED)
 
-    async def matrices(self, a: Encoded, b: Encoded) -> Rows:
+    async def matrices(self, context: RequestContext, a: Encoded, b: Encoded) -> Rows:
         """The model's own explanation of a pair, [matrices, tokens of a, tokens of b]; of models that have one."""
         raise NotImplementedError(_UNASKED)
 
@@ -262,9 +285,11 @@ class Scorer(Reader, ABC):
     def _asked(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         """The vectors that a task asks of n pairs, each with what it asks; of `embeddings` by `sides_of`."""
 
-    async def _features(self, name: Task, pairs: Sequence[Pair], *, cached: bool = True) -> Features:
+    async def _features(
+        self, context: RequestContext, name: Task, pairs: Sequence[Pair], *, cached: bool = True
+    ) -> Features:
         """What a task needs of n pairs."""
-        found = [(each, await each.get(keys, cached=cached)) for each, keys in self._asked(name, pairs)]
+        found = [(each, await each.get(context, keys, cached=cached)) for each, keys in self._asked(name, pairs)]
         return self._by_side(found, len(pairs))
 
     def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:

@@ -4,23 +4,30 @@ An encoder and shared words find the passages that may speak of a claim (`eviden
 the claim, and `verdicts` joins what it says.
 """
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
+from core.answers import ClaimLabel
 from core.scoring import Embeddings
-from service.engine.pool import Pool
-from service.observe.metrics import TIMINGS
+from core.tokenizer import Encoded
+from service.engine.context import RequestContext
+from service.engine.queue import Queue
+from service.errors import TooLarge
 from service.schemas import Answer, ClaimsResponse
 from service.scoring.documents import Sentence, sentences_in
 from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of
 from service.scoring.scorer import Scorer
-from service.scoring.verdicts import Reading, Statement, verdict
+from service.scoring.verdicts import Reading, Statement, Verdict, verdict
 
 _READ_SECONDS = 4e-6  # of a character: sentences, and which words they have; expected
 _JOIN_SECONDS = 3e-4  # of the passages of one claim
 _SEARCH_SECONDS = 1e-7  # of a passage for one claim
+MOST_SENTENCES = 10_000  # of a request: their vectors, and those of neighbours, take some 60 MB
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_NOT_STATED: dict[ClaimLabel, float] = {"entailed": 0.0, "contradicted": 0.0, "not_stated": 1.0}
 
 
 class Documents(NamedTuple):
@@ -38,10 +45,17 @@ class Documents(NamedTuple):
     passages: list[Passage]
 
 
-async def read_documents(pool: Pool, documents: Sequence[str]) -> Documents:
-    """Find the sentences of documents, and the passages that they make; in a thread where that takes long."""
+async def read_documents(context: RequestContext, queue: Queue, documents: Sequence[str]) -> Documents:
+    """Find the sentences of documents, and the passages that they make; in a thread where that takes long.
+
+    Raises:
+        TooLarge: more sentences than `MOST_SENTENCES`.
+    """
     pieces = [(len(each) * _READ_SECONDS, partial(sentences_in, each)) for each in documents]
-    found = await pool.run_all(pieces)
+    found = await queue.run_all(context, pieces)
+    if (count := sum(map(len, found))) > MOST_SENTENCES:
+        message = f"{count:,} sentences, list items and table rows; {MOST_SENTENCES:,} at most"
+        raise TooLarge(message, field="documents", limit=MOST_SENTENCES)
     sentences = list(chain.from_iterable(found))
     of = [i for i, each in enumerate(found) for _ in each]
     return Documents(sentences, of, passages_of(sentences, of))
@@ -54,14 +68,15 @@ def expected_seconds(encoder: Scorer, pair: Scorer, sentences: int, passages: in
 
 
 async def verify(
-    encoder: Scorer, pair: Scorer, pool: Pool, documents: Documents, claims: Sequence[str]
+    context: RequestContext, encoder: Scorer, pair: Scorer, queue: Queue, documents: Documents, claims: Sequence[str]
 ) -> ClaimsResponse:
     """Hold each claim against all documents together.
 
     Args:
+        context: of the request.
         encoder: with embeddings.
         pair: with entailment in three labels.
-        pool: for what is neither's.
+        queue: for what is neither's.
         documents: read.
         claims: m of them.
 
@@ -75,33 +90,39 @@ async def verify(
     once, each_claim = expected_seconds(encoder, pair, len(texts), len(passages))
     finding = once + len(claims) * encoder.seconds_per_new_pair / 2
     # Of the whole work; a pair model that is as fast as an encoder, or faster, is there too.
-    with TIMINGS.get().part(max(1e-3, finding / (once + len(claims) * each_claim))):
-        asked = await encoder.read(claims, lambda i: f"claims.{i}", role="query")
-        read = await encoder.read(texts, lambda _: "documents", role="passage")
-        matrix = await encoder.embed([*read, *asked])
+    with context.part(max(1e-3, finding / (once + len(claims) * each_claim))):
+        asked = await encoder.read(context, claims, lambda i: f"claims.{i}", role="query")
+        read = await encoder.read(context, texts, lambda _: "documents", role="passage")
+        matrix = await encoder.embed(context, [*read, *asked])
     chars = sum(len(text) for text in texts)
     seconds = chars * _READ_SECONDS + len(claims) * len(passages) * _SEARCH_SECONDS
-    found = await pool.run(seconds, partial(_find, passages, matrix, claims))
+    found = await queue.run(context, seconds, partial(_find, passages, matrix, claims))
     of_claim = [(i, each) for i, some in enumerate(found) for each in some]
     places = list(dict.fromkeys(each.passage for _, each in of_claim))
     premises = dict(
-        zip(places, await pair.read([passages[i].text for i in places], lambda _: "documents"), strict=True)
+        zip(places, await pair.read(context, [passages[i].text for i in places], lambda _: "documents"), strict=True)
     )
-    hypotheses = await pair.read(claims, lambda i: f"claims.{i}")
+    hypotheses = await pair.read(context, claims, lambda i: f"claims.{i}")
     answers, beside = await pair.read_claims(
-        [premises[each.passage] for _, each in of_claim], [hypotheses[i] for i, _ in of_claim]
+        context, [premises[each.passage] for _, each in of_claim], [hypotheses[i] for i, _ in of_claim]
     )
     readings: list[list[Reading]] = [[] for _ in claims]
+    stating: list[list[Reading]] = [[] for _ in claims]  # those of passages that have words
     for (i, each), answer, more in zip(of_claim, answers, beside, strict=True):
         reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more)
         readings[i].append(reading)
-    work = [(_JOIN_SECONDS, partial(verdict, claim, some)) for claim, some in zip(claims, readings, strict=True)]
+        if _states(reading.passage.text, premises[each.passage]) and _states(claims[i], hypotheses[i]):
+            stating[i].append(reading)
+    work = [
+        (_JOIN_SECONDS, partial(verdict, claim, some) if some else partial(_no_verdict, claim, every))
+        for claim, some, every in zip(claims, stating, readings, strict=True)
+    ]
     results: list[Answer] = []
-    for said, hypothesis in zip(await pool.run_all(work), hypotheses, strict=True):
+    for said, hypothesis in zip(await queue.run_all(context, work), hypotheses, strict=True):
         result: Answer = {
             "label": said.label,
             "confidence": said.probabilities[said.label],
-            "probabilities": said.probabilities,
+            "probabilities": dict(said.probabilities),
             "runner_up": _passage(documents, said.runner_up),
             "truncated": hypothesis.truncated,
         }
@@ -111,6 +132,17 @@ async def verify(
             result["language"] = hypothesis.language
         results.append(result)
     return {"model": pair.id, "encoder": encoder.id, "results": results}
+
+
+def _states(text: str, read: Encoded) -> bool:
+    """Whether it has a word: two letters side by side, and not only words that the model does not know."""
+    return _LETTERS.search(text) is not None and read.unknown < read.words
+
+
+def _no_verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
+    """That of a claim, or of passages, without words: nothing is stated, whatever a model makes of the characters."""
+    said = verdict(claim, readings)
+    return Verdict("not_stated", _NOT_STATED, None, said.evidence or said.runner_up)
 
 
 def _find(passages: Sequence[Passage], embeddings: Embeddings, claims: Sequence[str]) -> list[list[Found]]:

@@ -38,12 +38,13 @@ NEARLY = [*ORDERED[:9], 0.105, *ORDERED[10:]]  # another on the wrong side of ni
 LUCKLESS = [0.5, 0.4, 0.6, 0.3, 0.7] * 4
 
 
-def test_the_cheapest_of_those_that_are_as_good_is_recommended() -> None:
+def test_the_best_is_recommended_whatever_it_costs_and_of_equal_ones_the_cheapest() -> None:
     given = [candidate("luckless", LUCKLESS, 0.001), candidate("sure", SURE, 1.0), candidate("nearly", NEARLY, 0.01)]
     found = compare(given, LABELS)
     assert [each.candidate.model for each in found] == ["sure", "nearly", "luckless"]
-    assert recommended(found).candidate.model == "nearly"
-    assert recommended([each for each in found if each.candidate.model != "nearly"]).candidate.model == "sure"
+    assert recommended(found).candidate.model == "sure"
+    again = compare([*given, candidate("as sure", SURE, 0.5)], LABELS)
+    assert recommended(again).candidate.model == "as sure"
     assert compare(given, LABELS) == found
 
 

@@ -169,7 +169,6 @@ def test_a_row_without_an_end_is_not_read_into_memory(tmp_path: Path, monkeypatc
     [
         ("batch", "in.csv", "out.csv"),
         ("dedupe", "in.csv", "out.csv", "--column", "a"),
-        ("search", "in.csv", "in.csv", "out.csv", "--column", "a", "--query-column", "b"),
         ("choose", "in.csv"),
     ],
     ids=lambda command: str(command[0]),

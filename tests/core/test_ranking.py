@@ -8,7 +8,7 @@ from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, of_stage, shared_
 
 ALONE = {
     "model": "a", "fingerprint": "f", "intercept": -1.0, "weights": dict.fromkeys(ONE_STAGE, 1.0),
-    "rows": 5, "calibration_error": 0.1, "fitted_by": "hand",
+    "threshold": 0.3, "rows": 5, "calibration_error": 0.1, "fitted_by": "hand",
 }  # fmt: skip
 SECOND = {"rerank_model": "b", "rerank_fingerprint": "g", "rerank_top": 15}
 

@@ -54,7 +54,7 @@ async def test_a_good_body_is_answered_and_counted(client: Client) -> None:
 
 
 def overloaded(client: Client) -> None:
-    client.app.service.pool._most_admitted = 0
+    client.app.service.queue.admissions._max_queue_seconds = -1.0
     for model in client.app.service.registry.values():
         expect(model.scorer, 1.0)
 
@@ -78,7 +78,7 @@ def late(client: Client) -> None:
 @pytest.mark.parametrize(
     ("fault", "settings", "status", "kind", "words", "logged"),
     [
-        (overloaded, {}, 429, "Overloaded", "waiting already", ""),
+        (overloaded, {}, 429, "Overloaded", "the wait would be more than", ""),
         (late, {"request_timeout": 0.05, "cache_bytes": 0}, 503, "Unhealthy", "no answer within 0.05 seconds", ""),
         (broken, {"cache_bytes": 0}, 500, "Backend", "not finite", "not finite"),
         (mistaken, {}, 500, "Backend", "", "TypeError"),

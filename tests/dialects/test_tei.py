@@ -80,7 +80,7 @@ async def test_info_describes_the_default_or_the_named_model(serve: Serve) -> No
             "reranker": {"id2label": {"0": "similarity"}, "label2id": {"similarity": 0}},
             "embedding": {"pooling": "word_averaging"},
         },
-        "max_concurrent_requests": 66,
+        "max_concurrent_requests": 1024,
         "max_input_length": fakes.MAX_TOKENS,
         "max_batch_tokens": SentenceGraph.budget.size,
         "max_batch_requests": None,

@@ -1,12 +1,12 @@
 """What a model is made to expect that its work takes."""
 
-from service.engine.batcher import Cost
+from service.engine.cost import Cost
 from tests.harness.service import Client
 
 
 def unmeasured(client: Client) -> None:
     """Keep the pace that is expected of a machine on which nothing was measured, however busy this one is."""
-    client.app.service.pool._pace.ran = lambda *_: None  # type: ignore[method-assign]
+    client.app.service.queue.admissions.pace.ran = lambda *_: None  # type: ignore[method-assign]
 
 
 def costs(client: Client, model: str, seconds: float) -> list[int]:

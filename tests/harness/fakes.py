@@ -56,6 +56,7 @@ GOLDEN = [
     ("a dog runs in the park", "a cat sleeps on the sofa"),
     ("running", "\u732b"),  # one word of pieces, one that only a bucket takes
 ]
+REPEATS = "flute"  # no golden pair has it
 OUTSIDE = "words.npy"  # what holds the table of an interaction model, which its graphs leave outside
 EXPLAINED = ExplanationGraph(
     graph="explanation.onnx",
@@ -95,6 +96,30 @@ def encoder_graph(
         else helper.make_node("Identity", ["mean"], ["sentence_embedding"]),
     ]
     save_graph(path, ENCODER, nodes, {"table": table(seed) if rows is None else rows}, {"dim": DIM}, outside)
+
+
+def repeating_encoder(path: Path, times: int) -> None:
+    """ENCODER: as `encoder_graph`, but for each `REPEATS` among the words a loop copies the mean so many times."""
+    vector = helper.make_tensor_value_info("kept", TensorProto.FLOAT, None)
+    copied = helper.make_tensor_value_info("copied", TensorProto.FLOAT, None)
+    number = helper.make_tensor_value_info("number", TensorProto.INT64, [])
+    goes_on = helper.make_tensor_value_info("goes_on", TensorProto.BOOL, [])
+    still = helper.make_tensor_value_info("still", TensorProto.BOOL, [])
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["goes_on"], ["still"]), helper.make_node("Identity", ["kept"], ["copied"])],
+        "body", [number, goes_on, vector], [still, copied],
+    )  # fmt: skip
+    nodes = [
+        *mean_of_rows("input_ids", "lengths", "mean"),
+        helper.make_node("Equal", ["input_ids", "repeats"], ["found"]),
+        helper.make_node("Cast", ["found"], ["each"], to=TensorProto.INT64),
+        helper.make_node("ReduceSum", ["each"], ["count"], keepdims=0),
+        helper.make_node("Mul", ["count", "times"], ["rounds"]),
+        helper.make_node("Loop", ["rounds", "", "mean"], ["sentence_embedding"], body=body),
+    ]
+    (word,) = tokenizer().encode(REPEATS, 1).ids
+    weights = {"table": table(), "repeats": np.int64([word]), "times": np.array(times, np.int64)}
+    save_graph(path, ENCODER, nodes, weights, {"dim": DIM})
 
 
 def token_graph(path: Path, *, scale: float = 1.0) -> None:
@@ -261,6 +286,12 @@ def misstate(folder: Path, task: str = "score", by: float = 0.01) -> None:
     said[task] += by
     path.write_text(json.dumps(content))
     sign(folder, path.name)
+
+
+def golden_of(folder: Path, a: str, b: str) -> None:
+    """Have a model's one golden pair be of these texts, said to be alike."""
+    GoldenPairs(pairs=(GoldenPair(a=a, b=b, raw_score=1.0, score=1.0),)).save(folder / "golden.json")
+    sign(folder, "golden.json")
 
 
 def publish(

@@ -10,6 +10,7 @@ GOOD = {
     "/rank": {"query": "a man", "candidates": ["a dog", "a man"]},
     "/entailment": {"pairs": [{"premise": "a man", "hypothesis": "a dog"}]},
     "/claims": {"documents": "a man", "claims": ["a dog"]},
+    "/dedupe": {"texts": ["a man", "A man!", "a dog"]},
     "/classify": {"text": "a man", "labels": ["dog", "cat"], "template": "{} ."},
     "/embed": {"sentences": ["a man"]},
     "/explain": {"a": "a man", "b": "a dog"},

@@ -15,7 +15,7 @@ import httpx
 import pytest
 import redis
 
-from service.engine.batcher import Cost
+from service.engine.cost import Cost
 from service.http.application import Application
 from service.scoring.families import SiameseScorer
 from service.scoring.scorer import Scorer

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 
+from service.engine.context import RequestContext
 from tests.harness import fakes
 from tests.harness.requests import error_of
 from tests.harness.service import Client, Serve, expect
@@ -106,7 +107,7 @@ def slow(client: Client, until: threading.Event) -> None:
 
 
 async def test_too_many_large_requests_are_refused_at_once(serve: Serve) -> None:
-    async with serve(worker_threads=1, max_queued_requests=1) as client:
+    async with serve(worker_threads=1, max_queue_seconds=1.5) as client:
         release = threading.Event()
         slow(client, release)
         bodies = [{"pairs": [{"a": word, "b": word}]} for word in fakes.WORDS[:4]]
@@ -118,22 +119,26 @@ async def test_too_many_large_requests_are_refused_at_once(serve: Serve) -> None
         assert sorted(response.status_code for response in responses) == [200, 200, 429, 429]
         refused = next(response for response in responses if response.status_code == 429)
         error = error_of(refused)
-        assert (error["code"], error["limit"]) == ("overloaded", 1)
+        assert error["code"] == "overloaded"
         assert refused.headers["retry-after"] == "1"
         assert await client.metric("semblance_requests_admitted") == 0
         assert (await client.post("/similarity", json=bodies[0])).status_code == 200
 
 
 async def test_more_requests_than_may_be_in_flight_are_refused_at_the_door(serve: Serve) -> None:
-    async with serve(max_in_flight=3) as client:
-        for pending, status in ((3, 200), (4, 429), (3, 200)):
-            client.app.scoring.connections.waiting = pending
+    """But not of a caller who has less than an equal share of the places."""
+    async with serve(max_in_flight=4) as client:
+        for mine, others, status in ((3, 0, 200), (4, 0, 429), (2, 2, 429), (1, 3, 200), (0, 9, 200)):
+            answering = client.app.scoring._answering
+            answering.clear()
+            answering.update(RequestContext("address:127.0.0.1") for _ in range(mine))
+            answering.update(RequestContext("address:10.0.0.1") for _ in range(others))
             response = await client.post("/similarity", json=GOOD_PAIR)
             assert response.status_code == status
             assert (await client.get("/health/ready")).status_code == 200  # nobody must think us dead
             if status == 429:
                 error = error_of(response)
-                assert (error["code"], error["limit"]) == ("overloaded", 3)
+                assert (error["code"], error["limit"]) == ("overloaded", 4)
                 assert response.headers["retry-after"] == "1"
                 assert response.headers["retry-after-ms"] == "1000"
 

@@ -19,7 +19,7 @@ NO_ORIGIN = "expected https://host or https://host:port, with commas between the
 def test_the_defaults_serve_the_published_models_on_loopback() -> None:
     settings = Settings.from_environment()
     assert (settings.host, settings.port) == ("127.0.0.1", 8000)
-    assert settings.models_dir == (Path("models"),)
+    assert settings.models_dir == (Path("models"), Path("own-models"))
     # The service chooses by what is there.
     assert settings.default_similarity is settings.default_rank is settings.default_entailment is None
     assert settings.redis_url is None
@@ -132,24 +132,13 @@ def test_several_folders_of_models_have_the_systems_separator(monkeypatch: pytes
         Settings.from_environment()
 
 
-def test_models_of_ones_own_are_served_beside_the_published_ones(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "own-models").mkdir()
-    assert Settings.from_environment().models_dir == (Path("models"),)  # there is no model in it
-    (tmp_path / "own-models/mine").mkdir()
-    (tmp_path / "own-models/mine/manifest.json").touch()
-    assert Settings.from_environment().models_dir == (Path("models"), Path("own-models"))
-
-
 def test_an_earlier_name_counts_unless_the_new_one_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_MAX_WAITING", "3")
-    assert Settings.from_environment().max_queued_requests == 3
-    assert Settings.unknown(["SEMBLANCE_MAX_WAITING"]) == []
-    monkeypatch.setenv("SEMBLANCE_MAX_QUEUED_REQUESTS", "5")
-    assert Settings.from_environment().max_queued_requests == 5
-    monkeypatch.delenv("SEMBLANCE_MAX_QUEUED_REQUESTS")
-    monkeypatch.setenv("SEMBLANCE_MAX_WAITING", "many")
-    with pytest.raises(SettingsError, match="SEMBLANCE_MAX_QUEUED_REQUESTS"):
+    monkeypatch.setenv("SEMBLANCE_MAX_HELD_BYTES", "3")
+    assert Settings.from_environment().max_buffered_bytes == 3
+    assert Settings.unknown(["SEMBLANCE_MAX_HELD_BYTES"]) == []
+    monkeypatch.setenv("SEMBLANCE_MAX_BUFFERED_BYTES", "5")
+    assert Settings.from_environment().max_buffered_bytes == 5
+    monkeypatch.delenv("SEMBLANCE_MAX_BUFFERED_BYTES")
+    monkeypatch.setenv("SEMBLANCE_MAX_HELD_BYTES", "many")
+    with pytest.raises(SettingsError, match="SEMBLANCE_MAX_BUFFERED_BYTES"):
         Settings.from_environment()

@@ -8,39 +8,53 @@ import pytest
 from core.manifest import Manifest
 from core.ranking import of_stage, shared_words
 from tests.harness import fakes
-from workbench.confidence import RERANK_TOP, Drawn, fitted, rows_of, write_fits
+from workbench.confidence import NONE, RERANK_TOP, Drawn, Rows, fitted, rows_of, write_fits
 
-PAIRS = [("who wrote the book", "jane wrote it"), ("when is it open", "at nine"), ("where is it", "in the park")]
+QUESTIONS = ["who wrote the book", "when is it open", "where is it"]
+ANSWERS = ["jane wrote it", "at nine", "in the park"]
+
+
+def faq(taken_out: list[bool], right: list[int] | None = None) -> Drawn:
+    return Drawn(ANSWERS, QUESTIONS, [0, 1, 2] if right is None else right, taken_out)
+
+
 RAW = np.array([[0.9, 0.2, 0.1], [0.3, 0.8, 0.4], [0.5, 0.6, 0.1]])
 
 
 def test_a_question_whose_answer_is_taken_out_ranks_the_others() -> None:
-    features, right = rows_of(Drawn(PAIRS, [False, True, False]), RAW, None)
+    features, right, none = rows_of(faq([False, True, False]), RAW, None)
+    assert none.tolist() == [False, True, False]
     assert right.tolist() == [True, False, False]
-    assert features[0].tolist() == [*of_stage(RAW[0], 0), shared_words(PAIRS[0][0], PAIRS[0][1])]
-    assert features[1].tolist() == [*of_stage([0.3, 0.4], 1), shared_words(PAIRS[1][0], PAIRS[2][1])]
+    assert features[0].tolist() == [*of_stage(RAW[0], 0), shared_words(QUESTIONS[0], ANSWERS[0])]
+    assert features[1].tolist() == [*of_stage([0.3, 0.4], 1), shared_words(QUESTIONS[1], ANSWERS[2])]
 
     # The second stage decides which comes first.
     fine = RAW[:, ::-1].copy()
-    features, right = rows_of(Drawn(PAIRS, [False] * 3), RAW, fine)
+    features, right, none = rows_of(faq([False] * 3, [0, 1, NONE]), RAW, fine)
+    assert none.tolist() == [False, False, True]
     assert right.tolist() == [False, True, False]
     assert features[0].tolist() == [
-        *of_stage(RAW[0], 2), shared_words(PAIRS[0][0], PAIRS[2][1]), *of_stage(fine[0], 2),
+        *of_stage(RAW[0], 2), shared_words(QUESTIONS[0], ANSWERS[2]), *of_stage(fine[0], 2),
     ]  # fmt: skip
 
 
 def test_the_calibration_error_is_that_of_sources_left_out() -> None:
     random = np.random.default_rng(1)
 
-    def source(shift: float) -> tuple[np.ndarray, np.ndarray]:
+    def source(shift: float) -> Rows:
         features = random.normal(size=(400, 4))
-        return features, random.random(400) < 1 / (1 + np.exp(-(2 * features[:, 0] + shift)))
+        right = random.random(400) < 1 / (1 + np.exp(-(2 * features[:, 0] + shift)))
+        return Rows(features, right, ~right & (random.random(400) < 0.5))
 
     alike = fitted([source(0.0) for _ in range(3)])
-    assert alike[2] == 1200
-    assert alike[3] < 0.06
+    assert alike.rows == 1200
+    assert alike.calibration_error < 0.06
+    assert 0.75 < alike.auc < 0.95
+    assert 0.3 < alike.threshold < 0.37  # half of the wrong ones have no answer
     unlike = fitted([source(shift) for shift in (-3.0, 0.0, 3.0)])
-    assert unlike[3] > 2 * alike[3]  # what holds of two of these sources is wrong about the third
+    assert (
+        unlike.calibration_error > 2 * alike.calibration_error
+    )  # what holds of two of these sources is wrong about the third
 
 
 def test_fits_stand_in_the_manifests_for_these_models_alone_and_together(tmp_path: Path) -> None:
@@ -48,7 +62,7 @@ def test_fits_stand_in_the_manifests_for_these_models_alone_and_together(tmp_pat
         "avg-paraphrase": fakes.cosine_model(tmp_path / "avg-paraphrase"),
         "pair-sick": fakes.interaction_model(tmp_path / "pair-sick"),
     }
-    drawn = {source: [Drawn(PAIRS, [False, True, False])] for source in ("bank", "course", "covid")}
+    drawn = {source: [faq([False, True, False])] for source in ("bank", "course", "covid")}
     raw = {name: {source: [RAW] for source in drawn} for name in manifests}
     said: list[str] = []
     fits = write_fits(tmp_path, manifests, drawn, raw, 7, said.append)
@@ -66,7 +80,7 @@ def test_fits_stand_in_the_manifests_for_these_models_alone_and_together(tmp_pat
 
 
 def test_all_or_none_right_can_still_be_fitted() -> None:
-    features = np.arange(12.0).reshape(3, 4)
-    intercept, weights, rows, error = fitted([(features, np.ones(3, dtype=bool))] * 3)
-    assert (rows, np.isfinite([intercept, *weights]).all()) == (9, True)
-    assert error == pytest.approx(0.0, abs=0.1)
+    features, all_right = np.arange(12.0).reshape(3, 4), np.ones(3, dtype=bool)
+    found = fitted([Rows(features, all_right, ~all_right)] * 3)
+    assert (found.rows, np.isfinite([found.line.intercept, *found.line.weights]).all()) == (9, True)
+    assert found.calibration_error == pytest.approx(0.0, abs=0.1)

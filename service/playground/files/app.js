@@ -9,11 +9,12 @@ import { loadModels, served } from "./parts/models.js";
 import * as batch from "./tabs/batch.js";
 import * as claims from "./tabs/claims.js";
 import * as compare from "./tabs/compare.js";
+import * as duplicates from "./tabs/duplicates.js";
 import * as entailment from "./tabs/entailment.js";
 import * as faq from "./tabs/faq.js";
 import * as rank from "./tabs/rank.js";
 
-const TABS = { compare, rank, faq, entailment, claims, batch };
+const TABS = { compare, rank, faq, duplicates, entailment, claims, batch };
 const NAMES = Object.keys(TABS);
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 const addresses = {}; // of tabs that were left, so that one comes back as it was
@@ -77,9 +78,9 @@ function startTheme() {
   name();
 }
 
-/** Enter asks; Shift and Enter begins a line. Not in a list of candidates, entries or claims, or a document. */
+/** Enter asks; Shift and Enter begins a line. Not in a list of candidates, entries, texts or claims, or a document. */
 function startEnter() {
-  for (const area of document.querySelectorAll("textarea:not(#rank-candidates, #faq-list, #claims-document, #claims-list)")) {
+  for (const area of document.querySelectorAll("textarea:not(#rank-candidates, #faq-list, #duplicates-list, #claims-document, #claims-list)")) {
     area.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();

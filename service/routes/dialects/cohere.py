@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pydantic import ConfigDict
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from service.engine.context import RequestContext
 from service.errors import RequestError
 from service.routes.dialects.embedding import (
     CohereEmbedV1Request,
@@ -71,20 +72,22 @@ COHERE_OR_JINA = Dialect("Cohere v1, Jina, vLLM", _both, CohereOrJinaError, JINA
 def operations(scoring: DialectContext) -> list[Operation]:
     """The POST requests of this dialect."""
 
-    async def rerank_v1(request: RerankRequest) -> tuple[str, RerankResponse]:
-        return await rerank(scoring, request, "1")
+    async def rerank_v1(request: RerankRequest, context: RequestContext) -> tuple[str, RerankResponse]:
+        return await rerank(context, scoring, request, "1")
 
-    async def rerank_v2(request: RerankRequest) -> tuple[str, RerankResponse]:
-        return await rerank(scoring, request, "2")
+    async def rerank_v2(request: RerankRequest, context: RequestContext) -> tuple[str, RerankResponse]:
+        return await rerank(context, scoring, request, "2")
 
-    async def embed_texts_v1(request: CohereEmbedV1Request) -> tuple[str, EmbedFloatsResponse | EmbedByTypeResponse]:
-        return await embed_v1(scoring, request)
+    async def embed_texts_v1(
+        request: CohereEmbedV1Request, context: RequestContext
+    ) -> tuple[str, EmbedFloatsResponse | EmbedByTypeResponse]:
+        return await embed_v1(context, scoring, request)
 
-    async def embed_texts_v2(request: CohereEmbedV2Request) -> tuple[str, EmbedByTypeResponse]:
-        return await embed_v2(scoring, request)
+    async def embed_texts_v2(request: CohereEmbedV2Request, context: RequestContext) -> tuple[str, EmbedByTypeResponse]:
+        return await embed_v2(context, scoring, request)
 
-    async def tokenize(request: CohereTokenizeRequest) -> tuple[str, CohereTokens]:
-        scorer, (read,) = await scoring.tokenise(request.model, RequestTexts.of("text", request.text))
+    async def tokenize(request: CohereTokenizeRequest, context: RequestContext) -> tuple[str, CohereTokens]:
+        scorer, (read,) = await scoring.tokenise(context, request.model, RequestTexts.of("text", request.text))
         meta: dict[str, ApiVersion] = {"api_version": {"version": "1"}}
         return scorer.id, {"tokens": list(read.ids), "token_strings": scorer.tokens(read), "meta": meta}
 

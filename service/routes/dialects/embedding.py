@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from core.manifest import Role
+from service.engine.context import RequestContext
 from service.errors import InvalidRequest
 from service.observe.logs import REQUEST_ID
 from service.routes.dialects.fields import AllowedValues, Changes, ForeignRequest, ModelName
@@ -150,7 +151,7 @@ class EmbedByTypeResponse(TypedDict):
 
 
 async def embed_v1(
-    scoring: DialectContext, request: CohereEmbedV1Request
+    context: RequestContext, scoring: DialectContext, request: CohereEmbedV1Request
 ) -> tuple[str, EmbedFloatsResponse | EmbedByTypeResponse]:
     """Embed texts: the model that answered, and the answer.
 
@@ -158,7 +159,7 @@ async def embed_v1(
         RequestError: no texts, or too many; a type that is not offered; and what `DialectContext.embed` raises.
     """
     texts = request.read()
-    found = await _embed(scoring, request, texts)
+    found = await _embed(context, scoring, request, texts)
     if request.embedding_types is not None:
         return found.model, _by_type(found, texts, request.embedding_types, "1")
     return found.model, {
@@ -170,17 +171,21 @@ async def embed_v1(
     }
 
 
-async def embed_v2(scoring: DialectContext, request: CohereEmbedV2Request) -> tuple[str, EmbedByTypeResponse]:
+async def embed_v2(
+    context: RequestContext, scoring: DialectContext, request: CohereEmbedV2Request
+) -> tuple[str, EmbedByTypeResponse]:
     """Embed texts; returns and raises as `embed_v1`, and gives numbers where no type is asked for."""
     texts = request.read()
-    found = await _embed(scoring, request, texts)
+    found = await _embed(context, scoring, request, texts)
     return found.model, _by_type(found, texts, request.embedding_types or ["float"], "2")
 
 
-async def _embed(scoring: DialectContext, request: CohereEmbedV1Request, texts: RequestTexts) -> Embedded:
+async def _embed(
+    context: RequestContext, scoring: DialectContext, request: CohereEmbedV1Request, texts: RequestTexts
+) -> Embedded:
     scoring.limits.check_count(texts.field, len(texts.texts), "max_sentences")
     role = _ROLES.get(request.input_type or "", "text")
-    return await scoring.embed(request.model, texts, unit=True, dimensions=request.output_dimension, role=role)
+    return await scoring.embed(context, request.model, texts, unit=True, dimensions=request.output_dimension, role=role)
 
 
 def _by_type(found: Embedded, texts: RequestTexts, types: list[EmbeddingType], version: str) -> EmbedByTypeResponse:

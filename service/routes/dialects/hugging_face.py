@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from service.engine.context import RequestContext
 from service.routes.dialects.fields import AllowedValues, Changes, ForeignRequest, ModelName, OneTextOrPair
 from service.routes.dialects.scoring import DialectContext
 from service.routes.dialects.tei import TEI, TeiPrediction, predictions_of
@@ -79,20 +80,25 @@ class ZeroShotLabels(TypedDict):
 def operations(scoring: DialectContext) -> list[Operation]:
     """The POST requests of this dialect; on shared paths they are asked before TEI's."""
 
-    async def classify(request: TextClassificationRequest) -> tuple[str, list[list[TeiPrediction]]]:
+    async def classify(
+        request: TextClassificationRequest, context: RequestContext
+    ) -> tuple[str, list[list[TeiPrediction]]]:
         if isinstance(request.inputs, str):
-            found = await scoring.label(request.model, RequestTexts.of("inputs", request.inputs))
+            found = await scoring.label(context, request.model, RequestTexts.of("inputs", request.inputs))
             model, (probabilities,) = found.model, found.probabilities
         else:
             premise, hypothesis = request.inputs
             texts = (RequestTexts.of("inputs.0", premise), RequestTexts.of("inputs.1", hypothesis))
-            model, (probabilities,), _ = await scoring.entail(request.model, *texts)
+            model, (probabilities,), _ = await scoring.entail(context, request.model, *texts)
         return model, [predictions_of(probabilities)[: request.parameters.top_k]]
 
-    async def zero_shot(request: ZeroShotRequest) -> tuple[str, list[TeiPrediction]]:
+    async def zero_shot(request: ZeroShotRequest, context: RequestContext) -> tuple[str, list[TeiPrediction]]:
         asked = request.parameters
-        scorer = await scoring.service.registry.pick(scoring.resolve(request.model, "/entailment"), "entailment")
+        scorer = await scoring.service.registry.pick(
+            context, scoring.resolve(request.model, "/entailment"), "entailment"
+        )
         answer = await with_labels(
+            context,
             scoring.limits,
             scorer,
             request.inputs,
@@ -103,8 +109,8 @@ def operations(scoring: DialectContext) -> list[Operation]:
         )
         return scorer.id, predictions_of(answer["results"][0]["probabilities"])
 
-    async def zero_shot_labels(request: ZeroShotRequest) -> tuple[str, ZeroShotLabels]:
-        model, predictions = await zero_shot(request)
+    async def zero_shot_labels(request: ZeroShotRequest, context: RequestContext) -> tuple[str, ZeroShotLabels]:
+        model, predictions = await zero_shot(request, context)
         labels, scores = [each["label"] for each in predictions], [each["score"] for each in predictions]
         return model, {"sequence": request.inputs, "labels": labels, "scores": scores}
 

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, JsonValue, PlainValidator
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from service.engine.context import RequestContext
 from service.errors import InvalidRequest, amount, quote
 from service.models.model import ServedModel
 from service.routes.body import BodyLimits, Limit
@@ -216,7 +217,8 @@ class Infer(Operation):
 
     async def answer(self, asked: RequestView, request: ParsedRequest) -> OperationResponse:
         """Ask the model; JSON, and the values of binary tensors after it."""
-        model, answer, values = await self.call(*request)
+        context = state_of(asked.scope).context
+        model, answer, values = await self.call(context, *request)
         payload = orjson.dumps(answer)
         if not values:
             return OperationResponse(payload, model=model)
@@ -224,9 +226,9 @@ class Infer(Operation):
         return OperationResponse(b"".join([payload, *values]), media=TENSORS, model=model, headers=(length,))
 
     async def _infer(
-        self, model: str, request: InferRequest, form: Form, texts: dict[str, list[str]]
+        self, context: RequestContext, model: str, request: InferRequest, form: Form, texts: dict[str, list[str]]
     ) -> tuple[str, InferResponse, list[bytes]]:
-        scorer, warnings, outputs = await self._ask(form, model, texts)
+        scorer, warnings, outputs = await self._ask(context, form, model, texts)
         if request.outputs:
             wanted = [(each.name, each.parameters.binary_data) for each in request.outputs]
         else:
@@ -277,11 +279,13 @@ class Infer(Operation):
             raise InvalidRequest(f"{amount(len(rest) - at, 'bytes')} after those of the inputs")
         return found
 
-    async def _ask(self, form: Form, name: str, texts: dict[str, list[str]]) -> tuple[str, list[str], dict[str, Array]]:
+    async def _ask(
+        self, context: RequestContext, form: Form, name: str, texts: dict[str, list[str]]
+    ) -> tuple[str, list[str], dict[str, Array]]:
         """Who answered, what was cut, and every output."""
         given = [RequestTexts.of(each, texts[each]) for each in form.inputs]
         if form is EMBEDDING:
-            found = await self._scoring.embed(name, given[0], unit=False, dimensions=None)
+            found = await self._scoring.embed(context, name, given[0], unit=False, dimensions=None)
             return found.model, found.warnings, {"embedding": found.embeddings}
         a, b = given
         one = form is not ENTAILMENT  # is compared with each
@@ -295,9 +299,9 @@ class Infer(Operation):
         if form is RANKING and len(a.texts) != 1:
             raise InvalidRequest(f"{len(a.texts)} queries, expected one", field="query")
         if form is ENTAILMENT:
-            scorer, answers, warnings = await self._scoring.entail(name, a, b)
+            scorer, answers, warnings = await self._scoring.entail(context, name, a, b)
             return scorer, warnings, {"probabilities": np.array([list(each.values()) for each in answers])}
-        compared = await self._scoring.compare("/rank" if form is RANKING else "/similarity", name, a, b)
+        compared = await self._scoring.compare(context, "/rank" if form is RANKING else "/similarity", name, a, b)
         return compared.model, compared.warnings, _scores(compared, ordered=form is RANKING)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from service.engine.context import RequestContext
 from service.observe.logs import REQUEST_ID
 from service.routes.dialects.fields import Changes, ForeignRequest, ModelName, OneOrMany, Usage, usage
 from service.routes.dialects.jina import JINA
@@ -63,8 +64,8 @@ class InfinityLabels(TypedDict):
 def operations(scoring: DialectContext) -> list[Operation]:
     """The POST requests of this dialect."""
 
-    async def rerank_infinity(request: RerankRequest) -> tuple[str, InfinityResponse]:
-        model, answer = await rerank(scoring, request, "1")
+    async def rerank_infinity(request: RerankRequest, context: RequestContext) -> tuple[str, InfinityResponse]:
+        model, answer = await rerank(context, scoring, request, "1")
         results: list[InfinityResult] = []
         for found in answer["results"]:
             result: InfinityResult = {"index": found["index"], "relevance_score": found["relevance_score"]}
@@ -80,13 +81,17 @@ def operations(scoring: DialectContext) -> list[Operation]:
             "usage": answer["usage"],
         }
 
-    async def infinity_embeddings(request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
-        return await embeddings_of(scoring, request)
+    async def infinity_embeddings(
+        request: EmbeddingsRequest, context: RequestContext
+    ) -> tuple[str, EmbeddingsResponse]:
+        return await embeddings_of(context, scoring, request)
 
-    async def infinity_classify(request: InfinityClassifyRequest) -> tuple[str, InfinityLabels]:
+    async def infinity_classify(
+        request: InfinityClassifyRequest, context: RequestContext
+    ) -> tuple[str, InfinityLabels]:
         texts = RequestTexts.of("input", request.input)
-        found = await scoring.label(request.model, texts)
-        _, read = await scoring.tokenise(found.model, texts)
+        found = await scoring.label(context, request.model, texts)
+        _, read = await scoring.tokenise(context, found.model, texts)
         return found.model, {
             "id": f"classify-{REQUEST_ID.get()}",
             "object": "classify",

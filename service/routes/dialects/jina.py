@@ -10,6 +10,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import AliasChoices, ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from service.engine.context import RequestContext
 from service.errors import InvalidRequest, RequestError, amount
 from service.observe.logs import REQUEST_ID
 from service.routes.dialects.fields import (
@@ -106,10 +107,10 @@ class PoolingResponse(TypedDict):
 def operations(scoring: DialectContext) -> list[Operation]:
     """The POST requests of this dialect."""
 
-    async def rerank_documents(request: RerankRequest) -> tuple[str, RerankResponse]:
-        return await rerank(scoring, request, "1")
+    async def rerank_documents(request: RerankRequest, context: RequestContext) -> tuple[str, RerankResponse]:
+        return await rerank(context, scoring, request, "1")
 
-    async def score(request: ScoreRequest) -> tuple[str, ScoreResponse]:
+    async def score(request: ScoreRequest, context: RequestContext) -> tuple[str, ScoreResponse]:
         cutting = Truncation.to(request.truncate_prompt_tokens, keep_end=request.truncation_side == "left")
         a, b = RequestTexts.of("text_1", request.text_1, cutting), RequestTexts.of("text_2", request.text_2, cutting)
         scoring.limits.check_count("text_2", len(b.texts), "max_pairs")
@@ -119,7 +120,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
                 field="text_1",
             )
         raw = False in (request.use_activation, request.activation, request.softmax)
-        found = await scoring.compare("/similarity", request.model, a, b, raw=raw)
+        found = await scoring.compare(context, "/similarity", request.model, a, b, raw=raw)
         response: ScoreResponse = {
             "id": f"score-{REQUEST_ID.get()}",
             "object": "list",
@@ -132,8 +133,8 @@ def operations(scoring: DialectContext) -> list[Operation]:
             response["warnings"] = found.warnings
         return found.model, response
 
-    async def pooling(request: EmbeddingsRequest) -> tuple[str, PoolingResponse]:
-        name, found = await embeddings_of(scoring, request)
+    async def pooling(request: EmbeddingsRequest, context: RequestContext) -> tuple[str, PoolingResponse]:
+        name, found = await embeddings_of(context, scoring, request)
         return name, {
             "id": f"pool-{REQUEST_ID.get()}",
             "object": "list",

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from core.manifest import Role
+from service.engine.context import RequestContext
 from service.errors import (
     InvalidRequest,
     Overloaded,
@@ -179,8 +180,8 @@ class ModelList(TypedDict):
 def operations(scoring: DialectContext) -> list[Operation]:
     """The requests of this dialect."""
 
-    async def embeddings(request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
-        return await embeddings_of(scoring, request)
+    async def embeddings(request: EmbeddingsRequest, context: RequestContext) -> tuple[str, EmbeddingsResponse]:
+        return await embeddings_of(context, scoring, request)
 
     registry = scoring.service.registry
 
@@ -208,7 +209,9 @@ def operations(scoring: DialectContext) -> list[Operation]:
     ]
 
 
-async def embeddings_of(scoring: DialectContext, request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
+async def embeddings_of(
+    context: RequestContext, scoring: DialectContext, request: EmbeddingsRequest
+) -> tuple[str, EmbeddingsResponse]:
     """Embed texts: the model that answered, and the answer.
 
     Raises:
@@ -223,7 +226,7 @@ async def embeddings_of(scoring: DialectContext, request: EmbeddingsRequest) -> 
     )
     texts, role = RequestTexts.of("input", request.input, cutting), _ROLES.get(request.task or "", "text")
     unit = False not in (request.normalized, request.normalize, request.use_activation)
-    found = await scoring.embed(request.model, texts, unit=unit, dimensions=request.dimensions, role=role)
+    found = await scoring.embed(context, request.model, texts, unit=unit, dimensions=request.dimensions, role=role)
     rows: Sequence[list[float] | str] = (
         [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
         if "base64" in (request.encoding_format, request.embedding_type)

@@ -1,10 +1,12 @@
 """What those who run the service ask of it: models, health, metrics, and the page at `/`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from pydantic import BeforeValidator
+from starlette.types import Scope
 
+from service.errors import ForeignOrigin
 from service.models.registry import ModelRegistry
 from service.routes.dialects.own import OPERATIONS
 from service.routes.dialects.scoring import DialectContext
@@ -38,7 +40,8 @@ def operations(scoring: DialectContext) -> list[ReadOperation]:
             },
         }
 
-    async def reload() -> OperationResponse:
+    async def reload(asked: RequestView) -> OperationResponse:
+        _check_origin(asked.scope, settings.cors_origins)
         report = await service.reloader.reload()
         service.reload_others()
         return OperationResponse(report, 409 if report["status"] == "failed" else 200)
@@ -85,6 +88,24 @@ def operations(scoring: DialectContext) -> list[ReadOperation]:
         ),
         ReadOperation("/metrics", metrics, OPERATIONS, "Prometheus metrics", responses={200: formats}),
     ]
+
+
+def _check_origin(scope: Scope, allowed: Sequence[str]) -> None:
+    """Refuse what a page of another origin sends: browsers send a POST without a body before they ask whether they may.
+
+    Raises:
+        ForeignOrigin: the page is of another origin than this service, and none that `allowed` names.
+    """
+    headers = dict(scope["headers"])
+    origin = headers.get(b"origin", b"").decode("latin-1")
+    if origin and (origin in allowed or "*" in allowed):
+        return
+    # A proxy in front may speak TLS: the scheme says nothing.
+    own = not origin or origin.partition("://")[2] == headers.get(b"host", b"").decode("latin-1")
+    if not own or headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+        raise ForeignOrigin(
+            "a page of another origin may not ask for this; SEMBLANCE_CORS_ORIGINS names those that may"
+        )
 
 
 def _describe(name: str, registry: ModelRegistry, defaults: Mapping[str, str], *, full: bool) -> Answer:

@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.measures import to_digits
-from core.ranking import ConfidenceFit, Match, texts_of
+from core.ranking import ConfidenceFit, Match, digest_of, texts_of
 from core.scoring import most_likely
 from core.tokenizer import Encoded
+from service.engine.context import RequestContext
 from service.errors import EmptyText, InvalidRequest, RequestError, TooLarge, TooSlow, UnsupportedTask, some
 from service.routes.body import RequestLimits, counted
 from service.routes.dialects.scoring import DialectContext, rows_of
+from service.routes.duplicates import answer_duplicates
 from service.routes.labelling import answer_claims, answer_classify
 from service.routes.operation import Dialect, Operation
 from service.routes.texts import RequestTexts
@@ -20,6 +22,8 @@ from service.schemas import (
     ClaimsResponse,
     ClassifyRequest,
     ClassifyResponse,
+    DedupeRequest,
+    DuplicatesResponse,
     EmbedRequest,
     EmbedResponse,
     EntailmentRequest,
@@ -63,7 +67,9 @@ _ERRORS = {
 }
 
 
-async def answer_rank(service: Service, limits: RequestLimits, request: RankRequest) -> tuple[str, RankResponse]:
+async def answer_rank(
+    context: RequestContext, service: Service, limits: RequestLimits, request: RankRequest
+) -> tuple[str, RankResponse]:
     """Order the candidates or entries of a request: the id of the first stage's model, and the answer.
 
     Raises:
@@ -72,27 +78,31 @@ async def answer_rank(service: Service, limits: RequestLimits, request: RankRequ
     if (request.candidates is None) == (request.entries is None):
         raise InvalidRequest("expected either candidates, or entries of an FAQ", field="candidates")
     candidates = _candidates(limits, request)
-    first = await service.registry.pick(request.model or service.defaults["/rank"], "similarity", ranks=True)
-    second = await _second_stage(service, request)
+    first = await service.registry.pick(context, request.model or service.defaults["/rank"], "similarity", ranks=True)
+    second = await _second_stage(context, service, request)
     limits.check_texts(RequestTexts.of("query", request.query))
     limits.check_texts(RequestTexts(candidates.texts, candidates.field_of))
     top = min(request.rerank_top or RERANK_TOP, candidates.size)
-    pool = service.pool
+    possible = service.queue.admissions.possible(context)
     if second is not None:
-        limits.check_time(second, "rerank_top", top * candidates.each, pool.possible)
+        limits.check_time(second, "rerank_top", top * candidates.each, possible)
     if first.manifest.family == "interaction":  # whose pairs with a new query are all new
-        limits.check_time(first, candidates.field, len(candidates.texts), pool.possible, at_least=0.5)
+        limits.check_time(first, candidates.field, len(candidates.texts), possible, at_least=0.5)
+    fit = _fit(request, first, second, candidates.size)
+    asks_least = request.min_score is not None or request.min_confidence is not None
+    own_threshold = None if fit is None or asks_least else fit.threshold
     wanted = Wanted(
         top_k=request.top_k,
         rerank_top=top,
-        fit=_fit(request, first, second, candidates.size),
+        fit=fit,
         min_score=request.min_score,
-        min_confidence=request.min_confidence,
+        threshold=own_threshold if request.min_confidence is None else request.min_confidence,
+        declines=asks_least or request.entries is not None,
     )
     with counted(candidates.field, candidates.size):
-        answer = await ranked(first, request.query, candidates, second, wanted)
+        answer = await ranked(context, first, request.query, candidates, second, wanted)
     if request.entries is not None:
-        for result in answer["results"]:
+        for result in (*answer["results"], *answer.get("suggestions", ())):
             if (name := request.entries[result["index"]].get("id")) is not None:
                 result["id"] = name
     return first.id, answer
@@ -123,7 +133,7 @@ def _check_entries(entries: Sequence[Entry]) -> None:
             raise InvalidRequest(message, field=f"entries.{place}.id")
 
 
-async def _second_stage(service: Service, request: RankRequest) -> Scorer | None:
+async def _second_stage(context: RequestContext, service: Service, request: RankRequest) -> Scorer | None:
     """The model of the second stage, if the request asks for one."""
     if request.rerank_model is None and request.rerank_top is None:
         return None
@@ -132,7 +142,7 @@ async def _second_stage(service: Service, request: RankRequest) -> Scorer | None
         able = some(service.registry.able("similarity"))
         message = f"there is no default model for the second stage; name one of: {able}"
         raise InvalidRequest(message, field="rerank_model")
-    return await service.registry.pick(name, "similarity", field="rerank_model", ranks=True)
+    return await service.registry.pick(context, name, "similarity", field="rerank_model", ranks=True)
 
 
 def _fit(request: RankRequest, first: Scorer, second: Scorer | None, count: int) -> ConfidenceFit | None:
@@ -151,6 +161,11 @@ def _fit(request: RankRequest, first: Scorer, second: Scorer | None, count: int)
     if own is not None and request.entries is not None and own.match not in (None, request.match):
         message = f"it was fitted with match {own.match!r}: ask with that, or choose again"
         raise InvalidRequest(message, field="confidence_fit")
+    if own is not None and own.entries is not None:
+        given = digest_of((entry["question"], entry["answer"]) for entry in request.entries or ())
+        if given != own.entries:
+            message = "it was fitted on other entries: one was changed, added or left out since; choose again"
+            raise InvalidRequest(message, field="confidence_fit")
     published = (fit for fit in first.manifest.confidence if fit.is_for(of_first, of_second, wanted_top))
     fit = own or next(published, None)
     if request.min_confidence is None:
@@ -167,7 +182,7 @@ def _fit(request: RankRequest, first: Scorer, second: Scorer | None, count: int)
 
 
 async def answer_verification(
-    service: Service, limits: RequestLimits, request: ClaimsRequest
+    context: RequestContext, service: Service, limits: RequestLimits, request: ClaimsRequest
 ) -> tuple[str, ClaimsResponse]:
     """Hold each claim against all documents: the model that answered, and the answer.
 
@@ -185,18 +200,18 @@ async def answer_verification(
     limits.check_count("claims", len(request.claims), "max_claims")
     limits.check_texts(RequestTexts.of("claims", request.claims))
     limits.check_documents(given)
-    pair = await registry.pick(name, "entailment")
-    encoder = await registry.pick(request.encoder or defaults["/embed"], "embedding", "encoder")
-    documents = await read_documents(service.pool, given)
+    pair = await registry.pick(context, name, "entailment")
+    encoder = await registry.pick(context, request.encoder or defaults["/embed"], "embedding", "encoder")
+    documents = await read_documents(context, service.queue, given)
     for i in sorted(set(range(len(given))) - set(documents.of)):
         field = "documents" if isinstance(request.documents, str) else f"documents.{i}"
         if not given[i].strip():
             raise EmptyText(field)
         raise InvalidRequest("there is no sentence, but headings at most", field=field)
     count = len(request.claims)
-    _check_time(encoder, pair, documents, count, service.pool.possible)
+    _check_time(encoder, pair, documents, count, service.queue.admissions.possible(context))
     with counted("claims", count):
-        return pair.id, await verify(encoder, pair, service.pool, documents, request.claims)
+        return pair.id, await verify(context, encoder, pair, service.queue, documents, request.claims)
 
 
 def _labels(service: Service, name: str) -> tuple[str, ...]:
@@ -237,21 +252,21 @@ def operations(scoring: DialectContext) -> list[Operation]:
     settings, registry, defaults = service.settings, service.registry, service.defaults
 
     async def read_pairs(
-        scorer: Scorer, pairs: Sequence[Mapping[str, Any]], names: tuple[str, str]
+        context: RequestContext, scorer: Scorer, pairs: Sequence[Mapping[str, Any]], names: tuple[str, str]
     ) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
         """Read both texts of each pair, after a check of their lengths; `names` are the fields that hold them."""
         found = [pair[name] for pair in pairs for name in names]
         texts = RequestTexts(found, lambda i: f"pairs.{i // 2}.{names[i % 2]}")
         limits.check_texts(texts)
-        sentences = await scorer.read(texts.texts, texts.where)
+        sentences = await scorer.read(context, texts.texts, texts.where)
         return scorer.fit(sentences[::2], sentences[1::2])
 
-    async def similarity(request: SimilarityRequest) -> tuple[str, SimilarityResponse]:
+    async def similarity(request: SimilarityRequest, context: RequestContext) -> tuple[str, SimilarityResponse]:
         limits.check_count("pairs", len(request.pairs), "max_pairs")
-        scorer = await registry.pick(request.model or defaults["/similarity"], request.task)
+        scorer = await registry.pick(context, request.model or defaults["/similarity"], request.task)
         with counted("pairs", len(request.pairs)):
-            a, b = await read_pairs(scorer, request.pairs, ("a", "b"))
-            raw, ratings, scores = await scorer.similarity(a, b, request.task)
+            a, b = await read_pairs(context, scorer, request.pairs, ("a", "b"))
+            raw, ratings, scores = await scorer.similarity(context, a, b, request.task)
         results: list[Answer] = [
             {
                 "score": score,
@@ -271,29 +286,29 @@ def operations(scoring: DialectContext) -> list[Operation]:
                 result["rating_scale"] = scale
         return scorer.id, {"model": scorer.id, "scale": SCALES[request.task], "results": results}
 
-    async def rank(request: RankRequest) -> tuple[str, RankResponse]:
-        return await answer_rank(service, limits, request)
+    async def rank(request: RankRequest, context: RequestContext) -> tuple[str, RankResponse]:
+        return await answer_rank(context, service, limits, request)
 
-    async def explain(request: ExplainRequest) -> tuple[str, ExplainResponse]:
-        scorer = await registry.pick(request.model or defaults["/explain"], "explanation")
+    async def explain(request: ExplainRequest, context: RequestContext) -> tuple[str, ExplainResponse]:
+        scorer = await registry.pick(context, request.model or defaults["/explain"], "explanation")
         texts = RequestTexts([request.a, request.b], "ab".__getitem__)
         limits.check_texts(texts)
-        a, b = sentences = await scorer.read(texts.texts, texts.where)
+        a, b = sentences = await scorer.read(context, texts.texts, texts.where)
         limit = settings.max_explained_tokens
         for field, sentence in zip("ab", sentences, strict=True):
             if len(sentence.ids) > limit:
                 message = f"{len(sentence.ids)} tokens to explain, the limit is {limit}"
                 raise TooLarge(message, field=field, limit=limit)
-        return scorer.id, await explained(scorer, a, b)
+        return scorer.id, await explained(context, scorer, a, b)
 
-    async def entailment(request: EntailmentRequest) -> tuple[str, EntailmentResponse]:
-        scorer = await registry.pick(request.model or defaults["/entailment"], "entailment")
+    async def entailment(request: EntailmentRequest, context: RequestContext) -> tuple[str, EntailmentResponse]:
+        scorer = await registry.pick(context, request.model or defaults["/entailment"], "entailment")
         if request.pairs is None or request.premise is not None or request.hypotheses is not None:
-            return scorer.id, await answer_claims(limits, scorer, request)
+            return scorer.id, await answer_claims(context, limits, scorer, request)
         limits.check_count("pairs", len(request.pairs), "max_pairs")
-        premises, hypotheses = await read_pairs(scorer, request.pairs, ("premise", "hypothesis"))
+        premises, hypotheses = await read_pairs(context, scorer, request.pairs, ("premise", "hypothesis"))
         with counted("pairs", len(request.pairs)):
-            answers = await scorer.entailment(premises, hypotheses)
+            answers = await scorer.entailment(context, premises, hypotheses)
         results: list[Answer] = [
             {
                 "label": most_likely(probabilities),
@@ -305,20 +320,23 @@ def operations(scoring: DialectContext) -> list[Operation]:
         add_hints(results, premises, hypotheses)
         return scorer.id, {"model": scorer.id, "results": results}
 
-    async def claims(request: ClaimsRequest) -> tuple[str, ClaimsResponse]:
-        return await answer_verification(service, limits, request)
+    async def claims(request: ClaimsRequest, context: RequestContext) -> tuple[str, ClaimsResponse]:
+        return await answer_verification(context, service, limits, request)
 
-    async def classify(request: ClassifyRequest) -> tuple[str, ClassifyResponse]:
-        return await answer_classify(service, limits, request)
+    async def dedupe(request: DedupeRequest, context: RequestContext) -> tuple[str, DuplicatesResponse]:
+        return await answer_duplicates(context, service, limits, request)
 
-    async def embed(request: EmbedRequest) -> tuple[str, EmbedResponse]:
+    async def classify(request: ClassifyRequest, context: RequestContext) -> tuple[str, ClassifyResponse]:
+        return await answer_classify(context, service, limits, request)
+
+    async def embed(request: EmbedRequest, context: RequestContext) -> tuple[str, EmbedResponse]:
         texts = RequestTexts.of("sentences", request.sentences)
         limits.check_count("sentences", len(request.sentences), "max_sentences")
-        scorer = await registry.pick(request.model or defaults["/embed"], "embedding")
+        scorer = await registry.pick(context, request.model or defaults["/embed"], "embedding")
         limits.check_texts(texts)
-        sentences = await scorer.read(texts.texts, texts.where, role=request.role)
+        sentences = await scorer.read(context, texts.texts, texts.where, role=request.role)
         with counted("sentences", len(sentences)):
-            matrix = await scorer.embed(sentences)
+            matrix = await scorer.embed(context, sentences)
         answer: EmbedResponse = {
             "model": scorer.id,
             "dim": matrix.shape[1],
@@ -335,6 +353,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
         Operation("/explain", explain, OURS, "Show what made the score of two sentences"),
         Operation("/entailment", entailment, OURS, "Label pairs of premise and hypothesis, or claims about a document"),
         Operation("/claims", claims, OURS, "What documents say of claims, and where"),
+        Operation("/dedupe", dedupe, OURS, "Which texts say the same"),
         Operation("/classify", classify, OURS, "Label texts"),
         Operation("/embed", embed, OURS, "Embed sentences"),
     ]

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from service.engine.context import RequestContext
 from service.errors import InvalidRequest, quote
 from service.observe.logs import REQUEST_ID
 from service.routes.body import RequestLimits
@@ -174,7 +175,9 @@ class RerankResponse(TypedDict):
     meta: Meta
 
 
-async def rerank(scoring: DialectContext, request: RerankRequest, api_version: str) -> tuple[str, RerankResponse]:
+async def rerank(
+    context: RequestContext, scoring: DialectContext, request: RerankRequest, api_version: str
+) -> tuple[str, RerankResponse]:
     """Order documents: the model that answered, and the answer.
 
     Raises:
@@ -183,6 +186,7 @@ async def rerank(scoring: DialectContext, request: RerankRequest, api_version: s
     scoring.limits.check_count("documents", len(request.documents), "max_candidates")
     texts = [request.text_of(i, scoring.limits) for i in range(len(request.documents))]
     found = await scoring.compare(
+        context,
         "/rank",
         request.model,
         RequestTexts.of("query", request.query, request.cutting(request.max_tokens_per_query)),

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from core.manifest import Manifest, Role
 from core.scoring import Embeddings, best_first
 from core.tokenizer import Encoded
+from service.engine.context import RequestContext
 from service.errors import InvalidRequest, ModelError
 from service.models.model import ServedModel
 from service.names import COMMON_NAMES
@@ -104,7 +105,14 @@ class DialectContext:
         return self.service.registry.find(self.resolve(name, "/embed"), "similarity")
 
     async def compare(
-        self, route: Route, model: str | None, a: RequestTexts, b: RequestTexts, *, raw: bool = False
+        self,
+        context: RequestContext,
+        route: Route,
+        model: str | None,
+        a: RequestTexts,
+        b: RequestTexts,
+        *,
+        raw: bool = False,
     ) -> Comparison:
         """Score pairs of texts with one model.
 
@@ -119,14 +127,14 @@ class DialectContext:
             RequestError: an unknown model, one without the task, an invalid text, and errors of scorers.
         """
         ranks = route == "/rank"
-        scorer = await self.service.registry.pick(self.resolve(model, route), "similarity", ranks=ranks)
-        reading = await self._read(scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
+        scorer = await self.service.registry.pick(context, self.resolve(model, route), "similarity", ranks=ranks)
+        reading = await self._read(context, scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
         left, right = reading.groups
         if len(left) == 1:
             left = left * len(right)
         task = scorer.ranking_task if ranks else "similarity"
         with counted((b if len(b.texts) > 1 else a).field, len(left)):
-            answer = await scorer.similarity(left, right, task)
+            answer = await scorer.similarity(context, left, right, task)
         scores = answer.raw if raw else answer.score
         return Comparison(
             scorer.id,
@@ -139,33 +147,40 @@ class DialectContext:
         )
 
     async def entail(
-        self, model: str | None, premises: RequestTexts, hypotheses: RequestTexts
+        self, context: RequestContext, model: str | None, premises: RequestTexts, hypotheses: RequestTexts
     ) -> tuple[str, list[dict[str, float]], list[str]]:
         """Label pairs: the name of the model, the probabilities of each pair, and a warning for each text that was cut.
 
         Raises:
             RequestError: as `compare`.
         """
-        scorer = await self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
-        reading = await self._read(scorer, premises, hypotheses)
+        scorer = await self.service.registry.pick(context, self.resolve(model, "/entailment"), "entailment")
+        reading = await self._read(context, scorer, premises, hypotheses)
         with counted(premises.field, len(premises.texts)):
-            answers = await scorer.entailment(*reading.groups)
+            answers = await scorer.entailment(context, *reading.groups)
         return scorer.id, answers, reading.warnings
 
-    async def label(self, model: str | None, texts: RequestTexts) -> LabelledTexts:
+    async def label(self, context: RequestContext, model: str | None, texts: RequestTexts) -> LabelledTexts:
         """Label texts with a model's own labels.
 
         Raises:
             RequestError: as `compare`.
         """
         name = self.aliases.get(model, model) if model else None
-        scorer, answer = await own_labels(self.service, self.limits, texts, name)
+        scorer, answer = await own_labels(context, self.service, self.limits, texts, name)
         found = answer["results"]
         probabilities, truncated = [each["probabilities"] for each in found], [each["truncated"] for each in found]
         return LabelledTexts(scorer.id, probabilities, truncated)
 
     async def embed(
-        self, model: str | None, texts: RequestTexts, *, unit: bool, dimensions: int | None, role: Role = "text"
+        self,
+        context: RequestContext,
+        model: str | None,
+        texts: RequestTexts,
+        *,
+        unit: bool,
+        dimensions: int | None,
+        role: Role = "text",
     ) -> Embedded:
         """Embed texts with one model.
 
@@ -180,12 +195,12 @@ class DialectContext:
             InvalidRequest: the model has fewer, or compares embeddings by more than their direction.
             RequestError: as `compare`.
         """
-        scorer = await self.service.registry.pick(self.resolve(model, "/embed"), "embedding")
+        scorer = await self.service.registry.pick(context, self.resolve(model, "/embed"), "embedding")
         if dimensions is not None:
             _check_dimensions(scorer.manifest, dimensions)
-        reading = await self._read(scorer, texts, roles=(role,))
+        reading = await self._read(context, scorer, texts, roles=(role,))
         with counted(texts.field, len(texts.texts)):
-            embeddings = await scorer.embed(reading.groups[0])
+            embeddings = await scorer.embed(context, reading.groups[0])
         embeddings = embeddings[:, :dimensions]
         if unit:
             lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
@@ -193,25 +208,29 @@ class DialectContext:
             embeddings = np.asarray(embeddings / lengths, np.float32)
         return Embedded(scorer.id, embeddings, reading.tokens, reading.warnings)
 
-    async def tokenise(self, model: str | None, texts: RequestTexts) -> tuple[Scorer, list[Encoded]]:
+    async def tokenise(
+        self, context: RequestContext, model: str | None, texts: RequestTexts
+    ) -> tuple[Scorer, list[Encoded]]:
         """The model that a client names, whatever it can do, and its token ids of each text; raises as `compare`."""
         registry = self.service.registry
         found = registry.find(self.resolve(model, "/similarity"), "similarity")
-        scorer = (found.opened or await registry.open(found)).scorer
+        scorer = (found.opened or await registry.open(context, found)).scorer
         self.limits.check_count(texts.field, len(texts.texts), "max_sentences")
-        reading = await self._read(scorer, texts)
+        reading = await self._read(context, scorer, texts)
         return scorer, reading.groups[0]
 
     async def _read(
-        self, scorer: Scorer, *groups: RequestTexts, roles: Sequence[Role] = ("text", "text")
+        self, context: RequestContext, scorer: Scorer, *groups: RequestTexts, roles: Sequence[Role] = ("text", "text")
     ) -> TokenisedTexts:
         for group in groups:
             self.limits.check_texts(group)
         every = reduce(add, groups)
         if scorer.manifest.prompts is None:
-            found = iter(await scorer.read(every.texts, every.where))
+            found = iter(await scorer.read(context, every.texts, every.where))
         else:
-            each = [await scorer.read(g.texts, g.where, role=role) for g, role in zip(groups, roles, strict=False)]
+            each = [
+                await scorer.read(context, g.texts, g.where, role=role) for g, role in zip(groups, roles, strict=False)
+            ]
             found = chain.from_iterable(each)
         read = [[group.cut(next(found), i) for i in range(len(group.texts))] for group in groups]
         sentences = [sentence for group in read for sentence in group]

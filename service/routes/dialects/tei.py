@@ -14,6 +14,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from core.manifest import Manifest, Role
 from core.measures import to_digits
+from service.engine.context import RequestContext
 from service.engine.graph import SentenceGraph
 from service.errors import (
     EmptyText,
@@ -225,9 +226,10 @@ def operations(scoring: DialectContext) -> list[Operation]:
             raise InvalidRequest(f"prompts are {', '.join(_ROLES)}, not {quote(prompt)}", field="prompt_name")
         return _ROLES[prompt]
 
-    async def tei_rerank(request: TeiRerankRequest) -> tuple[str, list[TeiRank]]:
+    async def tei_rerank(request: TeiRerankRequest, context: RequestContext) -> tuple[str, list[TeiRank]]:
         scoring.limits.check_count("texts", len(request.texts), "max_candidates")
         found = await scoring.compare(
+            context,
             "/rank",
             known(request.model),
             RequestTexts.of("query", request.query, request.cutting),
@@ -240,7 +242,9 @@ def operations(scoring: DialectContext) -> list[Operation]:
                 rank["text"] = request.texts[rank["index"]]
         return found.model, ranks
 
-    async def tei_predict(request: TeiPredictRequest) -> tuple[str, list[TeiPrediction] | list[list[TeiPrediction]]]:
+    async def tei_predict(
+        request: TeiPredictRequest, context: RequestContext
+    ) -> tuple[str, list[TeiPrediction] | list[list[TeiPrediction]]]:
         rows, one = request.inputs
         scoring.limits.check_count("inputs", len(rows), "max_pairs")
 
@@ -249,7 +253,9 @@ def operations(scoring: DialectContext) -> list[Operation]:
             return RequestTexts([row[which] for row in rows], place.format, request.cutting)
 
         if len(rows[0]) == 1:
-            found = await scoring.label(known(request.model), RequestTexts.of("inputs", [text for (text,) in rows]))
+            found = await scoring.label(
+                context, known(request.model), RequestTexts.of("inputs", [text for (text,) in rows])
+            )
             model, answers = found.model, found.probabilities
             if True in found.truncated:
                 limit = scoring.service.registry[model].manifest.limits.max_tokens
@@ -258,18 +264,20 @@ def operations(scoring: DialectContext) -> list[Operation]:
                     raise refusal
         elif (named := known(request.model)) is not None and _has_one_output(scoring.find(named).manifest):
             # TEI answers for a reranker too, under the name of its one output.
-            compared = await scoring.compare("/rank", known(request.model), side(0), side(1), raw=request.raw_scores)
+            compared = await scoring.compare(
+                context, "/rank", known(request.model), side(0), side(1), raw=request.raw_scores
+            )
             scored: list[list[TeiPrediction]] = [
                 [{"score": float(score), "label": ONE_OUTPUT}] for score in compared.scores
             ]
             return compared.model, scored[0] if one else scored
         else:
-            model, answers, _ = await scoring.entail(known(request.model), side(0), side(1))
+            model, answers, _ = await scoring.entail(context, known(request.model), side(0), side(1))
         predictions = [predictions_of(probabilities, request.raw_scores) for probabilities in answers]
         return model, predictions[0] if one else predictions
 
-    async def tokenize(request: TeiTokenizeRequest) -> tuple[str, list[list[TeiToken]]]:
-        scorer, read = await scoring.tokenise(known(request.model), RequestTexts.of("inputs", request.inputs))
+    async def tokenize(request: TeiTokenizeRequest, context: RequestContext) -> tuple[str, list[list[TeiToken]]]:
+        scorer, read = await scoring.tokenise(context, known(request.model), RequestTexts.of("inputs", request.inputs))
         tokens: list[list[TeiToken]] = [
             [
                 {"id": i, "text": text, "special": False, "start": None, "stop": None}
@@ -279,11 +287,12 @@ def operations(scoring: DialectContext) -> list[Operation]:
         ]
         return scorer.id, tokens
 
-    async def tei_embed(request: TeiEmbedRequest) -> tuple[str, list[list[float]]]:
+    async def tei_embed(request: TeiEmbedRequest, context: RequestContext) -> tuple[str, list[list[float]]]:
         role = role_of(request.prompt_name, known(request.model))
         if isinstance(request.inputs, list):
             scoring.limits.check_count("inputs", len(request.inputs), "max_sentences")
         found = await scoring.embed(
+            context,
             known(request.model),
             RequestTexts.of("inputs", request.inputs, request.cutting),
             unit=request.normalize,
@@ -292,10 +301,11 @@ def operations(scoring: DialectContext) -> list[Operation]:
         )
         return found.model, rows_of(found.embeddings)
 
-    async def tei_similarity(request: TeiSimilarityRequest) -> tuple[str, list[float]]:
+    async def tei_similarity(request: TeiSimilarityRequest, context: RequestContext) -> tuple[str, list[float]]:
         inputs, cutting = request.inputs, request.parameters.cutting
         scoring.limits.check_count("inputs.sentences", len(inputs.sentences), "max_pairs")
         found = await scoring.compare(
+            context,
             "/similarity",
             known(request.model or request.parameters.model),
             RequestTexts.of("inputs.source_sentence", inputs.source_sentence, cutting),
@@ -346,7 +356,7 @@ def _info(model: ServedModel, scoring: DialectContext) -> TeiInfo:
         "model_dtype": "float32",
         "served_model_name": manifest.id,
         "model_type": _model_type(manifest),
-        "max_concurrent_requests": counts.workers * (counts.worker_threads + settings.max_queued_requests),
+        "max_concurrent_requests": counts.workers * settings.max_in_flight,
         "max_input_length": manifest.limits.max_tokens,
         "max_batch_tokens": SentenceGraph.budget.size,
         "max_batch_requests": None,

@@ -8,9 +8,11 @@ from math import inf, prod
 import numpy as np
 import pytest
 
-from service.engine.batcher import BATCH_SECONDS, Batcher, Cost, padded
+from service.engine.batcher import Batcher, padded
+from service.engine.context import RequestContext
+from service.engine.cost import Cost
 from service.engine.graph import BatchBudget, Padding
-from service.engine.pool import INLINE_SECONDS, Pool
+from service.engine.queue import INLINE_SECONDS, PIECE_SECONDS, Queue
 from tests.harness.service import NEEDED_SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -22,6 +24,7 @@ class Graph:
 
     budget = BatchBudget(1000, 100)
     reproducible = False
+    repeats = False
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -47,15 +50,15 @@ def graph() -> Graph:
 
 
 @pytest.fixture
-def pool():
-    pool = Pool(threads=1, max_queued_requests=100)
-    yield pool
-    pool.close()
+def queue():
+    queue = Queue(threads=1)
+    yield queue
+    queue.close()
 
 
 @pytest.fixture
-def batcher(graph: Graph, pool: Pool) -> Batcher[int]:
-    batcher = Batcher(pool, graph)
+def batcher(graph: Graph, queue: Queue) -> Batcher[int]:
+    batcher = Batcher(queue, graph)
     batcher.cost = LARGE
     return batcher
 
@@ -68,7 +71,9 @@ async def turn() -> None:
 @pytest.mark.parametrize(("seconds", "here"), [(INLINE_SECONDS, True), (INLINE_SECONDS * 1.01, False)])
 async def test_requests_of_one_turn_share_a_batch(batcher, graph, seconds: float, here: bool) -> None:
     batcher.cost = Cost(seconds, 0.0)
-    answers = await asyncio.gather(batcher.get([1, 2]), batcher.get([3]), batcher.get([4]))
+    answers = await asyncio.gather(
+        batcher.get(RequestContext(), [1, 2]), batcher.get(RequestContext(), [3]), batcher.get(RequestContext(), [4])
+    )
     assert [rows.ravel().tolist() for rows in answers] == [[2, 4], [6], [8]]
     assert graph.batches == [[1, 2, 3, 4]]
     assert (graph.threads == {threading.get_ident()}) is here
@@ -76,7 +81,12 @@ async def test_requests_of_one_turn_share_a_batch(batcher, graph, seconds: float
 
 async def test_company_that_would_pad_more_than_it_saves_is_left_for_later(batcher, graph) -> None:
     batcher.cost = Cost(fixed=0.001, per_token=0.0001)  # a run of its own costs as much as ten tokens of padding
-    await asyncio.gather(batcher.get([10]), batcher.get([40]), batcher.get([12]), batcher.get([45]))
+    await asyncio.gather(
+        batcher.get(RequestContext(), [10]),
+        batcher.get(RequestContext(), [40]),
+        batcher.get(RequestContext(), [12]),
+        batcher.get(RequestContext(), [45]),
+    )
     assert sorted(graph.batches) == [[10, 12], [40, 45]]  # the small one in the event loop, the large one beside it
 
 
@@ -84,7 +94,7 @@ async def test_where_answers_are_reproducible_only_keys_of_one_length_share_a_ba
     """Of one request and of several, however cheap company is."""
     graph.reproducible = True
     asked = [[4, 9, 4, 9, 2], [9, 4], [2]]
-    answers = await asyncio.gather(*map(batcher.get, asked))
+    answers = await asyncio.gather(*(batcher.get(RequestContext(), each) for each in asked))
     assert [rows.ravel().tolist() for rows in answers] == [[2.0 * key for key in keys] for keys in asked]
     assert all(len(set(batch)) == 1 for batch in graph.batches)
     assert sorted(key for batch in graph.batches for key in batch) == sorted(chain.from_iterable(asked))
@@ -93,10 +103,10 @@ async def test_where_answers_are_reproducible_only_keys_of_one_length_share_a_ba
 
 async def test_a_large_request_lets_others_come_in_between(batcher, graph, monkeypatch) -> None:
     now = 0.0  # all come at once, however long this machine pauses between them
-    monkeypatch.setattr("service.engine.pool.perf_counter", lambda: now)
+    monkeypatch.setattr("service.engine.queue.perf_counter", lambda: now)
     graph.open.clear()
-    large = asyncio.create_task(batcher.get(list(range(400, 410))))  # pieces of two
-    small = [asyncio.create_task(batcher.get([900 + i])) for i in range(2)]
+    large = asyncio.create_task(batcher.get(RequestContext(), list(range(400, 410))))  # pieces of two
+    small = [asyncio.create_task(batcher.get(RequestContext(), [900 + i])) for i in range(2)]
     await turn()
     now = 1.0
     graph.open.set()
@@ -105,31 +115,29 @@ async def test_a_large_request_lets_others_come_in_between(batcher, graph, monke
     assert len(graph.batches) == 7
 
 
-async def test_a_request_that_is_too_large_for_the_time_leads_no_batch(batcher, graph, pool, monkeypatch) -> None:
-    monkeypatch.setattr(pool, "_call", lambda: None)  # batches are taken here
+async def test_a_request_that_is_too_large_for_the_time_leads_no_batch(batcher, graph, queue, monkeypatch) -> None:
+    monkeypatch.setattr(queue, "_call", lambda: None)  # batches are taken here
     batcher.cost = Cost(fixed=0.0, per_token=1.0)  # each request is alone in its batch
-    asking = [asyncio.create_task(batcher.get([key])) for key in (900, 20, 10)]
+    asking = [asyncio.create_task(batcher.get(RequestContext(), [key])) for key in (900, 20, 10)]
     await turn()
     for most, taken in ((5.0, []), (15.0, [10]), (15.0, []), (50.0, [20]), (50.0, []), (inf, [900])):
-        assert (batcher.turn(most) < inf) is bool(taken)
-        batch = batcher.take(most)
-        assert (batch is not None) is bool(taken)
-        if batch is not None:
-            batch.work()
-            batch.done(0.0, batch.expected_seconds)
+        found = queue._take(most)
+        assert (found is not None) is bool(taken)
+        if found is not None:
+            queue._give_back(*found, 0.0, 1.0, found[0].run())
             assert graph.batches[-1] == taken
-    assert batcher.take(inf) is None
+    assert queue._take(inf) is None
     await asyncio.gather(*asking)
 
 
 async def test_a_failed_batch_answers_everybody_and_fails_only_the_one_to_blame(batcher, graph) -> None:
     keys = ([1], [13], [2])
-    answers = await asyncio.gather(*(batcher.get(each) for each in keys), return_exceptions=True)
+    answers = await asyncio.gather(*(batcher.get(RequestContext(), each) for each in keys), return_exceptions=True)
     assert answers[0].tolist() == [[2]]
     assert isinstance(answers[1], ValueError)
     assert answers[2].tolist() == [[4]]
     assert graph.batches[0] == [1, 13, 2]
-    assert (await batcher.get([5])).tolist() == [[10]]
+    assert (await batcher.get(RequestContext(), [5])).tolist() == [[10]]
 
 
 COSTS = [
@@ -149,7 +157,7 @@ def seconds_of(cost: Cost, items: int, shape: tuple[int, ...]) -> float:
 @pytest.mark.parametrize("cost", COSTS)
 @pytest.mark.parametrize("axes", [1, 2])
 @pytest.mark.parametrize("max_tokens", [2, 10, 512])
-async def test_what_a_run_costs_is_measured(pool, cost: Cost, axes: int, max_tokens: int, monkeypatch) -> None:
+async def test_what_a_run_costs_is_measured(queue, cost: Cost, axes: int, max_tokens: int, monkeypatch) -> None:
     """What each item, each token and each pair of tokens costs in this graph, not what it would in another."""
     if axes == 1 and cost.per_cell:
         return
@@ -158,6 +166,7 @@ async def test_what_a_run_costs_is_measured(pool, cost: Cost, axes: int, max_tok
 
     class Timed:
         budget = BatchBudget(10_000, 100)
+        repeats = False
 
         def shape(self, key):
             return key
@@ -171,8 +180,8 @@ async def test_what_a_run_costs_is_measured(pool, cost: Cost, axes: int, max_tok
             longest = max(longest, *map(max, keys))
             return keys
 
-    monkeypatch.setattr("service.engine.batcher.thread_time", lambda: now)
-    batcher = Batcher(pool, Timed())
+    monkeypatch.setattr("service.engine.cost.thread_time", lambda: now)
+    batcher = Batcher(queue, Timed())
     batcher.measure([(5, 7)[:axes], (3, 3)[:axes]], max_tokens)
     assert longest <= max_tokens
     for items, shape in ((1, (1, 1)), (1, (20, 30)), (8, (16, 16)), (1, (128, 128)), (1, (1, 128))):
@@ -180,15 +189,15 @@ async def test_what_a_run_costs_is_measured(pool, cost: Cost, axes: int, max_tok
         assert found == pytest.approx(seconds_of(cost, items, shape[:axes]), rel=1e-6)
 
 
-async def test_a_batch_takes_no_longer_than_others_may_wait(pool, graph) -> None:
+async def test_a_batch_takes_no_longer_than_others_may_wait(queue, graph) -> None:
     """However many fit by their size; one that takes longer by itself is alone."""
-    batcher: Batcher[int] = Batcher(pool, graph)
-    batcher.cost = Cost(fixed=0.01, per_token=BATCH_SECONDS / 100)
+    batcher: Batcher[int] = Batcher(queue, graph)
+    batcher.cost = Cost(fixed=0.01, per_token=PIECE_SECONDS / 100)
     keys = [25] * 8 + [90, 90, 200]
-    rows = await batcher.get(keys)
+    rows = await batcher.get(RequestContext(), keys)
     assert rows[:, 0].tolist() == [2.0 * key for key in keys]
     assert sorted(map(sorted, graph.batches)) == [[25] * 4, [25] * 4, [90], [90], [200]]
-    batcher.cost = Cost(fixed=10 * BATCH_SECONDS, per_token=0.0)  # whatever it holds: company is free
+    batcher.cost = Cost(fixed=10 * PIECE_SECONDS, per_token=0.0)  # whatever it holds: company is free
     graph.batches.clear()
-    await batcher.get(keys[:8])
+    await batcher.get(RequestContext(), keys[:8])
     assert len(graph.batches) == 1

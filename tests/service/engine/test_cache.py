@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.faults.load import difference
 from service.engine.cache import FINDING_SECONDS, REMOTE_PAYS_SECONDS, CacheTiers, VectorCache
+from service.engine.context import RequestContext
 from service.engine.vectors import SingleFlight
 from service.errors import Overloaded, TooSlow
 from service.observe.telemetry import Telemetry
@@ -65,8 +66,8 @@ async def test_who_asks_right_after_the_only_one_who_waited_has_left_is_answered
 
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
-            await flights.get(["a"], hangs)
-    assert await flights.get(["a"], answers) == {"a": 1}
+            await flights.get(RequestContext(), ["a"], hangs)
+    assert await flights.get(RequestContext(), ["a"], answers) == {"a": 1}
 
 
 @pytest.mark.parametrize("refusal", [TooSlow(9.0, 1.0), Overloaded("others wait", seconds=1.0)])
@@ -84,7 +85,10 @@ async def test_who_joined_the_computation_of_a_request_that_is_refused_computes_
         await asyncio.sleep(0.01)
         return dict.fromkeys(keys, 1)
 
-    asked = [flights.get(["a", "b"], refused), *(flights.get(["b", "c"], answers) for _ in range(3))]
+    asked = [
+        flights.get(RequestContext(), ["a", "b"], refused),
+        *(flights.get(RequestContext(), ["b", "c"], answers) for _ in range(3)),
+    ]
     first, *others = await asyncio.gather(*asked, return_exceptions=True)
     assert first is refusal
     assert others == [{"b": 1, "c": 1}] * 3
@@ -101,9 +105,9 @@ async def test_who_asks_when_a_computation_has_just_been_refused_computes_it_alo
         return dict.fromkeys(keys, 1)
 
     async def refused(keys: Sequence[str]) -> dict[str, int]:
-        later.append(asyncio.create_task(flights.get(["a"], answers)))
+        later.append(asyncio.create_task(flights.get(RequestContext(), ["a"], answers)))
         raise TooSlow(9.0, 1.0)
 
     with pytest.raises(TooSlow):
-        await flights.get(["a"], refused)
+        await flights.get(RequestContext(), ["a"], refused)
     assert await later[0] == {"a": 1}

@@ -105,6 +105,14 @@ def test_news_from_before_the_last_change_change_nothing() -> None:
     assert (link.allows, link.up, link.reason) == (True, True, "")
 
 
+def test_no_two_sentences_or_pairs_of_one_model_have_the_same_name() -> None:
+    """Whatever their ids are together, and of each of its graphs."""
+    keys = [(1, 2, 3), (1, 2), (3,), ((1, 2), (3,)), ((1,), (2, 3)), ((3,), (1, 2)), ((1, 2, 3), (1,))]
+    spaces = [SPACE._replace(graph=graph) for graph in ("", "pair.onnx", "entailment.onnx")]
+    names = {name_of(space, key) for space in spaces for key in keys}
+    assert len(names) == len(spaces) * len(keys)
+
+
 @asynccontextmanager
 async def answering(reply: bytes, after: float = 0.0, cut: int = 0):
     """A server that answers whatever it is sent with the same bytes, the first `cut` of them at once; its port."""

@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from core.tokenizer import Encoded
-from service.engine.pool import INLINE_SECONDS
+from service.engine.context import RequestContext
+from service.engine.queue import INLINE_SECONDS
 from service.errors import Overloaded
 from service.http.application import Application, TimeLimit
 from service.http.connection import MAX_PIPELINED
@@ -43,14 +44,14 @@ async def test_who_leaves_is_dropped_from_the_queue_and_counted(models: Path, sp
         gate = Gate(app, "pair-sick")
         first_in, first_out = await asyncio.open_connection(*address)
         first_out.write(post(pairs_of("a dog")))
-        await until(lambda: app.service.pool.busy == 1, "the first one runs")
+        await until(lambda: len(app.service.queue.admissions) == 1, "the first one runs")
         leavers = [await asyncio.open_connection(*address) for _ in range(3)]
         for (_, out), word in zip(leavers, ("a cat", "a man", "a woman"), strict=True):
             out.write(post(pairs_of(word), spaces=spaces))
-        await until(lambda: app.service.pool.busy == 4, "the others wait")
+        await until(lambda: len(app.service.queue.admissions) == 4, "the others wait")
         for _, out in leavers:
             out.close()
-        await until(lambda: app.service.pool.busy == 1, "nobody waits behind the first one")
+        await until(lambda: len(app.service.queue.admissions) == 1, "nobody waits behind the first one")
         await until(lambda: counted(app, 499) == 3, "they are counted")
         assert app.service.telemetry.registry.get_sample_value("semblance_dropped_total") == 3
         gate.open.set()
@@ -83,7 +84,7 @@ async def test_who_is_given_up_while_a_graph_runs_is_told_at_once(models: Path) 
         gate = Gate(app, "pair-sick")
         incoming, out = await asyncio.open_connection(*address)
         out.write(post(pairs_of("a dog"), spaces=100_000))  # which is held
-        await until(lambda: app.service.pool.busy == 1, "it runs")
+        await until(lambda: len(app.service.queue.admissions) == 1, "it runs")
         (connection,) = (each for holders in app.scoring.held._of.values() for each in holders)
         connection.give_up(Overloaded("too much is held", limit=1))
         async with asyncio.timeout(NEEDED_SECONDS):
@@ -99,7 +100,7 @@ async def test_who_is_not_answered_when_the_service_stops_is_told_to_ask_again(m
         gate = Gate(app, "pair-sick")
         incoming, out = await asyncio.open_connection(*address)
         out.write(post(pairs_of("a dog")))
-        await until(lambda: app.service.pool.busy == 1, "it runs")
+        await until(lambda: len(app.service.queue.admissions) == 1, "it runs")
     head, _, body = (await incoming.read()).partition(b"\r\n\r\n")
     gate.open.set()
     lines = head.lower().split(b"\r\n")
@@ -254,7 +255,7 @@ async def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
 async def test_a_time_limit_ends_nothing_after_its_block() -> None:
     task = asyncio.current_task()
     assert task is not None
-    with TimeLimit(60.0, float) as limit:
+    with TimeLimit(RequestContext(deadline=time.perf_counter() + 60)) as limit:
         pass
     limit.end(ClientLeft)
     await asyncio.sleep(0)

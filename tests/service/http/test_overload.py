@@ -47,7 +47,7 @@ async def test_a_body_is_not_read_where_its_length_already_says_no(models: Path)
         gate, connection = await after_dear_requests(app, address, _COSTS)
         gate.open.clear()
         connection[1].write(DEAR)
-        await until(lambda: app.service.pool.busy == 1, "it runs")
+        await until(lambda: len(app.service.queue.admissions) == 1, "it runs")
         head, _, _ = DEAR.partition(b"\r\n\r\n")
         other = await asyncio.open_connection(*address)
         assert b" 429 " in await asked(other, head + b"\r\n\r\n")  # and none of its body
@@ -67,7 +67,7 @@ async def test_cheap_requests_of_a_route_keep_its_bodies_from_being_judged_by_th
         assert b" 200 " in await asked(connection, CHEAP)
         gate.open.clear()
         connection[1].write(post(pairs_of("a dog")))
-        await until(lambda: app.service.pool.busy == 1, "it runs")
+        await until(lambda: len(app.service.queue.admissions) == 1, "it runs")
         other = await asyncio.open_connection(*address)
         assert b" 200 " in await asked(other, CHEAP)
         gate.open.set()
@@ -82,7 +82,7 @@ async def test_cheap_requests_are_let_in_again_where_dear_ones_took_all_the_room
         gate, connection = await after_dear_requests(app, address, 2 * _COSTS)
         gate.open.clear()
         connection[1].write(post(pairs_of("a dog")))
-        await until(lambda: app.service.pool.busy == 1, "it runs")
+        await until(lambda: len(app.service.queue.admissions) == 1, "it runs")
         answered = []
         for _ in range(2 * _READ_ANYWAY):
             other = await asyncio.open_connection(*address)
@@ -101,7 +101,7 @@ async def test_who_asks_again_at_once_waits_for_the_next_refusal_and_nobody_else
         gate = Gate(app, "pair-sick")
         first, again, newcomer = [await asyncio.open_connection(*address) for _ in range(3)]
         first[1].write(post(pairs_of("a dog")))
-        await until(lambda: app.service.pool.busy == 1, "it runs")
+        await until(lambda: len(app.service.queue.admissions) == 1, "it runs")
         assert b" 429 " in await asked(again, post(pairs_of("a cat")))  # at once: it is told when to come
         refused = asyncio.create_task(asked(again, post(pairs_of("a cat"))))
         await until(lambda: app.scoring.delayed == 1, "it waits")
@@ -122,7 +122,7 @@ async def test_what_was_not_begun_in_time_is_never_begun_and_counted(models: Pat
         gate = Gate(app, "pair-sick")
         runs, waits = [await asyncio.open_connection(*address) for _ in range(2)]
         runs[1].write(post(pairs_of("a dog")))
-        await until(lambda: app.service.pool.busy == 1, "it runs")
+        await until(lambda: len(app.service.queue.admissions) == 1, "it runs")
         assert b" 503 " in await asked(waits, post(pairs_of("a cat")))
         assert dropped(app) == 1
         assert (await runs[0].readline()).startswith(b"HTTP/1.1 503")

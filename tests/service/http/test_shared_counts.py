@@ -69,3 +69,22 @@ async def test_the_service_refuses_by_the_shared_count(serve: Serve, redis_serve
         assert keys
         assert all(key.startswith(b"semblance:") and b"127.0.0.1" not in key for key in keys)
         assert all(0 < client.ttl(key) <= 3600 for key in keys)
+
+
+async def test_who_may_write_to_redis_shuts_nobody_out(redis_server: RedisServer) -> None:
+    names = []
+    for secret in ("one secret of 32 characters here", "another secret of 32 characters!"):
+        shared = {"redis_url": redis_server.url, "redis_timeout_ms": 60_000, "redis_secret": secret}
+        settings = Settings(rate_limit="2/hour", **shared)  # type: ignore[arg-type]
+        telemetry = Telemetry()
+        limit = RateLimit(settings, telemetry)
+        await limit.take("alice")
+        with redis_server.client() as client:
+            names += [name for name in client.keys("*rate*") if name not in names]
+            for name in names:
+                client.set(name, "1e15")  # an allowance that never comes back
+        await limit.take("alice")
+        assert telemetry.registry.get_sample_value("semblance_redis_failures_total", {"kind": "garbage"}) == 1
+        assert limit.shared is not None
+        await limit.shared.close()
+    assert len(names) == 2

@@ -227,6 +227,23 @@ async def test_a_folder_whose_name_is_not_utf8_is_refused_and_the_rest_answers(r
     assert await scored(client) == expected(0)
 
 
+async def test_a_folder_with_a_link_to_itself_is_refused_by_name_and_the_rest_answers(root: Path, serve: Serve) -> None:
+    names = ("circle", "graph", "manifest")
+    (root / "circle").symlink_to("circle")
+    for name, file in (("graph", "encoder.onnx"), ("manifest", MANIFEST_NAME)):
+        fakes.cosine_model(root / name, name)
+        (root / name / file).unlink()
+        (root / name / file).symlink_to(file)
+    async with serve(models_dir=root, preload=()) as client:
+        status, reasons = await readiness(client)
+        assert status == "degraded"
+        assert [any(name in reason for reason in reasons) for name in names] == [True] * 3
+        assert await scored(client) == expected(0)
+        report = await reloaded(client, 409)
+        assert {name for name, outcome in outcomes(report).items() if outcome == "failed"} == set(names)
+        assert all("a link that leads nowhere" in str(report[name]["reason"]) for name in names)
+
+
 async def test_a_new_model_finds_what_it_shares(root: Path, client: Client) -> None:
     body = {**PAIR, "model": "pair-sick"}
     before = (await client.post("/similarity", json=body)).json()
@@ -326,9 +343,8 @@ async def test_a_manifest_behind_a_link_is_read(root: Path, client: Client) -> N
 
 
 async def test_models_of_several_folders_are_served_and_reloaded(serve: Serve, tmp_path: Path) -> None:
-    published, own = tmp_path / "published", tmp_path / "own"
+    published, own = tmp_path / "published", tmp_path / "own-models"  # which the first import makes
     fakes.cosine_model(published / "avg-paraphrase")
-    own.mkdir()
     async with serve(models_dir=(published, own)) as client:
         fakes.graded_model(own / "avg-sick")
         assert set(await reloaded(client)) == {"avg-paraphrase", "avg-sick"}
@@ -339,3 +355,24 @@ async def test_models_of_several_folders_are_served_and_reloaded(serve: Serve, t
         assert report["avg-paraphrase"]["outcome"] == "failed"
         assert "a second model with the id" in report["avg-paraphrase"]["reason"]
         assert (await client.post("/similarity", json={**body, "model": "avg-paraphrase"})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "https://evil.example", "content-type": "text/plain"}, 403),
+        ({"origin": "null"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"origin": "https://a.example", "sec-fetch-site": "cross-site"}, 200),
+        ({"sec-fetch-site": "same-origin"}, 200),
+    ],
+)
+async def test_pages_of_other_origins_may_not_reload(serve: Serve, headers: dict[str, str], status: int) -> None:
+    async with serve(cors_origins=("https://a.example",)) as client:
+        response = await client.post("/models/reload", headers=headers)
+        assert response.status_code == status
+        if status == 403:
+            assert response.json()["error"]["code"] == "foreign_origin"
+        host = str(response.request.headers["host"])
+        assert (await client.post("/models/reload", headers={"origin": f"http://{host}"})).status_code == 200

@@ -1,9 +1,7 @@
-"""What begins a reload: a look at the folder from time to time, a signal, another worker."""
+"""What begins a reload: a signal, another worker."""
 
-import asyncio
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,90 +9,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from anyio import fail_after
 
-from core.manifest import MANIFEST_NAME
 from tests.harness.fleet import Service, fleet
 from tests.harness.load import Load
 from tests.harness.process import ROOT, running
 from tests.harness.process import until as fleet_until
-from tests.harness.service import NEEDED_SECONDS, Client, Serve, open_terminal, until
-from tests.service.models.replacing import ID, PAIR, READY, break_golden, expected, put, readiness, scored
+from tests.harness.service import NEEDED_SECONDS, open_terminal
+from tests.service.models.replacing import ID, PAIR, break_golden, expected, put
 
 pytestmark = pytest.mark.anyio
-
-
-async def test_a_folder_that_is_being_copied_is_waited_for(root: Path, client: Client, caplog) -> None:
-    """File by file, the manifest early: each look finds it changed, and says nothing but once."""
-    reloader = client.app.service.reloader
-    whole = put(root, 1)
-    copy = root / ".whole"
-    whole.rename(copy)
-    whole.mkdir()
-    for name in (None, MANIFEST_NAME, "golden.json", "tokenizer.json"):
-        if name is not None:
-            shutil.copy(copy / name, whole / name)
-        report = await reloader._reload(patient=True)
-        assert report["status"] == "done"
-        assert await scored(client) == expected(0)
-        assert await readiness(client) == READY
-    half = (copy / "encoder.onnx").read_bytes()
-    (whole / "encoder.onnx").write_bytes(half[:100])
-    await reloader._reload(patient=True)
-    (whole / "encoder.onnx").write_bytes(half)
-    assert await scored(client) == expected(0)
-    await reloader._reload(patient=True)
-    assert await scored(client) == expected(1)
-    assert [r.message for r in caplog.records if r.levelname == "WARNING"] == ["model not whole yet"]
-    assert not [r for r in caplog.records if r.levelname == "ERROR"]
-    assert await client.metric("semblance_model_reload_failures_total", model=ID) == 0
-
-
-async def test_what_stays_half_is_refused_once_and_tried_when_it_changes(
-    root: Path, client: Client, caplog, monkeypatch
-) -> None:
-    service = client.app.service
-    opened = []
-    reads = service.reloader._opener.read
-    monkeypatch.setattr(service.reloader._opener, "read", lambda release: opened.append(release) or reads(release))
-    graph = put(root, 1) / "encoder.onnx"
-    whole = graph.read_bytes()
-    graph.write_bytes(whole[:-1])
-    for _ in range(4):
-        report = await service.reloader._reload(patient=True)
-    assert report["status"] == "failed"
-    assert len(opened) == 1  # what does not change is not verified again and again
-    errors = [r for r in caplog.records if r.levelname == "ERROR"]
-    assert [error.message for error in errors] == ["model not reloaded"]
-    assert await client.metric("semblance_model_reload_failures_total", model=ID) == 1
-    assert (await readiness(client))[0] == "degraded"
-    graph.write_bytes(whole)
-    report = await service.reloader._reload(patient=True)
-    assert report["status"] == "done"
-    assert len(opened) == 2
-    assert await readiness(client) == READY
-
-
-async def test_the_folder_is_looked_at_from_time_to_time_also_after_an_unexpected_error(
-    root: Path, serve: Serve, monkeypatch
-) -> None:
-    async with serve(models_dir=root, models_poll_seconds=0.02) as client:
-        service = client.app.service
-        opens = service.reloader._opener.open
-
-        def fails(release):
-            raise MemoryError
-
-        monkeypatch.setattr(service.reloader._opener, "open", fails)
-        put(root, 1)
-        await until(lambda: bool(service.reloader.problems), "nobody is told")
-        assert service.reloader.problems == [f"model {ID} is not reloaded: MemoryError"]
-        monkeypatch.setattr(service.reloader._opener, "open", opens)
-        for seed in (2, 3):
-            put(root, seed)
-            with fail_after(NEEDED_SECONDS):
-                while await scored(client) != expected(seed):
-                    await asyncio.sleep(0.005)
 
 
 def ask(url: str) -> float:

@@ -14,7 +14,7 @@ from tests.harness.process import running
 ROOT = Path(__file__).parents[3]
 # Exact shares, labels and ratings, matches one to one, attention.
 MODELS = ("avg-paraphrase", "avg-sick", "pwim-sick", "mgim-sick")
-PUBLIC = re.compile(r"/(?:playground/[\w./-]+|models|similarity|rank|entailment|claims|explain)?")
+PUBLIC = re.compile(r"/(?:playground/[\w./-]+|models|similarity|rank|entailment|claims|dedupe|explain)?")
 PATIENCE_MS = 120_000  # of a busy machine
 
 

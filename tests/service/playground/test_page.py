@@ -19,6 +19,7 @@ TABS = {
     "rank": "#rank-results table",
     "claims": "#claims-results table",
     "entailment": ".directions",
+    "duplicates": "#duplicates-results table",
     "batch": "a[download]",
     "faq": "#faq-results table",
 }

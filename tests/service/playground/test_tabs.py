@@ -209,14 +209,15 @@ def test_an_faq_is_answered_or_not_as_the_slider_says(open_page: Open, service: 
     page.wait_for_selector("#faq-results table")
     lines = [block.split("\n") for block in FAQ.split("\n\n")]
     entries = [{"question": question, "answer": answer} for question, answer in lines]
-    body = {"query": "Who is the author of the book?", "entries": entries, "top_k": 2}
+    body = {"query": "Who is the author of the book?", "entries": entries, "top_k": 3}
     answer = httpx.post(f"{service}/rank", json=body).json()
-    first, second = (entries[result["index"]] for result in answer["results"])
+    first, second = (entries[result["index"]] for result in (answer["results"] or answer["suggestions"])[:2])
     rows = page.locator("#faq-results tbody tr")
     assert [row.splitlines()[0] for row in rows.locator("th").all_inner_texts()] == [
         first["question"], second["question"],
     ]  # fmt: skip
     assert f"right with a probability of {answer['confidence']:.2f}" in page.inner_text("#faq-results")
+    assert float(page.input_value("#faq-least")) == pytest.approx(answer["threshold"], abs=0.006)
     page.focus("#faq-least")
     page.keyboard.press("Home")
     assert page.inner_text("#faq-results h2") == "The answer"
@@ -224,6 +225,9 @@ def test_an_faq_is_answered_or_not_as_the_slider_says(open_page: Open, service: 
     page.keyboard.press("End")
     assert page.inner_text("#faq-results h2") == "No answer in this list"
     assert page.locator("#faq-results .given").count() == 0
+    ranked = answer["results"] or answer["suggestions"]
+    suggested = [entries[result["index"]]["question"] for result in ranked]
+    assert page.locator("#faq-results .suggestions li").all_inner_texts() == suggested
 
 
 def test_an_faq_comes_from_a_file_with_what_was_chosen(open_page: Open, service: str) -> None:
@@ -252,3 +256,26 @@ def test_an_faq_comes_from_a_file_with_what_was_chosen(open_page: Open, service:
     page.fill("#faq-list", "Only a question?\n\nAnother?\nYes.")
     page.click("#faq-form .main")
     page.wait_for_selector("#panel-faq .alert:has-text('has no answer below it')")
+
+
+def test_texts_that_say_the_same_stand_in_one_cluster(open_page: Open, service: str) -> None:
+    texts = [
+        "a man plays 20 guitars",
+        "A man plays twenty guitars!",
+        "a man plays 30 guitars",
+        "Do you ship to Norway?",
+    ]
+    page = open_page().open(f"?{urlencode({'tab': 'duplicates', 'texts': chr(10).join(texts)})}")
+    page.wait_for_selector("#duplicates-results table")
+    answer = httpx.post(f"{service}/dedupe", json={"texts": texts}).json()
+    order = sorted(range(len(texts)), key=lambda i: (answer["results"][i]["cluster"], i))
+    rows = page.locator("#duplicates-results table").first.locator("tbody tr")
+    assert rows.locator("th").all_inner_texts() == [texts[i] for i in order]
+    assert rows.first.locator("td").first.inner_text() == "1 (2)"
+    assert rows.first.locator("td").last.inner_text() == f"{texts[2]} (20 is not 30)"
+    assert "Near, and left apart" in page.inner_text("#duplicates-results")
+    page.click("label:has(#duplicates-guard)")
+    page.click("#duplicates-form .main")
+    page.wait_for_url("**guard=no**")
+    sync_api.expect(page.locator("#duplicates-results")).not_to_contain_text("is not 30", timeout=PATIENCE_MS)
+    page.wait_for_selector("#duplicates-results table")

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
@@ -15,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.harness import fakes
 from tests.harness.process import BODY, ROOT, address_of, command, failed, listens, question, raw, running, until
 from tests.harness.service import NEEDED_SECONDS, RedisServer, free_port
 
@@ -149,14 +151,14 @@ def test_of_a_burst_as_many_are_answered_as_are_let_in(limited: str) -> None:
 
 
 def test_misspelt_and_earlier_names_are_warned_of_and_a_missing_folder_ends_it_with_one_line(tmp_path: Path) -> None:
-    code, lines = failed(models_dir=tmp_path / "nowhere", apikey=3, max_waiting=3)
+    code, lines = failed(models_dir=tmp_path / "nowhere", apikey=3, max_held_bytes=3)
     assert code == 3
     said = [(event["level"], event["message"]) for event in map(json.loads, lines)]
     missing = f"cannot start: SEMBLANCE_MODELS_DIR: {tmp_path}/nowhere: No such file or directory"
     assert said[-1] == ("critical", missing)
     warnings = [
         "SEMBLANCE_APIKEY is not a setting; see --help-settings",
-        "SEMBLANCE_MAX_WAITING is now SEMBLANCE_MAX_QUEUED_REQUESTS; the next release",
+        "SEMBLANCE_MAX_HELD_BYTES is now SEMBLANCE_MAX_BUFFERED_BYTES; the next release",
     ]
     for (level, message), expected in zip(sorted(said[:-1], key=lambda each: each[1]), warnings, strict=True):
         assert level == "warning"
@@ -172,25 +174,55 @@ def test_a_port_in_use_ends_it(models: Path) -> None:
     assert any("address already in use" in line for line in lines)
 
 
-_HANGS = """
-import sys, threading
-from service.__main__ import main
-from service.engine import batcher, pool
-
-pool.INLINE_SECONDS = batcher.INLINE_SECONDS = 0.0  # every batch to a thread
-pool._timed = lambda work: threading.Event().wait()
-sys.exit(main([]))
-"""
+def endless(root: Path) -> None:
+    """A model whose graph never ends when it is asked of a word that no golden pair has."""
+    fakes.cosine_model(root / "avg-paraphrase")
+    fakes.repeating_encoder(root / "avg-paraphrase" / "encoder.onnx", 2**40)
+    fakes.sign(root / "avg-paraphrase", "encoder.onnx")
 
 
-def test_a_graph_that_hangs_does_not_keep_the_process(models: Path) -> None:
+ENDLESS = {"pairs": [{"a": fakes.REPEATS, "b": fakes.REPEATS}]}
+
+
+def test_a_graph_that_never_ends_keeps_neither_the_event_loop_nor_the_process(tmp_path: Path) -> None:
+    """Its golden pairs took microseconds."""
+    endless(tmp_path)
     soon = {"shutdown_grace_seconds": 1, "request_timeout": 1, "drain_seconds": 0}
-    with running(models, program=_HANGS, **soon) as (process, url):
-        assert httpx.post(f"{url}/similarity", json=BODY).status_code == 503
+    with running(tmp_path, **soon) as (process, url):
+        assert httpx.post(f"{url}/similarity", json=BODY).status_code == 200
+        assert httpx.post(f"{url}/similarity", json=ENDLESS, timeout=NEEDED_SECONDS).status_code == 503
+        assert httpx.get(f"{url}/health/live").status_code == 200
         process.terminate()
         _, errors = process.communicate(timeout=NEEDED_SECONDS)
         assert process.returncode == 0
         assert "a graph does not end" in errors
+
+
+_OPENS = """
+import sys
+from service.__main__ import main
+from service.models.opener import Opener
+
+def proving(self, model, _open=Opener.open):
+    print("begun", flush=True)
+    return _open(self, model)
+
+Opener.open = proving
+sys.exit(main([]))
+"""
+
+
+def test_a_graph_that_never_ends_does_not_keep_a_process_that_starts(tmp_path: Path) -> None:
+    endless(tmp_path)
+    fakes.golden_of(tmp_path / "avg-paraphrase", fakes.REPEATS, fakes.REPEATS)
+    started = command(models_dir=tmp_path, port=free_port())
+    process = subprocess.Popen(**started | {"args": [sys.executable, "-c", _OPENS]})
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    process.terminate()
+    _, errors = process.communicate(timeout=NEEDED_SECONDS)
+    assert process.returncode == 0
+    assert "Traceback" not in errors
 
 
 _CHECKS = """

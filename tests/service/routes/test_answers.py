@@ -38,6 +38,8 @@ OURS: list[tuple[str, Any, Any]] = [
     ("/entailment", answers.Entailments, {"premise": "a man runs . a dog sleeps .", "hypotheses": [*TEXTS, GERMAN]}),
     ("/claims", answers.Claims, GOOD["/claims"]),
     ("/claims", answers.Claims, {"documents": "# Dogs\n\nthe dog sleeps . it has 3 cats .", "claims": ["5 cats"]}),
+    ("/dedupe", answers.Duplicates, {"texts": [*TEXTS, "a man plays 3 guitars", "a man plays 4 guitars"]}),
+    ("/dedupe", answers.Duplicates, {"texts": TEXTS, "pair_model": "both"}),
     ("/classify", answers.Labels, {"text": TEXTS}),
     ("/classify", answers.Labels, {"text": TEXTS, "labels": ["dog", "cat", "guitar"]}),
     ("/classify", answers.Labels, {"text": TEXTS, "labels": ["dog", "cat"], "multi_label": True}),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from service.scoring.documents import sentences_in
+from service.scoring.scorer import Scorer
 from tests.harness import fakes
 from tests.harness.estimates import costs, unmeasured
 from tests.harness.requests import refused
@@ -127,3 +128,36 @@ async def test_a_document_of_the_largest_size_is_read_to_its_end(client: Client)
     assert len(sentences_in(document)) > 100
     (result,) = (await asked(client, documents=document, claims=["the zebra sleeps"]))["results"]
     assert any("zebra" in each["text"] for each in passages_in(result))
+
+
+@pytest.mark.parametrize(("document", "claim"), [("A dog runs.", "x x x"), ("x x x\n1 2\n", "A dog runs.")])
+async def test_a_text_without_words_states_nothing(client: Client, document: str, claim: str) -> None:
+    (result,) = (await asked(client, documents=document, claims=[claim]))["results"]
+    assert (result["label"], result["probabilities"]["not_stated"], "evidence" in result) == ("not_stated", 1, False)
+
+
+async def test_very_many_sentences_are_refused(client: Client) -> None:
+    body = {"documents": "- it\n" * 10_001, "claims": CLAIMS}
+    status, error = await refused(client, "/claims", json=body)
+    assert (status, error["field"], error["limit"]) == (413, "documents", 10_000)
+
+
+async def test_an_answer_is_small_whatever_a_heading_is(client: Client) -> None:
+    answer = await asked(client, documents="# " + "dogs " * 38_000 + "\n\n" + DOCUMENT[12:], claims=CLAIMS * 10)
+    titles = [title for result in answer["results"] for each in passages_in(result) for title in each["headings"]]
+    assert titles
+    assert max(map(len, titles)) <= 120
+
+
+async def test_a_passage_is_the_premise_and_a_claim_the_hypothesis(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, real = [], Scorer.read_claims
+
+    async def watched(scorer: Scorer, context: Any, premises: Any, hypotheses: Any) -> Any:
+        read.extend((each.words, other.words) for each, other in zip(premises, hypotheses, strict=True))
+        return await real(scorer, context, premises, hypotheses)
+
+    monkeypatch.setattr(Scorer, "read_claims", watched)
+    await asked(client, documents="A man plays the guitar in the park.", claims=["A man plays"])
+    assert [(premise > 5, hypothesis) for premise, hypothesis in read] == [(True, 3)]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from core.manifest import Manifest
-from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, of_stage, shared_words, texts_of
+from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, digest_of, of_stage, shared_words, texts_of
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
@@ -22,8 +22,8 @@ def fit_of(models, first: str = "avg-paraphrase", second: str | None = None, **c
     names = ONE_STAGE if second is None else TWO_STAGES
     found: dict[str, Any] = {
         "model": first, "fingerprint": Manifest.load(models / first).fingerprint, "intercept": -2.0,
-        "weights": {name: 0.1 * (n + 1) for n, name in enumerate(names)}, "rows": 30, "calibration_error": 0.1,
-        "fitted_by": "semblance choose --faq faq.csv questions.csv --seed 1",
+        "weights": {name: 0.1 * (n + 1) for n, name in enumerate(names)}, "threshold": 0.0, "rows": 30,
+        "calibration_error": 0.1, "fitted_by": "semblance choose --faq faq.csv questions.csv --seed 1",
     }  # fmt: skip
     if second is not None:
         found |= {"rerank_model": second, "rerank_fingerprint": Manifest.load(models / second).fingerprint}
@@ -74,6 +74,39 @@ async def test_the_confidence_is_that_of_the_fit(lasting: Client, models, second
         again = await ranked(lasting, entries=ENTRIES, confidence_fit=fit, min_confidence=least, **stages)
         assert (again["answered"], bool(again["results"])) == (answered, answered)
         assert again["confidence"] == found["confidence"]
+
+
+async def test_an_faq_is_declined_below_the_fits_own_threshold_with_suggestions(lasting: Client, models) -> None:
+    fit = fit_of(models)
+    found = await ranked(lasting, entries=ENTRIES, confidence_fit=fit)
+    assert (found["answered"], found["threshold"], "suggestions" in found) == (True, 0.0, False)
+    strict = fit | {"threshold": 1.0}
+    declined = await ranked(lasting, entries=ENTRIES, confidence_fit=strict, top_k=1)
+    assert (declined["answered"], declined["threshold"], declined["results"]) == (False, 1.0, [])
+    assert declined["confidence"] == found["confidence"]
+    assert declined["suggestions"] == found["results"][:3]
+    assert {each["index"]: each.get("id") for each in declined["suggestions"]} == {0: "sleep", 1: "play", 2: None}
+    own = await ranked(lasting, entries=ENTRIES, confidence_fit=strict, min_confidence=0.0)
+    assert (own["answered"], own["threshold"]) == (True, 0.0)
+    by_score = await ranked(lasting, entries=ENTRIES, confidence_fit=strict, min_score=0.0)
+    assert (by_score["answered"], by_score["threshold"]) == (True, None)
+    # A ranking of candidates is still one: it says that its first is no answer.
+    plain = await ranked(lasting, candidates=["a man plays", "a dog"], confidence_fit=strict)
+    assert (plain["answered"], len(plain["results"]), "suggestions" in plain) == (False, 2, False)
+
+
+async def test_min_score_is_of_the_second_stage_where_there_is_one(lasting: Client) -> None:
+    stages = {"rerank_model": "pair-sick", "rerank_top": 2}
+    found = await ranked(lasting, entries=ENTRIES, **stages)
+    first = found["results"][0]
+    by_first = {each["index"]: each["score"] for each in (await ranked(lasting, entries=ENTRIES))["results"]}
+    assert first["score"] != pytest.approx(by_first[first["index"]], abs=0.01)
+    between = (first["score"] + by_first[first["index"]]) / 2
+    above = await ranked(lasting, entries=ENTRIES, min_score=between, **stages)
+    assert above["answered"] == (first["score"] > between)
+    declined = await ranked(lasting, entries=ENTRIES, min_score=min(1.0, first["score"] + 0.001), **stages)
+    assert (declined["answered"], declined["results"]) == (False, [])
+    assert declined["suggestions"] == found["results"]  # of both stages
 
 
 async def test_below_min_score_nothing_is_answered(lasting: Client) -> None:
@@ -145,3 +178,12 @@ async def test_a_fit_is_for_the_texts_that_it_was_fitted_with(lasting: Client, r
     assert (await ranked(lasting, entries=ENTRIES, confidence_fit=fitted, match="question"))["confidence"] > 0
     error = await ranked(lasting, 422, entries=ENTRIES, confidence_fit=fitted, match="answer")
     assert (error["field"], "match 'question'" in error["message"]) == ("confidence_fit", True)
+
+
+async def test_a_fit_is_for_the_entries_that_it_was_fitted_on(lasting: Client, models) -> None:
+    fitted = fit_of(models, entries=digest_of((entry["question"], entry["answer"]) for entry in ENTRIES))
+    assert (await ranked(lasting, entries=ENTRIES[::-1], confidence_fit=fitted))["confidence"] > 0
+    changed = [{**ENTRIES[0], "answer": "the dog is in the park"}, *ENTRIES[1:]]
+    for other in ({"entries": changed}, {"entries": ENTRIES[1:]}, {"candidates": ["a dog", "a cat"]}):
+        error = await ranked(lasting, 422, confidence_fit=fitted, **other)
+        assert (error["field"], "choose again" in error["message"]) == ("confidence_fit", True)

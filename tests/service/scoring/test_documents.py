@@ -213,3 +213,20 @@ def test_sentences_end_by_the_rule(text: str, sentences: list[str]) -> None:
 def test_no_document_takes_long(text: str) -> None:
     sentences_in(text)
     assert " ".join(sentences_of(text)).split() == text.split()
+
+
+def test_what_many_sentences_repeat_is_short() -> None:
+    table = "x\t" + "\U0001f600" * 50_000 + "\n" + "a\tb\n" * 5500
+    rows = sentences_in(table)
+    assert len(rows) == 5500
+    assert sum(len(each.text) for each in rows) < 5 * len(table)
+    assert rows[0].text == "a; " + "\U0001f600" * 60 + ": b"
+    (under,) = sentences_in("# " + "long " * 40_000 + "\n\nIt is so.")
+    assert [len(title) for title in under.headings] == [120]
+
+
+def test_a_long_row_is_cut() -> None:
+    rows = sentences_in("a\t1\n" + "cell\t" * 1000 + "\n")
+    assert len(rows) > 2
+    assert max(len(each.text) for each in rows) <= LONGEST
+    assert " ".join(each.text for each in rows).count("cell") == 1000

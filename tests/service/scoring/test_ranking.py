@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from service.engine.context import RequestContext
 from service.scoring import ranking
 from service.scoring.scorer import ScoredPairs, Scorer
 from tests.harness import fakes
@@ -144,8 +145,8 @@ async def test_equal_texts_have_one_score_and_stand_in_the_order_of_the_request(
 ) -> None:
     """Also where a run computes each of them, and the rest of the run moves its last digits."""
 
-    async def moved(self: Scorer, a: list, b: list, task: str) -> ScoredPairs:
-        answer = await similarity(self, a, b, task)
+    async def moved(self: Scorer, context: RequestContext, a: list, b: list, task: str) -> ScoredPairs:
+        answer = await similarity(self, context, a, b, task)
         raw = [value + 1e-6 * i for i, value in enumerate(answer.raw)]
         return ScoredPairs(raw, answer.rating, answer.score)
 

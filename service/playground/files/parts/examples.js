@@ -136,3 +136,17 @@ export const FAQ = {
   ],
   questions: ["What does it cost if I am three days late?", "Can four of us book a room to study?", "Where can I park my car?"],
 };
+
+/** Texts for Duplicates: the same words, other words, and another order number. */
+export const TICKETS = {
+  name: "Tickets",
+  texts: [
+    "The parcel for order 4711 has not arrived.",
+    "the parcel for order 4711 has not arrived",
+    "I am still waiting for my delivery. The order number is 4711.",
+    "The parcel for order 4712 has not arrived.",
+    "You charged my card twice for the same order.",
+    "I was billed two times for one purchase.",
+    "Do you ship to Norway?",
+  ],
+};

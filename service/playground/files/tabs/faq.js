@@ -13,7 +13,8 @@ import { NO_SECOND, defaultOf, offerModels } from "../parts/models.js";
 import { examples, onFile, onSubmit, runner } from "../parts/tab.js";
 
 const MATCHES = [["both", "both as one text"], ["either", "either: the better one"], ["question", "its question"], ["answer", "its answer"]];
-const USUAL = { confidence: 0.4, score: 0.5 }; // from which on to answer, where nothing was chosen
+const USUAL_SCORE = 0.5; // from which on to answer, where the service knows no confidence
+const SHOWN = 3; // entries to choose from, where none is the answer
 const MOST_BYTES = 1_000_000;
 
 const panel = $("panel-faq");
@@ -22,7 +23,7 @@ const question = $("faq-question");
 const [model, second, match] = [$("faq-model"), $("faq-second"), $("faq-match")];
 const inputs = { query: question, entries: list, model, rerank_model: second, match };
 let chosen = {}; // what `semblance choose --faq` chose, of a file that it wrote
-let least = null; // null: what was chosen, else what is usual, until the slider is moved
+let least = null; // null: what was chosen, else what the service says, until the slider is moved
 
 /** A pasted list -> its entries: blocks of lines, the first of which is the question; or CSV with these columns. */
 function entriesOf(text) {
@@ -86,7 +87,7 @@ function take({ model: name, rerank_model: then, match: by, min_confidence: from
 const isChosen = () => chosen.model === model.value && chosen.rerank_model === second.value && chosen.match === match.value;
 
 function body(entries) {
-  const found = { query: question.value, entries, match: match.value, model: model.value, top_k: 2 };
+  const found = { query: question.value, entries, match: match.value, model: model.value, top_k: SHOWN };
   if (second.value !== NO_SECOND) found.rerank_model = second.value;
   if (!isChosen()) return found;
   return { ...found, rerank_top: chosen.rerank_top, confidence_fit: chosen.confidence_fit };
@@ -113,11 +114,12 @@ function refuse(error, again = null) {
 }
 
 function draw(asked, answer) {
-  const [first, next] = answer.results;
+  const ranked = answer.suggestions ?? answer.results; // results are none where the service would not answer
+  const [first, next] = ranked;
   const entry = asked.entries[first.index];
   const what = answer.confidence === null ? "score" : "confidence";
   const value = answer.confidence ?? first.score;
-  const from = (isChosen() ? chosen.min_confidence : null) ?? USUAL[what];
+  const from = (isChosen() ? chosen.min_confidence : null) ?? answer.threshold ?? USUAL_SCORE;
   const verdict = h("div", { class: "meaning" });
   const kept = h("output", { for: "faq-least" });
   const slider = h("input", { id: "faq-least", type: "range", min: "0", max: "1", step: "0.01", value: String(least ?? from), oninput: () => ((least = Number(slider.value)), decide()) });
@@ -130,6 +132,8 @@ function draw(asked, answer) {
       h("h2", {}, given ? "The answer" : "No answer in this list"),
       given ? h("p", { class: "given" }, entry.answer) : h("p", {}, `The nearest entry is \u201c${entry.question}\u201d, and its ${what} of ${two(value)} is below ${two(Number(slider.value))}.`),
       given && h("p", { class: "hint" }, `It answers \u201c${entry.question}\u201d.`),
+      !given && h("p", {}, "Perhaps one of these:"),
+      !given && h("ul", { class: "suggestions" }, ...ranked.map((result) => h("li", {}, asked.entries[result.index].question))),
     );
     say(given ? "An answer was found" : "No answer in this list");
   }
@@ -144,7 +148,7 @@ function draw(asked, answer) {
       verdict,
       h("div", { class: "threshold" }, h("label", { for: "faq-least" }, `Answer from a ${what} of`), slider, kept),
       h("h3", {}, "Why"),
-      h("p", {}, why(asked, answer, entry)),
+      h("p", {}, why(asked, ranked, answer.confidence, entry)),
       cut && h("p", { class: "hint" }, "That entry was cut at the model\u2019s limit."),
       answer.language && h("p", { class: "hint" }, foreign([["the question", answer.language]])),
       table(["Entry", "Its answer", "Score"], [first, next].map((result, place) => drawRow(asked, result, place)), { class: "stack", caption: "The first entry and the runner-up" }),
@@ -169,7 +173,7 @@ function drawRow(asked, result, place) {
 const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
 
 /** What the confidence is made of, in words. */
-function why(asked, { results: [first, next], confidence }, entry) {
+function why(asked, [first, next], confidence, entry) {
   const words = [...new Set(wordsOf(asked.query))];
   const has = new Set(wordsOf(asked.match === "question" ? entry.question : asked.match === "answer" ? entry.answer : `${entry.question} ${entry.answer}`));
   const shared = words.filter((word) => has.has(word));

@@ -1,14 +1,8 @@
 """Numbers, codes, sizes, attributes and negations keep texts apart that are otherwise alike."""
 
-from pathlib import Path
-
-import numpy as np
 import pytest
 
-from semblance.corpus.guard import Guard, difference, facts
-from semblance.corpus.neighbours import Near
-from tests.harness.commands import Run
-from tests.harness.tables import read, write
+from core.attributes import difference, facts
 
 
 @pytest.mark.parametrize(
@@ -75,35 +69,3 @@ def test_texts_that_say_the_same_agree(a: str, b: str) -> None:
 def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:
     assert str(difference(facts(a), facts(b))) == said
     assert difference(facts(b), facts(a)) is not None
-
-
-def test_the_nearest_of_those_that_were_kept_apart_is_remembered() -> None:
-    guard = Guard(
-        ["order 1 is late", "order 2 is late", "order 1 is very late", "the order is late", "order 3 is late"]
-    )
-    pairs = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (0, 4)])
-    cosines = np.array([0.9, 0.95, 0.8, 0.7, 0.97], np.float32)
-    (kept,) = guard.agreeing([Near(pairs[:, 0], pairs[:, 1], cosines)])
-    assert list(zip(kept.queries.tolist(), kept.rows.tolist(), strict=True)) == [(0, 2), (0, 3)]
-    assert guard.nearest.tolist() == [4, 0, 1, -1, 0]
-    assert [str(guard.why(i)) for i in range(5)] == ["1 is not 3", "2 is not 1", "1 is not 2", "None", "3 is not 1"]
-
-
-def test_dedupe_keeps_rows_apart_and_says_why(
-    semblance: Run, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    texts = ("a man plays 20", "a man plays 30", " a man plays 20", "a man plays")
-    write(Path("in.csv"), [{"sentence": text} for text in texts])
-
-    def clusters(*more: str) -> list[dict[str, str]]:
-        ran = semblance("dedupe", "in.csv", "out.csv", "--cosine", -1, "--overwrite", *more, "--models-dir", models)
-        assert ran.code == 0, ran.err
-        return read(Path("out.csv"))
-
-    found = clusters("--no-guard")
-    assert [row["cluster"] for row in found] == ["1"] * 4
-    assert "kept_apart" not in found[0]
-    found = clusters()
-    first, second = "row 2: 20 is not 30", "row 1: 30 is not 20"
-    assert [row["kept_apart"] for row in found] == [first, second, first, ""]

@@ -5,9 +5,11 @@ The table is of everyday English and small on purpose: a word that is absent fro
 
 import re
 from collections.abc import Collection
+from typing import NamedTuple
 
-from semblance.corpus.wording import words_of
+from core.quantities import Difference, quantities
 
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
 _BY_THEIR_NAME: dict[str, tuple[str, ...]] = {  # attribute -> words each of which is a value
     "colour": (
         *("black", "white", "red", "green", "yellow", "orange", "purple", "pink", "brown", "beige", "silver"),
@@ -96,3 +98,60 @@ def negated(words: Collection[str]) -> frozenset[str]:
             found.add(word)
             after = False
     return frozenset(found)
+
+
+class Facts(NamedTuple):
+    """What a text says that another one must not contradict.
+
+    Attributes:
+        said: each kind of fact with its value, and how it is written.
+        negated: words that come after a negation.
+        affirmed: words that do not.
+    """
+
+    said: dict[Said, str]
+    negated: frozenset[str]
+    affirmed: frozenset[str]
+
+
+def facts(text: str) -> Facts:
+    """The facts of a text."""
+    words = words_of(text)
+    below = negated(words)
+    return Facts(quantities(text) | attributes(text), below, frozenset(words) - below)
+
+
+def difference(a: Facts, b: Facts) -> Difference | None:
+    """The first kind of which both texts have some and each has one that the other has not; None: they agree.
+
+    A word that one text negates and the other affirms is a difference too.
+    """
+    for kind in dict.fromkeys(kind for kind, _ in a.said):
+        own, other = ({key for key in side.said if key[0] == kind} for side in (a, b))
+        if other and own - other and other - own:
+            return Difference(
+                min((a.said[key] for key in own - other), key=_order),
+                min((b.said[key] for key in other - own), key=_order),
+            )
+    if words := _denied(a, b):
+        return Difference(f"not {words[0]}", words[1])
+    if words := _denied(b, a):
+        return Difference(words[1], f"not {words[0]}")
+    return None
+
+
+def _denied(a: Facts, b: Facts) -> tuple[str, str] | None:
+    """A word that a negates, and how b affirms it, in whatever form; None: there is none."""
+    affirmed = {stem(word): word for word in sorted(b.affirmed)}
+    also = {stem(word) for word in b.negated}
+    found = ((word, affirmed[stem(word)]) for word in sorted(a.negated) if stem(word) in affirmed.keys() - also)
+    return next(found, None)
+
+
+def _order(text: str) -> tuple[int, str]:
+    return len(text), text
+
+
+def words_of(text: str) -> list[str]:
+    """The words and numbers of a text in lower case, apostrophes straight."""
+    return _WORD.findall(text.casefold().replace("\u2019", "'"))

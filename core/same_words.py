@@ -1,0 +1,173 @@
+"""The words of a text in one spelling, so that texts which differ in nothing else are known to be one.
+
+What differs only in case, punctuation, spaces, accents, an apostrophe, `ss` and sharp s, `ae` and a-umlaut, number
+words, articles, a greeting or thanks says the same; no model needs to be asked. Marks that mean something stay: a sign
+or a point within a number, `%`, `#`, `+`, currencies, emoji.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from core.text import normalise
+
+_UMLAUTS = {
+    0xE4: "ae", 0xF6: "oe", 0xFC: "ue", 0xC4: "Ae", 0xD6: "Oe", 0xDC: "Ue", 0xE6: "ae", 0xC6: "Ae", 0xF8: "oe",
+    0xD8: "Oe", 0x153: "oe", 0x152: "Oe",
+}  # fmt: skip
+_APART = re.compile("(?<=[aouAOU])\u0308")  # an umlaut whose dots are a character of their own
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])|(?<=s)'(?= )")
+_TOKEN = re.compile(
+    r"(?:(?<![^\s(])[-+](?=\.?\d))?\d+(?:[.,]\d+)*(?![^\W_])"  # 1,000.50; -5, but of 3-5 a 5
+    r"|[^\W_]+"
+    r"|(?<=\d)\"(?![^\W_])"  # inches
+    r"|[^\w\s]"
+)
+_MEANT = frozenset("+#%@=<>$~^|")  # other symbols by their category
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
+_ENDS = frozenset(",.!:;?-")
+
+_UNITS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_SMALL = {word: number for number, word in enumerate(_UNITS)} | {
+    word: 10 * number
+    for number, word in enumerate(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 2)
+}
+_LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+# After these "a" is a name: vitamin A.
+_LETTERED = frozenset(
+    (
+        *("vitamin", "plan", "type", "class", "grade", "group", "section", "option", "hepatitis", "influenza", "tier"),
+        *("zone", "gate", "block", "level", "category", "appendix", "part", "series", "size", "cup", "team", "model"),
+    )
+)
+_ARTICLES = frozenset(("the", "a", "an"))
+_GREETINGS = (
+    *(("good", part) for part in ("morning", "afternoon", "evening", "day")),
+    *((word,) for word in ("hi", "hello", "hey", "greetings")),
+)
+_GREETED = frozenset(
+    ("there", "all", "team", "everyone", "everybody", "guys", "folks", "sir", "madam", "support", "or")
+)
+# What begins a sentence after a greeting without a comma: "hello I have", but not "Hello Kitty".
+_BEGIN = frozenset(
+    (
+        *("i", "im", "ive", "my", "we", "our", "can", "could", "please", "is", "are", "the", "how", "what", "where"),
+        *("when", "why", "who", "do", "does", "did", "just", "sorry", "there", "your", "it", "this", "would", "will"),
+    )
+)
+_THANKS = tuple(
+    sorted(
+        (
+            *(("thanks",), ("thank", "you"), ("many", "thanks"), ("thx",), ("cheers",), ("thanks", "in", "advance")),
+            *(("thank", "you", "in", "advance"), ("thanks", "a", "lot"), ("thank", "you", "very", "much")),
+            *(("thanks", "so", "much"), ("thank", "you", "so", "much"), ("thanks", "again")),
+            *(("thanks", "for", "your", "help"), ("thank", "you", "for", "your", "help"), ("regards",)),
+            *((kind, "regards") for kind in ("kind", "best", "warm")),
+            *(("best", "wishes"), ("yours", "sincerely"), ("sincerely",), ("yours", "faithfully")),
+        ),
+        key=len,
+        reverse=True,
+    )
+)
+
+
+def same_words(text: str) -> str:
+    """The words of a text in one spelling, a space between each two; what has no words keeps its marks."""
+    plain = normalise(_APART.sub("e", text.translate(_UMLAUTS)))
+    tokens = _TOKEN.findall(_APOSTROPHE.sub("", plain))
+    if tokens.count('"') % 2 == 0:  # quotes, not inches
+        tokens = [token for token in tokens if token != '"']
+    body = _without_greeting(_without_thanks(tokens))
+    words = [*_without_articles(_with_digits([_spelt(token) for token in body if _is_meant(token)]))]
+    return " ".join(words) or " ".join(tokens)
+
+
+def _is_meant(token: str) -> bool:
+    mark = token[-1]
+    return mark.isalnum() or mark in '&"' or mark in _MEANT or unicodedata.category(mark) in ("So", "Sc", "Sm")
+
+
+def _spelt(token: str) -> str:
+    if token == "&":
+        return "and"
+    return token.replace(",", "") if _THOUSANDS.match(token.lstrip("-+")) else token
+
+
+def _without_greeting(tokens: Sequence[str]) -> Sequence[str]:
+    for greeting in _GREETINGS:
+        if tuple(tokens[: len(greeting)]) == greeting:
+            end = len(greeting)
+            while end < len(tokens) and tokens[end] in _GREETED:
+                end += 1
+            return _after_marks(tokens, end) if end == len(tokens) or tokens[end] in _ENDS | _BEGIN else tokens
+    if tokens[:1] == ["dear"]:
+        end = next((i for i, token in enumerate(tokens[:6]) if token in (",", "!", ":")), 0)
+        return _after_marks(tokens, end)
+    return tokens
+
+
+def _after_marks(tokens: Sequence[str], start: int) -> Sequence[str]:
+    while start < len(tokens) and tokens[start] in _ENDS:
+        start += 1
+    return tokens[start:] or tokens
+
+
+def _without_thanks(tokens: Sequence[str]) -> Sequence[str]:
+    """Thanks and regards at the end go, once each; after regards a name of at most two words goes too."""
+    for _ in range(2):
+        end = len(tokens)
+        while end and tokens[end - 1] in _ENDS:
+            end -= 1
+        for name in (0, 1, 2):
+            last = end - name
+            while name and last > 0 and tokens[last - 1] in _ENDS:
+                last -= 1
+            thanks = next((each for each in _THANKS if tuple(tokens[max(0, last - len(each)) : last]) == each), None)
+            if thanks and last > len(thanks) and (not name or (thanks[-1] in ("regards", "sincerely") and last < end)):
+                tokens = tokens[: last - len(thanks)]
+                break
+        else:
+            return tokens
+    return tokens
+
+
+def _with_digits(words: Sequence[str]) -> Iterator[str]:
+    """Number words as digits: two thousand five hundred and two is 2502, twenty-five 25, but two three 2 3."""
+    total, current, room = 0, -1, 0  # current: -1 where no number is being read; room: what may follow is smaller
+    linked = False  # an "and" within a number waits
+    for word in [*words, ""]:
+        small, large = _SMALL.get(word), _LARGE.get(word)
+        if current >= 0:
+            if small is not None and 0 < small < room:
+                current, room, linked = current + small, 10 if small >= 20 else 0, False
+                continue
+            if large is not None and not linked and 0 < current < large:
+                if large == 100:
+                    current, room = current * large, 100
+                else:
+                    total, current, room = total + current * large, 0, 100
+                continue
+            if word == "and" and room == 100 and not linked:
+                linked = True
+                continue
+            yield str(total + current)
+            if linked:
+                yield "and"
+            total, current, linked = 0, -1, False
+        if small is not None:
+            current, room = small, 10 if small >= 20 else 0
+        elif word:
+            yield word
+
+
+def _without_articles(words: Iterator[str]) -> Iterator[str]:
+    before = ""
+    for word, after in pairwise([*words, ""]):
+        kept = word not in _ARTICLES or not after or (word == "a" and before in _LETTERED)
+        if kept and word != "please":
+            yield word
+        before = word

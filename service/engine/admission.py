@@ -1,0 +1,211 @@
+"""Who is let in, and in which turn: by caller, in expected seconds.
+
+**Turn.** That of a request is the work after which it would end if callers had equal shares of the threads, a caller's
+requests equal shares of his, and nobody else came. The lowest turn is served first (`service/engine/queue.py`). So
+small requests come before large ones, who asks for much waits for himself alone, and nobody waits for ever: the fair
+sojourn protocol (Friedman & Henderson, SIGMETRICS 2003), by caller.
+
+**Admission.** A request is let in if it waits no longer than the settings say, and if it and those behind it end in
+time in this order. Those behind it do not count where their caller has more work there than its own: they may be
+dropped for it. What was let in and cannot end in time any more, since others came or the machine became slower, is
+dropped as soon as that is known.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp
+
+from service.engine.context import RequestContext
+from service.errors import Overloaded, TooSlow
+
+SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits, and has a thread more
+# The share of its remaining time in which a new request must end, and in which those must that it overtakes. The room
+# between the two is for small requests.
+SURE, STILL_SURE = 0.8, 0.9
+_SURELY = 0.5  # of a guess by the length of texts, that they take at least
+# Of a measured pace:
+_LASTS = 5.0  # seconds in which a measurement loses most of its weight
+_UNMEASURED = 0.25  # expected seconds that the guess weighs, which holds while little was measured
+_CAUTIOUS = 2.0  # the guess for what is promised: a machine that others use as much
+_SLOWEST = 30.0  # times the expected seconds: what takes longer is a stopped process, not slow work
+
+
+class Pace:
+    """Seconds that pass in a thread for each second of expected work, at least 1; a moving average over batches.
+
+    Expected times are CPU seconds, measured while nothing else ran. Other processes on the same cores, contention
+    between threads and an event loop that hands work over late make real times longer by this factor. A measurement
+    that is old says nothing of the machine now: then a guess counts again.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Start with nothing measured."""
+        self._clock = clock
+        self._passed = self._expected = 0.0
+        self._at = clock()  # of the last measurement
+
+    def ran(self, expected_seconds: float, seconds: float) -> None:
+        """Work was done that was expected to take `expected_seconds`; both more than 0."""
+        kept = self._kept()
+        self._passed = kept * self._passed + min(seconds, _SLOWEST * expected_seconds)
+        self._expected = kept * self._expected + expected_seconds
+        self._at = self._clock()
+
+    @property
+    def recent(self) -> float:
+        """The factor; while nothing was measured, that of an idle machine."""
+        return self._with(1.0)
+
+    @property
+    def cautious(self) -> float:
+        """The factor to promise an end by; while nothing was measured, that of a machine that others use too."""
+        return self._with(_CAUTIOUS)
+
+    def _with(self, guess: float) -> float:
+        kept = self._kept()
+        return max(1.0, (_UNMEASURED * guess + kept * self._passed) / (_UNMEASURED + kept * self._expected))
+
+    def _kept(self) -> float:
+        return exp((self._at - self._clock()) / _LASTS)
+
+
+@dataclass(slots=True, eq=False)
+class Admission:
+    """A request that is let in.
+
+    Attributes:
+        context: of the request.
+        left: expected seconds of its work that is not done.
+        turn: the lowest is served first.
+        failure: why it cannot end in time any more.
+    """
+
+    context: RequestContext
+    left: float
+    turn: float
+    failure: Overloaded | None = None
+
+    def did(self, seconds: float) -> None:
+        """So many expected seconds of its work are done."""
+        self.left = max(0.0, self.left - seconds)
+
+
+class Admissions:
+    """The requests that are let in."""
+
+    def __init__(self, threads: int, max_queue_seconds: float, max_seconds: float, clock: Callable[[], float]) -> None:
+        """Start with none; arguments as of `Queue`."""
+        self.pace = Pace(clock)
+        self._threads = threads
+        self._max_queue_seconds = max_queue_seconds
+        self._max_seconds = max_seconds
+        self._all: dict[RequestContext, Admission] = {}
+        self._served = 0.0  # expected seconds that each caller has got by equal shares
+
+    def __len__(self) -> int:
+        """The number of requests."""
+        return len(self._all)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds until all their work is done, at the recent pace."""
+        return sum(each.left for each in self._all.values()) * self.pace.recent / self._threads
+
+    def possible(self, context: RequestContext) -> float:
+        """Expected seconds of work that would surely end in the time that a request has left, were it alone."""
+        return self._possible_in(self._time_left(context))
+
+    def refusal(self, context: RequestContext, seconds: float) -> Overloaded | None:
+        """Why a request of so many expected seconds would not be let in now; None if it would."""
+        return self._refusal(self._place(context, seconds))
+
+    def admit(self, context: RequestContext, seconds: float, in_all: float = 0.0) -> Admission:
+        """Let a request in at the first stage of its work; at a later stage note what is left.
+
+        Args:
+            context: of the request.
+            seconds: expected, of this stage.
+            in_all: expected, of this and all later stages, as guessed by the length of texts; 0: nothing follows.
+
+        Raises:
+            Overloaded: too much is waiting already.
+            TooSlow: it would not end in time if it were alone.
+        """
+        whole = max(seconds, in_all) / context.share
+        context.expected = max(context.expected, whole)
+        known = self._all.get(context)
+        surely = max(seconds / context.share, _SURELY * whole)
+        if surely > (possible := self.possible(context)):
+            if known is not None and surely <= self._possible_in(self._max_seconds):
+                raise Overloaded("others were served first, and too little time is left", seconds=self.seconds)
+            raise TooSlow(whole, possible)
+        if known is not None:
+            known.turn += whole - known.left
+            known.left = whole
+            return known
+        admission = self._place(context, whole)
+        if not context.ended:  # otherwise others wait for this work, who were let in
+            if (refusal := self._refusal(admission)) is not None:
+                raise refusal
+            self._all[context] = admission
+        return admission
+
+    def leave(self, context: RequestContext) -> None:
+        """A request has ended; no effect if it was not let in."""
+        self._all.pop(context, None)
+
+    def served(self, seconds: float) -> None:
+        """So many expected seconds of work are done, of whomever."""
+        self._served += seconds / max(1, len({context.caller for context in self._all}))
+
+    def give_up(self) -> None:
+        """Mark those who cannot end in time any more in their turn."""
+        pace, ahead = self.pace.recent / self._threads, 0.0
+        for each in sorted(self._all.values(), key=lambda each: each.turn):
+            if each.failure is None and each.left:
+                others = ahead if each.left > SHORT_SECONDS else 0.0
+                if (others + each.left) * pace > self._time_left(each.context):
+                    message = "this was let in, but others came or the machine became slower, and it would be late"
+                    each.failure = Overloaded(message, seconds=(others + each.left) * pace)
+                else:
+                    ahead += each.left
+
+    def _place(self, context: RequestContext, seconds: float) -> Admission:
+        own = (each.left for each in self._all.values() if each.context.caller == context.caller)
+        return Admission(context, seconds, self._served + seconds + sum(min(left, seconds) for left in own))
+
+    def _refusal(self, new: Admission) -> Overloaded | None:
+        recent, pace = self.pace.recent / self._threads, self.pace.cautious / self._threads
+        caller = new.context.caller
+        work: defaultdict[str, float] = defaultdict(float)
+        for each in self._all.values():
+            work[each.context.caller] += each.left
+        ahead = sum(each.left for each in self._all.values() if each.turn <= new.turn)
+        if ahead * recent > self._max_queue_seconds:
+            message = f"the wait would be more than {self._max_queue_seconds:g} seconds"
+            return Overloaded(message, seconds=ahead * recent - self._max_queue_seconds)
+        done = ahead + new.left
+        if ahead and (late := done * pace - SURE * self._time_left(new.context)) > 0:
+            message = f"with what is being done it would take more than {self._max_seconds:g} seconds"
+            return self._late(new, message, late, ahead)
+        if new.left <= SHORT_SECONDS:
+            return None
+        for each in sorted(self._all.values(), key=lambda each: each.turn):
+            if each.turn > new.turn:
+                done += each.left
+                late = done * pace - STILL_SURE * self._time_left(each.context)
+                if late > 0 and work[each.context.caller] <= work[caller] + new.left:
+                    return self._late(new, "others, who came before, would wait too long", late, done - new.left)
+        return None
+
+    def _late(self, new: Admission, message: str, late: float, others: float) -> Overloaded:
+        """The refusal of a request by which somebody would be late; it may come again when the others' work is done."""
+        pace = self.pace.cautious / self._threads
+        return Overloaded(message, seconds=min(late, others * pace), share=1.0 - late / (new.left * pace))
+
+    def _possible_in(self, seconds: float) -> float:
+        return SURE * seconds * self._threads / self.pace.cautious
+
+    def _time_left(self, context: RequestContext) -> float:
+        return min(self._max_seconds, context.left)

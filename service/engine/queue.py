@@ -1,0 +1,320 @@
+"""The queue: work waits here for a thread, and the lowest turn is served first (`service/engine/admission.py`).
+
+A request's work comes in pieces, each expected to take some 50 ms at most. A thread takes one, in a batch with like
+pieces of others (`service/engine/batcher.py`). Work of a millisecond is done in the event loop: handing it over takes a
+tenth of that, and delays nobody. While all threads are busy, one more takes pieces of `SHORT_SECONDS` at most.
+"""
+
+import asyncio
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from math import inf
+from time import perf_counter
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from service.engine.admission import SHORT_SECONDS, Admission, Admissions
+from service.engine.context import RequestContext
+from service.errors import Overloaded, TooSlow
+from service.observe.metrics import INFERENCE
+
+PIECE_SECONDS = 0.05  # of a piece or a batch at most: whoever comes next waits so long for its thread
+INLINE_SECONDS = 0.001
+IN_A_THREAD = 2 * INLINE_SECONDS  # at least, of what must not run in the event loop
+THREADS = "scorer"  # how the names of the threads begin
+_LOOK_SECONDS = 0.05  # between two looks who will be late
+
+T = TypeVar("T")
+
+
+class Piece(Protocol):
+    """A piece of a request's work."""
+
+    @property
+    def expected_seconds(self) -> float:
+        """How long it takes."""
+
+
+P = TypeVar("P", bound=Piece)
+Part = tuple["Job[Any]", int, Any]  # of a batch: a job, the place of its piece, the piece
+Q = TypeVar("Q", bound=Piece, contravariant=True)
+
+
+class Batch(Protocol[Q]):
+    """One piece, or like pieces of several requests, for one thread."""
+
+    @property
+    def expected_seconds(self) -> float:
+        """How long all of it takes."""
+
+    def add(self, piece: Q, most: float) -> bool:
+        """Take one more piece if that pays, and all takes `most` expected seconds at most; whether it did."""
+
+    def run(self) -> Sequence[Any]:
+        """The result of each piece, or the exception that it raised; in any thread."""
+
+
+class Job(Generic[P]):
+    """Pieces of work of one request; `future` gets their results, in their order, when the last one is done."""
+
+    __slots__ = ("_left", "_phase", "_results", "_seen", "admission", "begin", "future", "kind", "pieces")
+
+    def __init__(
+        self,
+        pieces: Sequence[P],
+        admission: Admission,
+        begin: Callable[[P], Batch[P]],
+        *,
+        kind: Hashable = None,
+        phase: int = INFERENCE,
+    ) -> None:
+        """Queue at least one piece of an admitted request.
+
+        Args:
+            pieces: of its work.
+            admission: of the request.
+            begin: begins a batch with a piece.
+            kind: pieces of jobs of one kind may share a batch; those without one are alone.
+            phase: of the request's timings.
+        """
+        self.future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        self.pieces = list(enumerate(pieces))[::-1]  # not begun; the next one last
+        self.admission = admission
+        self.begin = begin
+        self.kind = kind
+        self._phase = phase
+        self._seen = perf_counter()  # end of the time that is already in its timings
+        self._left = len(pieces)
+        self._results: list[Any] = [None] * len(pieces)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a piece may begin: the request has time left, or is over while others wait for its work."""
+        context = self.admission.context
+        return not self.future.done() and (context.ended or context.left > 0)
+
+    def receive(self, position: int, began: float, ended: float, outcome: Any) -> None:
+        """Add the result of a piece; an exception fails the whole job."""
+        if self.future.done():  # cancelled, or another piece has failed
+            return
+        self._seen = self.admission.context.timings.waited(self._phase, self._seen, began, ended)
+        if isinstance(outcome, Exception):
+            self.future.set_exception(outcome)
+            return
+        self._results[position] = outcome
+        self._left -= 1
+        if not self._left:
+            self.future.set_result(self._results)
+
+
+class Queue:
+    """Runs pieces of work, at most `threads` batches at a time outside the event loop, and one of short work."""
+
+    def __init__(
+        self,
+        threads: int,
+        max_queue_seconds: float = inf,
+        max_seconds: float = inf,
+        *,
+        dropped: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        """Start the queue's threads.
+
+        Args:
+            threads: batches outside the event loop at a time, beside one of short work.
+            max_queue_seconds: how long a request may be expected to wait.
+            max_seconds: that a request may take.
+            dropped: called for each request that ends before all of its work was begun.
+            clock: that of contexts.
+        """
+        self.admissions = Admissions(threads, max_queue_seconds, max_seconds, clock)
+        self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix=THREADS)
+        self._threads = threads
+        self._dropped = dropped
+        self._clock = clock
+        self._jobs: list[Job[Any]] = []
+        self._running = 0
+        self._short_runs = False  # whether the thread for short work is busy
+        self._called = False
+        self._looked = -inf  # at who will be late
+        self._idle_since: list[float] = []  # since when threads have been free although work waits
+
+    @property
+    def saturated(self) -> bool:
+        """Whether every thread is busy."""
+        return self._running >= self._threads
+
+    async def run(self, context: RequestContext, expected_seconds: float, work: Callable[[], T]) -> T:
+        """Do one piece of work; see `run_all`."""
+        (result,) = await self.run_all(context, [(expected_seconds, work)])
+        return result
+
+    async def run_all(
+        self,
+        context: RequestContext,
+        works: Sequence[tuple[float, Callable[[], T]]],
+        *,
+        phase: int = INFERENCE,
+        in_all: float = 0.0,
+    ) -> list[T]:
+        """Do a request's pieces of work: in the event loop if they are small together, else one by one in threads.
+
+        Args:
+            context: of the request.
+            works: expected seconds and the function of each piece, at least one.
+            phase: of the request's timings.
+            in_all: see `Admissions.admit`.
+
+        Raises:
+            Overloaded: too much is waiting already.
+            TooSlow: it would not end in time if it were alone.
+        """
+        expected_seconds = sum(seconds for seconds, _ in works)
+        if expected_seconds <= INLINE_SECONDS:
+            began = perf_counter()
+            results = [work() for _, work in works]
+            context.timings.spent(phase, began, perf_counter())
+            return results
+        admission = self.admissions.admit(context, expected_seconds, in_all)
+        return await self.done(Job([_Alone(*each) for each in works], admission, _itself, phase=phase))
+
+    async def done(self, job: Job[P]) -> list[Any]:
+        """The results of a job's pieces.
+
+        Work begins in the event loop's next iteration: all of this one have added theirs by then.
+
+        Raises:
+            Overloaded: it cannot end in time any more.
+            Exception: whatever a piece raised.
+        """
+        self._jobs.append(job)
+        self._call()
+        try:
+            return await job.future
+        except (asyncio.CancelledError, Overloaded, TooSlow):
+            if job.pieces:
+                self._dropped()
+            raise
+
+    def ended(self, context: RequestContext) -> None:
+        """A request has ended: it is no longer admitted, even if a shared computation goes on; twice is no error."""
+        context.ended = True
+        self.admissions.leave(context)
+        if self._jobs:
+            self._call()  # what was over for this request may be shared with others, and goes on
+
+    def close(self) -> None:
+        """Drop waiting work; what runs goes on in its thread, which ends after it (`THREADS`)."""
+        self._jobs.clear()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _call(self) -> None:
+        if not self._called:
+            self._called = True
+            asyncio.get_running_loop().call_soon(self._serve)
+
+    def _serve(self) -> None:
+        """Give work to all threads that are free."""
+        self._called = False
+        while self._jobs and not (self.saturated and self._short_runs):
+            short = self.saturated
+            taken = self._take(SHORT_SECONDS if short else inf)
+            if taken is None:
+                return
+            batch, parts = taken
+            if batch.expected_seconds <= INLINE_SECONDS:
+                self._give_back(batch, parts, *_timed(batch))
+                if self._jobs:  # in the event loop's next iteration
+                    self._call()
+                return
+            since = self._clock()
+            if short:
+                self._short_runs = True
+            else:
+                self._running += 1
+                since = self._idle_since.pop() if self._idle_since else since
+            running = asyncio.get_running_loop().run_in_executor(self._executor, partial(_timed, batch))
+            running.add_done_callback(partial(self._ran, batch, parts, short, since))
+
+    def _take(self, most: float) -> "tuple[Batch[Any], list[Part]] | None":
+        """A batch of at most so many expected seconds, of the lowest turn."""
+        for job in self._jobs:
+            if job.admission.failure is not None and not job.future.done():
+                job.future.set_exception(job.admission.failure)
+        self._jobs = sorted((job for job in self._jobs if not job.future.done()), key=lambda job: job.admission.turn)
+        able = [job for job in self._jobs if job.waits]
+        first = next((job for job in able if job.pieces[-1][1].expected_seconds <= most), None)
+        if first is None:
+            return None
+        position, piece = first.pieces.pop()
+        batch, parts = first.begin(piece), [(first, position, piece)]
+        for job in able if first.kind is not None else ():
+            if job is not first and job.kind == first.kind and batch.add(job.pieces[-1][1], most):
+                parts.append((job, *job.pieces.pop()))
+        self._jobs = [job for job in self._jobs if job.pieces]
+        return batch, parts
+
+    def _ran(
+        self,
+        batch: Batch[Any],
+        parts: list[Part],
+        short: bool,
+        since: float,
+        running: "asyncio.Future[tuple[float, float, Sequence[Any]]]",
+    ) -> None:
+        if short:
+            self._short_runs = False
+        else:
+            self._running -= 1
+        if running.cancelled():  # the queue was closed
+            return
+        began, ended, outcomes = running.result()
+        self.admissions.pace.ran(batch.expected_seconds, ended - min(since, began))
+        self._give_back(batch, parts, began, ended, outcomes)
+        if ended >= self._looked + _LOOK_SECONDS:
+            self._looked = ended
+            self.admissions.give_up()
+        if not self._jobs:
+            self._idle_since.clear()
+            return
+        if not short:
+            self._idle_since.append(ended)
+        self._call()
+
+    def _give_back(
+        self, batch: Batch[Any], parts: list[Part], began: float, ended: float, outcomes: Sequence[Any]
+    ) -> None:
+        self.admissions.served(batch.expected_seconds)
+        for (job, position, piece), outcome in zip(parts, outcomes, strict=True):
+            job.admission.did(piece.expected_seconds)
+            job.receive(position, began, ended, outcome)
+
+
+class _Alone(NamedTuple):
+    """A piece of work that is not batched, and its own batch."""
+
+    expected_seconds: float
+    work: Callable[[], Any]
+
+    def add(self, _: object, __: float) -> bool:
+        """Take no piece: each is alone."""
+        return False
+
+    def run(self) -> list[Any]:
+        """Its result, or the exception that it raised."""
+        try:
+            return [self.work()]
+        except Exception as error:  # raised where the request waits
+            return [error]
+
+
+def _itself(piece: _Alone) -> _Alone:
+    return piece
+
+
+def _timed(batch: Batch[Any]) -> tuple[float, float, Sequence[Any]]:
+    """Run a batch; the times of its begin and end, and the outcomes."""
+    began = perf_counter()
+    outcomes = batch.run()
+    return began, perf_counter(), outcomes

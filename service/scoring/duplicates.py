@@ -1,0 +1,151 @@
+"""Which of some texts say the same: `core.duplicates`, asked of the models that are served."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from core.duplicates import (
+    LISTED,
+    READ_NEAREST,
+    DuplicateDecision,
+    Judged,
+    PairReading,
+    find_candidates,
+    left_apart,
+    nearest_texts,
+    questions,
+)
+from core.groups import KeptApart
+from core.same_words import same_words
+from core.scoring import Embeddings
+from service.engine.context import RequestContext
+from service.engine.queue import Queue
+from service.errors import TooSlow
+from service.schemas import Answer, DuplicatesResponse
+from service.scoring.scorer import Scorer
+
+MOST_TEXTS = 2000
+_WORDS_SECONDS = 1e-6  # of a character: its words and facts; expected
+_COMPARE_SECONDS = 2e-8  # of a pair of vectors
+_DECIDE_SECONDS = 4e-5  # of a candidate
+_READ_OF_A_TEXT = 0.7  # pairs, as a rule; each in both directions
+FIELD = "texts"
+
+
+class _Distinct(NamedTuple):
+    """Texts with different words.
+
+    Attributes:
+        first: of each the first text of the request that has these words.
+        of: of each text of the request the number of its words.
+        words: of each, in one spelling.
+        kept_apart: by their facts; None: no text is.
+    """
+
+    first: list[int]
+    of: list[int]
+    words: list[list[str]]
+    kept_apart: KeptApart | None
+
+
+def expected_seconds(encoder: Scorer, pair: Scorer | None, texts: int) -> float:
+    """Expected work of the models, nothing of it cached."""
+    reading = 0.0 if pair is None else 2 * _READ_OF_A_TEXT * pair.seconds_per_new_pair
+    return texts * (encoder.seconds_per_new_pair / 2 + reading)
+
+
+async def find_duplicates(
+    context: RequestContext, encoder: Scorer, pair: Scorer | None, queue: Queue, texts: Sequence[str], *, guarded: bool
+) -> DuplicatesResponse:
+    """For each text the first one that says the same.
+
+    Args:
+        context: of the request.
+        encoder: with embeddings.
+        pair: with paraphrase and entailment; None: cosines decide.
+        queue: for what is neither's.
+        texts: n of them.
+        guarded: keep texts apart that differ in a fact.
+
+    Raises:
+        EmptyText: a text without a visible character.
+        InferenceFailed: a graph raised, or gave a number that is not finite.
+        Overloaded, TooSlow: it would not end in time.
+    """
+    chars = sum(map(len, texts))
+    distinct = await queue.run(context, chars * _WORDS_SECONDS, partial(_distinct, texts, guarded))
+    read = await encoder.read(context, texts, lambda i: f"{FIELD}.{i}")
+    embeddings = await encoder.embed(context, [read[i] for i in distinct.first])
+    seconds = len(distinct.first) ** 2 * _COMPARE_SECONDS + len(distinct.first) * READ_NEAREST * _DECIDE_SECONDS
+    duplicates = await queue.run(context, seconds, partial(_candidates, distinct, embeddings))
+    readings = None
+    if pair is not None:
+        readings = await _read(context, pair, queue, [texts[i] for i in distinct.first], duplicates)
+    deciding = len(duplicates.candidates) * _DECIDE_SECONDS
+    first, judged = await queue.run(context, deciding, partial(duplicates.decide, readings))
+    leads = [distinct.first[first[number]] for number in distinct.of]
+    sizes = np.bincount(leads, minlength=len(texts))
+    apart = duplicates.nearest_apart()
+    results: list[Answer] = []
+    for lead, number, sentence in zip(leads, distinct.of, read, strict=True):
+        result: Answer = {"cluster": lead, "cluster_size": int(sizes[lead]), "truncated": sentence.truncated}
+        if number in apart:
+            nearest, difference = apart[number]
+            result["kept_apart"] = {"index": distinct.first[nearest], "why": str(difference)}
+        results.append(result)
+    asked = questions(judged, len(distinct.first))
+    answer: Answer = {"model": encoder.id, "results": results}
+    if pair is not None:
+        answer["pair_model"] = pair.id
+    answer["review"] = [_said(each, distinct) for each in asked]
+    answer["apart"] = [_said(each, distinct) for each in left_apart(judged, asked)]
+    return answer
+
+
+def _distinct(texts: Sequence[str], guarded: bool) -> _Distinct:
+    numbers: dict[str, int] = {}
+    of = [numbers.setdefault(same_words(text), len(numbers)) for text in texts]
+    first = [of.index(number) for number in range(len(numbers))]
+    kept_apart = KeptApart([texts[i] for i in first]) if guarded else None
+    return _Distinct(first, of, [words.split() for words in numbers], kept_apart)
+
+
+def _candidates(distinct: _Distinct, embeddings: Embeddings) -> DuplicateDecision:
+    lengths = np.maximum(np.linalg.norm(embeddings, axis=1, keepdims=True), np.float32(1e-12))
+    nearest = nearest_texts(np.asarray(embeddings / lengths, dtype=np.float32), LISTED)
+    return DuplicateDecision(distinct.words, find_candidates(nearest), distinct.kept_apart)
+
+
+async def _read(
+    context: RequestContext, scorer: Scorer, queue: Queue, texts: Sequence[str], duplicates: DuplicateDecision
+) -> list[PairReading | None]:
+    pairs = [duplicates.candidates[i].pair for i in duplicates.to_read]
+    seconds, possible = 2 * len(pairs) * scorer.seconds_per_new_pair, queue.admissions.possible(context)
+    if seconds / 2 > possible:  # both directions may be cached, and short
+        raise TooSlow(seconds, possible).of(FIELD, len(texts))
+    if not pairs:
+        return []
+    read = await scorer.read(context, texts, lambda _: FIELD)
+    a, b = ([read[pair[side]] for pair in pairs] for side in (0, 1))
+    entailed = await scorer.entailment(context, [*a, *b], [*b, *a])
+    same = await scorer.similarity(context, a, b, "paraphrase")
+    found: list[PairReading | None] = []
+    for i, score in enumerate(same.score):
+        found.append(PairReading(score, min(entailed[i]["entailment"], entailed[len(pairs) + i]["entailment"])))
+    return found
+
+
+def _said(judged: Judged, distinct: _Distinct) -> Answer:
+    a, b = (distinct.first[text] for text in judged.pair)
+    pair: Answer = {
+        "index_1": a,
+        "index_2": b,
+        "cosine": round(judged.cosine, 6),
+        "joined": judged.joined,
+        "why": judged.why,
+    }
+    if judged.probability is not None:
+        pair["score"] = round(judged.probability, 6)
+    return pair

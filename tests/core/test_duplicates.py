@@ -1,0 +1,152 @@
+"""Verdicts on pairs, and groups: what is never allowed to happen, whatever models say."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.duplicates import (
+    JOINED_FROM,
+    CandidatePair,
+    DuplicateDecision,
+    OnePlace,
+    PairReading,
+    find_candidates,
+    left_apart,
+    nearest_texts,
+    one_place,
+    probability,
+    questions,
+)
+from core.groups import ContradictoryAnswers, KeptApart, group
+
+SHARE = st.floats(0, 1)
+PLACES = st.sampled_from([None, OnePlace("a", "b")])
+TEXTS = ["order 1 is late", "order 2 is late", "order 1 is very late", "the order is late", "order 3 is late"]
+
+
+@given(SHARE, SHARE, SHARE, SHARE, SHARE, SHARE, st.booleans(), PLACES)
+def test_no_evidence_lowers_a_verdict(
+    cosine: float,
+    higher: float,
+    same: float,
+    more: float,
+    entailed: float,
+    further: float,
+    near: bool,
+    place: OnePlace | None,
+) -> None:
+    before = probability(cosine, PairReading(same, entailed), near, place)
+    raised = PairReading(max(same, more), max(entailed, further))
+    assert probability(max(cosine, higher), raised, near, place) >= before
+    assert probability(cosine, PairReading(same, entailed), True, place) >= before
+    assert probability(cosine, PairReading(same, entailed), near, None) >= before
+    assert probability(max(cosine, higher), None, near) >= probability(cosine, None, near)
+    assert 0 <= before <= 1
+
+
+def test_a_model_that_is_sure_joins_and_one_that_is_not_parts() -> None:
+    assert (
+        probability(0.9, PairReading(0.95, 0.9), True) > JOINED_FROM > probability(0.9, PairReading(0.1, 0.02), False)
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "found"),
+    [
+        ("parcel is in hall", "parcel is in my car", ("hall", "my car")),
+        ("parcel is in hall", "parcel is in my old car", None),
+        ("app crashes when I open photo", "app crashes when I take photo", ("open", "take")),
+        ("hdmi to usb c adapter", "usb c to hdmi adapter", ("", "")),
+        ("line 20 is late", "line 20b is late", ("20", "20b")),  # no number is a misspelt one
+        ("line 20 is late", "line 21 is late", ("20", "21")),
+        ("hotel bellevue luzern", "bellevue hotel luzern", None),  # no order that means something
+        ("main street 4", "main str 4", None),
+        ("an adaptor of glass", "an adapter of glass", None),
+        ("i forgot my pasword", "i forgot my password", None),
+        ("i forgto it", "i forgot it", None),
+        ("red chair", "red chair with arms", None),  # says more
+        ("a red chair and a table", "one red chair and tables", None),  # in two places
+        ("the same", "the same", None),
+    ],
+)
+def test_texts_that_differ_in_one_place(a: str, b: str, found: tuple[str, str] | None) -> None:
+    assert one_place(a.split(), b.split()) == found
+    assert one_place(b.split(), a.split()) == (found and found[::-1])
+
+
+def test_candidates_are_the_nearest_of_each_and_what_is_near_beyond() -> None:
+    random = np.random.default_rng(1)
+    vectors = random.normal(size=(60, 8)).astype(np.float32)
+    vectors[7] = vectors[3]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -2)
+    order = np.argsort(-cosines, axis=1, kind="stable")
+    expected = {
+        (min(i, j), max(i, j))
+        for i in range(60)
+        for rank, j in enumerate(order[i].tolist())
+        if cosines[i, j] >= (0.35 if rank < 3 else 0.75)
+    }
+    found = find_candidates(nearest_texts(vectors, 20))
+    assert {each.pair for each in found} == expected
+    for (a, b), cosine, nearest in found:
+        assert cosine == pytest.approx(cosines[a, b], abs=1e-6)
+        assert nearest == min((order[a] == b).nonzero()[0][0], (order[b] == a).nonzero()[0][0])
+    assert not find_candidates(nearest_texts(vectors[:1], 20))
+
+
+def test_a_chain_of_near_texts_is_no_group_where_its_ends_were_read() -> None:
+    scores = {pair: 0.9 if pair[1] - pair[0] == 1 else 0.0 for pair in combinations(range(9), 2)}
+    assert max(np.bincount(group(9, scores, 0.5, None, {}))) == 2
+    assert group(3, {(0, 1): 0.9, (1, 2): 0.9}, 0.5, None, {}) == [0, 0, 0]  # what nobody read does not count
+    assert group(4, {(2, 3): 0.5, (0, 1): 0.49}, 0.5, None, {}) == [0, 1, 2, 2]
+
+
+@given(st.dictionaries(st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda p: p[0] < p[1]), SHARE))
+def test_no_group_holds_two_texts_that_differ_in_a_fact(scores: dict[tuple[int, int], float]) -> None:
+    apart = KeptApart(TEXTS)
+    first = group(5, scores, 0.3, apart, {})
+    for a, b in combinations(range(5), 2):
+        assert first[a] != first[b] or apart.between((a, b)) is None
+    assert all(first[lead] == lead <= text for text, lead in enumerate(first))
+
+
+def test_a_person_is_right_whatever_scores_and_facts_say() -> None:
+    scores = {(0, 2): 0.9, (3, 4): 0.9}
+    answers = {(0, 1): True, (3, 4): False, (0, 2): False}
+    assert group(5, scores, 0.5, KeptApart(TEXTS), answers) == [0, 0, 2, 3, 4]
+    with pytest.raises(ContradictoryAnswers) as refused:
+        group(5, scores, 0.5, None, {(0, 1): True, (1, 2): True, (0, 2): False})
+    assert refused.value.pair == (0, 2)
+
+
+def test_every_pair_is_joined_asked_about_or_listed_with_its_reason() -> None:
+    pairs = list(combinations(range(5), 2))
+    candidates = [CandidatePair(pair, 0.9 - i / 50, i % 5) for i, pair in enumerate(pairs)]
+    decision = DuplicateDecision([text.split() for text in TEXTS], candidates, KeptApart(TEXTS))
+    readings = [PairReading(i / 5, i / 5) for i in range(len(decision.to_read))]
+    first, judged = decision.decide(readings)
+    asked = questions(judged, 5)
+    listed = left_apart(judged, asked)
+    assert {each.pair for each in judged} == set(pairs)
+    for each in judged:
+        assert each.joined == (first[each.pair[0]] == first[each.pair[1]])
+        assert each.joined or each in asked or each in listed
+        assert each.why
+    reasons = {each.pair: each.why for each in judged}
+    assert reasons[0, 1].startswith("1 is not 2; cosine 0.90")
+    assert reasons[0, 4].startswith("1 is not 3")
+    assert not any(i in decision.apart for i in decision.to_read)
+    doubts = [abs((each.probability or 0) - JOINED_FROM) for each in asked]
+    assert doubts == sorted(doubts)
+
+
+def test_a_review_has_a_row_for_five_texts() -> None:
+    candidates = [CandidatePair((i, i + 1), 0.75, 0) for i in range(0, 400, 2)]
+    decision = DuplicateDecision([[str(i)] for i in range(400)], candidates, None)
+    _, judged = decision.decide(None)
+    assert len(questions(judged, 400)) == 80

@@ -1,0 +1,387 @@
+"""Who is let in, who is served next, in which thread: mostly by a clock that only work moves on."""
+
+import asyncio
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+
+from service.engine.admission import SHORT_SECONDS, SURE, Pace
+from service.engine.context import RequestContext
+from service.engine.queue import Queue
+from service.errors import Overloaded, TooSlow
+
+pytestmark = pytest.mark.anyio
+PIECE = 0.05  # seconds: more than what has a thread of its own
+QUEUE, LIMIT = 2.0, 10.0
+
+
+class Clock:
+    """Time that tests move on."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    for module in ("engine.queue", "engine.context"):
+        monkeypatch.setattr(f"service.{module}.perf_counter", clock)
+    return clock
+
+
+@pytest.fixture
+def queue(clock: Clock) -> Iterator[Queue]:
+    queue = Queue(1, QUEUE, LIMIT, clock=clock)
+    yield queue
+    queue.close()
+
+
+@dataclass
+class Request:
+    """Work that comes at a time, and what became of it."""
+
+    at: float
+    pieces: int
+    name: str = ""
+    caller: str = "one"
+    ended: float = 0.0
+    refused: Exception | None = None
+
+    @property
+    def own(self) -> float:
+        return self.pieces * PIECE
+
+
+class World:
+    """A pool of one thread; each piece moves the clock on by what it takes, and others come meanwhile."""
+
+    def __init__(self, queue: Queue, clock: Clock, slower: Callable[[], float] = lambda: 1.0) -> None:
+        self.served: list[str] = []
+        self._queue, self._clock, self._slower = queue, clock, slower
+        self._lock = threading.Lock()
+
+    async def run(self, requests: list[Request]) -> None:
+        self._loop, start = asyncio.get_running_loop(), self._clock.now
+        self._coming = deque(sorted(requests, key=lambda each: each.at))
+        for each in requests:
+            each.at += start
+        self._tasks: list[asyncio.Task[None]] = []
+        while self._coming or any(not task.done() for task in self._tasks):
+            if self._coming and not self._queue.admissions:
+                self._go_on(max(0.0, self._coming[0].at - self._clock.now))
+            await asyncio.sleep(0.0005)
+        await asyncio.gather(*self._tasks)
+
+    def _go_on(self, seconds: float) -> None:
+        with self._lock:
+            self._clock.now += seconds
+            while self._coming and self._coming[0].at <= self._clock.now:
+                self._loop.call_soon_threadsafe(self._begin, self._coming.popleft())
+
+    def _begin(self, request: Request) -> None:
+        self._tasks.append(self._loop.create_task(self._ask(request)))
+
+    async def _ask(self, request: Request) -> None:
+        context = RequestContext(request.caller)
+        if self._queue.admissions._max_seconds == LIMIT:
+            context.deadline = request.at + LIMIT
+        try:
+            await self._queue.run_all(context, [(PIECE, partial(self._work, request.name))] * request.pieces)
+        except (Overloaded, TooSlow) as error:
+            request.refused = error
+        self._queue.ended(context)
+        request.ended = self._clock.now
+
+    def _work(self, name: str) -> None:
+        self.served.append(name)
+        self._go_on(PIECE * self._slower())
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("load", [0.7, 3.0])
+async def test_whoever_is_let_in_ends_in_time_and_the_threads_have_enough_to_do(
+    queue, clock, seed: int, load: float
+) -> None:
+    rng = random.Random(seed)
+    at, asked = 0.0, []
+    for _ in range(150):
+        pieces = rng.choice([1, 1, 1, 2, 2, 4, 8, 16, 40])
+        at += rng.expovariate(load / (8.3 * PIECE))
+        asked.append(Request(at, pieces))
+    started = clock.now
+    await World(queue, clock).run(asked)
+    answered = [each for each in asked if each.refused is None]
+    for each in answered:
+        assert each.ended <= each.at + LIMIT
+    done = sum(each.own for each in answered)
+    if load > 1:
+        assert len(answered) < len(asked)
+        assert done >= 0.9 * (clock.now - started)
+    else:
+        assert len(answered) >= 0.8 * len(asked)
+    assert {type(each.refused) for each in asked} <= {type(None), Overloaded}
+
+
+async def test_waits_are_shorter_than_by_equal_shares(clock) -> None:
+    """Of any load, in sum; and nobody waits for ever."""
+    rng = random.Random(1)
+    at, asked = 0.0, []
+    for _ in range(80):
+        at += rng.expovariate(1.2 / (8.3 * PIECE))
+        asked.append(Request(at, rng.choice([1, 1, 1, 2, 2, 4, 8, 16, 40])))
+    shared = ends_by_equal_shares([(each.at, each.own) for each in asked])
+    start = clock.now
+    queue = Queue(1, clock=clock)
+    await World(queue, clock).run(asked)
+    queue.close()
+    waited = sum(each.ended - each.at for each in asked)
+    assert waited < sum(end - (each.at - start) for each, end in zip(asked, shared, strict=True))
+
+
+def ends_by_equal_shares(asked: list[tuple[float, float]]) -> list[float]:
+    """When each would end, of (time at which it comes, seconds that it takes) in the order of times."""
+    ends, left, now = [0.0] * len(asked), dict[int, float](), 0.0
+    coming = deque(enumerate(asked))
+    while coming or left:
+        until = coming[0][1][0] if coming else float("inf")
+        first = min(left.values()) * len(left) if left else float("inf")
+        step = min(first, until - now)
+        left = {i: rest - step / len(left) for i, rest in left.items()}
+        now += step
+        for i in [i for i, rest in left.items() if rest <= 1e-9]:
+            ends[i] = now
+            del left[i]
+        while coming and coming[0][1][0] <= now:
+            i, (_, seconds) = coming.popleft()
+            left[i] = seconds
+    return ends
+
+
+@pytest.mark.parametrize("connections", [24, 200])
+async def test_a_caller_with_many_connections_shuts_nobody_out(queue, clock, connections: int) -> None:
+    """Each of them asks again a second after its answer or refusal; somebody else asks for one thing at a time."""
+    many = [Request(second + i / connections, 24, "many", "many") for second in range(60) for i in range(connections)]
+    one = [Request(3.0 * i, 24, "one", "another") for i in range(20)]
+    world = World(queue, clock)
+    await world.run([*many, *one])
+    answered = [each for each in one if each.refused is None]
+    assert len(answered) >= 0.9 * len(one)
+    assert all(each.ended - each.at <= LIMIT for each in answered)
+    # What the other one leaves is used.
+    assert sum(each.own for each in [*many, *one] if each.refused is None) >= 0.9 * 60
+
+
+async def test_callers_share_equally_whatever_number_of_requests_they_have(queue, clock) -> None:
+    busy = [Request(second + i / 10, 10, "busy", "busy") for second in range(40) for i in range(10)]
+    calm = [Request(0.5 * i, 10, "calm", "calm") for i in range(80)]  # as much as there is, by itself
+    await World(queue, clock).run([*busy, *calm])
+    served = {
+        name: sum(each.own for each in asked if each.refused is None) for name, asked in (("b", busy), ("c", calm))
+    }
+    assert served["c"] >= 0.8 * served["b"]
+
+
+async def test_who_has_little_there_is_let_in_though_much_of_another_caller_will_be_late(queue, clock) -> None:
+    """Which is dropped as soon as that is known: its caller asked for more than his share of the time."""
+    large = Request(0.0, 70, "large", "one")
+    others = [Request(1.0 + 2 * i, 10, "other", "another") for i in range(4)]
+    await World(queue, clock, slower=lambda: 2.0).run([large, *others])
+    assert [each.refused for each in others] == [None] * 4
+    assert isinstance(large.refused, Overloaded)
+    assert large.ended < large.at + LIMIT
+
+
+async def test_what_brings_little_comes_before_what_brings_much_which_ends_all_the_same(queue, clock) -> None:
+    """A large one takes three seconds, a small one a twentieth; small ones come all the time."""
+    large = Request(0.0, 60, "large")
+    small = [Request(0.01 + i * PIECE, 1, "small") for i in range(400)]
+    world = World(queue, clock)
+    await world.run([large, *small])
+    assert large.refused is None
+    assert large.ended <= large.at + LIMIT
+    # The first small ones never wait for more than what has begun, and the large one is served before they end.
+    assert world.served[1:20] == ["small"] * 19
+    assert max(i for i, name in enumerate(world.served) if name == "large") < len(world.served) - 100
+
+
+async def test_what_a_slower_machine_cannot_end_in_time_is_refused_with_what_it_can(queue, clock) -> None:
+    """The first request finds it out; the next one is told at once, by the pace of the last seconds."""
+    first, second = Request(0.0, 20), Request(0.0, 100)
+    world = World(queue, clock, slower=lambda: 4.0)
+    await world.run([first])
+    assert first.refused is None
+    await world.run([second])
+    assert isinstance(second.refused, TooSlow)
+    assert len(world.served) == 20  # none of the second one's
+    error = second.refused.of("candidates", 100)
+    fitting = error.limit or 0
+    assert SURE * LIMIT / 2 <= fitting * PIECE * 4.0 <= LIMIT
+    third = Request(0.0, fitting)
+    await world.run([third])
+    assert third.refused is None
+
+
+async def test_what_cannot_end_in_time_any_more_ends_at_once(queue, clock) -> None:
+    """The machine becomes ten times slower when it has begun: nothing is gained by the rest of its work."""
+    dropped: list[int] = []
+    queue._dropped = lambda: dropped.append(1)
+    request = Request(0.0, 70)
+    world = World(queue, clock, slower=lambda: 10.0)
+    await world.run([request])
+    assert isinstance(request.refused, Overloaded)  # not a 413: alone on the machine as it was, it would end in time
+    assert request.refused.limit is None
+    assert len(world.served) < 10
+    assert dropped == [1]
+    assert len(queue.admissions) == 0
+
+
+async def test_who_would_be_late_in_his_turn_is_told_as_soon_as_it_is_known(queue, clock) -> None:
+    """Each would end in time alone; the second one waits for the first, on a machine that is five times slower now."""
+    first, second = Request(0.0, 30), Request(0.0, 30)
+    world = World(queue, clock, slower=lambda: 5.0)
+    await world.run([first, second])
+    assert first.refused is None
+    assert first.ended <= first.at + LIMIT
+    assert isinstance(second.refused, Overloaded)
+    assert second.ended < second.at + LIMIT / 4
+    assert second.refused.seconds > LIMIT / 4  # until the first one ends
+    assert len(world.served) == 30  # none of the second one's
+    assert len(queue.admissions) == 0
+
+
+def test_a_pace_of_long_ago_says_nothing(clock) -> None:
+    pace = Pace(clock)
+    assert (pace.recent, pace.cautious) == (1.0, 2.0)
+    for _ in range(100):
+        clock.now += 0.3
+        pace.ran(0.1, 0.3)
+    assert pace.recent == pytest.approx(3.0, rel=0.15)
+    assert pace.cautious == pytest.approx(pace.recent, rel=0.1)
+    clock.now += 60
+    assert pace.recent == pytest.approx(1.0, abs=0.01)
+    assert pace.cautious == pytest.approx(2.0, abs=0.01)
+
+
+async def test_a_refusal_says_how_much_would_be_let_in(queue) -> None:
+    queue.admissions._max_queue_seconds = 100.0
+    queue.admissions.admit(large := RequestContext("one"), 2.0)
+    refusal = queue.admissions.refusal(RequestContext("another"), 3.0)
+    assert refusal is not None
+    # Eight seconds at twice the expected time: four of work, of which two are taken.
+    told = refusal.of("pairs", 300)
+    assert told.limit == int(0.9 * 300 * 2 / 3)
+    assert told.field == "pairs"
+    assert str(told.limit) in told.message
+    assert queue.admissions.refusal(RequestContext("another"), 1.9) is None
+    assert queue.admissions.refusal(RequestContext("another"), SHORT_SECONDS) is None
+    queue.ended(large)
+    assert queue.admissions.refusal(RequestContext("another"), 3.0) is None
+
+
+async def test_nothing_is_begun_for_a_caller_whose_time_is_over(queue, clock) -> None:
+    """Even before the event loop has found the time to tell him."""
+    context = RequestContext(deadline=clock.now + LIMIT)
+    ran: list[int] = []
+    waiting = asyncio.ensure_future(queue.run(context, PIECE, partial(ran.append, 1)))
+    await asyncio.sleep(0)  # it is admitted, and queued
+    assert len(queue.admissions) == 1
+    clock.now += LIMIT + 1
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+    assert ran == []
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    queue.ended(context)
+    assert len(queue.admissions) == 0
+
+
+async def test_a_guess_that_was_too_high_holds_nobody_up_once_texts_are_read(clock) -> None:
+    """Guessed a hundred times too long, it ends as by equal shares beside one that asks again and again."""
+    queue = Queue(1, clock=clock)
+    world = World(queue, clock)
+    guessed = Request(0.0, 20, "guessed")
+    others = [Request(0.01 + i * 4 * PIECE, 4, "other") for i in range(100)]
+    whole = world._ask
+
+    async def ask(request: Request) -> None:
+        if request is guessed:
+            context = RequestContext()
+            await queue.run_all(context, [(PIECE, partial(world._work, "reading"))], in_all=100 * request.own)
+            await queue.run_all(context, [(PIECE, partial(world._work, "guessed"))] * request.pieces)
+            queue.ended(context)
+            request.ended = clock.now
+        else:
+            await whole(request)
+
+    world._ask = ask  # type: ignore[method-assign]
+    await world.run([guessed, *others])
+    queue.close()
+    last = max(i for i, name in enumerate(world.served) if name == "guessed")
+    assert last < len(world.served) / 2
+
+
+async def test_no_more_work_waits_than_a_time_allows() -> None:
+    queue = Queue(1, max_queue_seconds=3)
+    go_on = threading.Event()
+    held = [asyncio.create_task(queue.run(RequestContext(), 2, partial(go_on.wait, 60))) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert queue.admissions.seconds == 4
+    with pytest.raises(Overloaded) as caught:
+        await queue.run(RequestContext(), 2, int)
+    assert caught.value.headers == {"retry-after": "1", "retry-after-ms": "1000"}
+    # What is small takes its turn among the large ones, and waits for no end of theirs.
+    held.append(asyncio.create_task(queue.run(RequestContext(), 0.5, int)))
+    await asyncio.sleep(0)
+    assert len(queue.admissions) == 3
+    go_on.set()
+    await asyncio.gather(*held)
+    queue.close()
+
+
+async def test_short_work_does_not_wait_for_long_work() -> None:
+    """All threads are busy with long pieces, and more of them wait; what is short is done meanwhile, one at a time."""
+    queue = Queue(threads=2)
+    go_on = threading.Event()
+    done: list[str] = []
+    long = [asyncio.create_task(queue.run(RequestContext(), 1.0, partial(go_on.wait, 60))) for _ in range(4)]
+    await asyncio.sleep(0.05)
+    add = [partial(done.append, str(i)) for i in range(3)]
+    short = [asyncio.create_task(queue.run(RequestContext(), SHORT_SECONDS, each)) for each in add]
+    await asyncio.wait_for(asyncio.gather(*short), 60)
+    assert sorted(done) == ["0", "1", "2"]
+    assert not any(each.done() for each in long)
+    go_on.set()
+    await asyncio.gather(*long)
+    queue.close()
+
+
+async def test_pieces_of_a_request_begin_in_order() -> None:
+    queue, begun = Queue(threads=1), list[int]()
+    assert await queue.run_all(RequestContext(), [(1.0, partial(begun.append, n)) for n in range(5)]) == [None] * 5
+    assert begun == [0, 1, 2, 3, 4]
+    queue.close()
+
+
+async def test_who_was_let_in_is_not_turned_away_half_way() -> None:
+    queue = Queue(threads=1, max_queue_seconds=1.5)
+
+    async def request() -> None:
+        context = RequestContext()
+        for _ in range(3):
+            await queue.run(context, 1, lambda: time.sleep(0.03))
+        queue.ended(context)
+
+    asked = [asyncio.create_task(request()) for _ in range(3)]
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(each) for each in outcomes] == [type(None), type(None), Overloaded]
+    queue.close()
