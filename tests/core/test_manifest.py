@@ -304,11 +304,6 @@ def test_the_fingerprint_tells_tensors_apart_by_name_and_content(folder: Path) -
     assert sealed(renamed).fingerprint == sealed({**values, "tensors": variants[0]}).fingerprint
 
 
-def test_the_fingerprint_of_a_model_without_tensors_is_what_it_always_was(folder: Path) -> None:
-    before = "e535ff67a85a3156322fd77b43536fd089c567126e247826131c63a355dec563"
-    assert sealed(fields(folder)).fingerprint == before
-
-
 def test_prompts_dimensions_and_pooling_are_of_embeddings(folder: Path) -> None:
     before = fields(folder)
     one = sealed(before)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from workbench.imports.graph import POOLINGS
 
 from core.manifest import Manifest
 from core.measures import Logistic
@@ -20,7 +21,6 @@ from training.publishing.runtime import PublishedModel
 from workbench.imports.calibration import read_labelled
 from workbench.imports.files import ImportRefused
 from workbench.imports.folder import import_model
-from workbench.imports.graph import POOLINGS
 from workbench.imports.model import LABELS, ImportOptions, Storage
 from workbench.imports.transformer import Transformer
 
