@@ -131,7 +131,8 @@ class Settings(BaseSettings):
     max_queue_seconds: float = Field(
         default=2.0,
         gt=0,
-        description="seconds that a request may be expected to wait for its turn; more is refused (429)",
+        description="seconds that a request may be expected to wait for its turn; more is refused (429), unless its "
+        "caller has no other request there",
     )
     request_timeout: float = Field(
         default=10.0,

@@ -5,10 +5,10 @@ requests equal shares of his, and nobody else came. The lowest turn is served fi
 small requests come before large ones, who asks for much waits for himself alone, and nobody waits for ever: the fair
 sojourn protocol (Friedman & Henderson, SIGMETRICS 2003), by caller.
 
-**Admission.** A request is let in if it waits no longer than the settings say, and if it and those behind it end in
-time in this order. Those behind it do not count where their caller has more work there than its own: they may be
-dropped for it. What was let in and cannot end in time any more, since others came or the machine became slower, is
-dropped as soon as that is known.
+**Admission.** A request is let in if it waits no longer than the settings say, unless its caller has nothing else
+there, and if it and those behind it end in time in this order. Those behind it do not count where their caller has more
+work there than its own: they may be dropped for it. What was let in and cannot end in time any more, since others came
+or the machine became slower, is dropped as soon as that is known.
 """
 
 from collections import defaultdict
@@ -19,6 +19,7 @@ from math import exp
 from service.engine.context import RequestContext
 from service.errors import Overloaded, TooSlow
 
+PIECE_SECONDS = 0.05  # of a piece or a batch at most: whoever comes next waits so long for its thread
 SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits, and has a thread more
 # The share of its remaining time in which a new request must end, and in which those must that it overtakes. The room
 # between the two is for small requests.
@@ -161,13 +162,15 @@ class Admissions:
 
     def give_up(self) -> None:
         """Mark those who cannot end in time any more in their turn."""
-        pace, ahead = self.pace.recent / self._threads, 0.0
+        pace, ahead = self.pace.recent, 0.0
         for each in sorted(self._all.values(), key=lambda each: each.turn):
             if each.failure is None and each.left:
                 others = ahead if each.left > SHORT_SECONDS else 0.0
-                if (others + each.left) * pace > self._time_left(each.context):
+                # Only one thread does the last piece.
+                needed = max((others + each.left) / self._threads, min(each.left, PIECE_SECONDS)) * pace
+                if needed > self._time_left(each.context):
                     message = "this was let in, but others came or the machine became slower, and it would be late"
-                    each.failure = Overloaded(message, seconds=(others + each.left) * pace)
+                    each.failure = Overloaded(message, seconds=needed)
                 else:
                     ahead += each.left
 
@@ -182,7 +185,7 @@ class Admissions:
         for each in self._all.values():
             work[each.context.caller] += each.left
         ahead = sum(each.left for each in self._all.values() if each.turn <= new.turn)
-        if ahead * recent > self._max_queue_seconds:
+        if ahead * recent > self._max_queue_seconds and work[caller]:
             message = f"the wait would be more than {self._max_queue_seconds:g} seconds"
             return Overloaded(message, seconds=ahead * recent - self._max_queue_seconds)
         done = ahead + new.left

@@ -16,10 +16,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from service.engine.admission import PIECE_SECONDS
 from service.engine.context import RequestContext
 from service.engine.cost import UNKNOWN, Cost, best_time
 from service.engine.graph import Padding, Rows, Shape, TextGraph
-from service.engine.queue import IN_A_THREAD, INLINE_SECONDS, PIECE_SECONDS, Job, Queue
+from service.engine.queue import IN_A_THREAD, INLINE_SECONDS, Job, Queue
 from service.observe.metrics import INFERENCE
 
 DIRECT_SECONDS = 0.0002  # waking a waiting request costs a tenth of it

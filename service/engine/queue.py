@@ -18,7 +18,6 @@ from service.engine.context import RequestContext
 from service.errors import Overloaded, TooSlow
 from service.observe.metrics import INFERENCE
 
-PIECE_SECONDS = 0.05  # of a piece or a batch at most: whoever comes next waits so long for its thread
 INLINE_SECONDS = 0.001
 IN_A_THREAD = 2 * INLINE_SECONDS  # at least, of what must not run in the event loop
 THREADS = "scorer"  # how the names of the threads begin

@@ -203,16 +203,24 @@ class Errors:
         except ClientLeft:
             state.status = CLIENT_LEFT
         except (Exception, CancelledError) as error:
-            ours = _as_request_error(error)
-            if state.started:
-                return
-            if ours.status == 404 and isinstance(error, HTTPException) and (near := self._table.nearest(scope["path"])):
-                ours = HttpError(404, ours.message, more=f"no route {quote(scope['path'])}; did you mean {near}?")
-            status, body = (state.dialect or self._table.dialect(scope["path"])).error(ours, state.id)
-            headers = [(name.lower().encode(), value.encode()) for name, value in ours.headers.items()]
-            headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-            await send({"type": "http.response.start", "status": status, "headers": headers})
-            await send({"type": "http.response.body", "body": body})
+            await self._answer(scope, send, error)
+
+    async def _answer(self, scope: Scope, send: Send, error: Exception | CancelledError) -> None:
+        """Answer an exception, unless the answer has begun.
+
+        In a frame that is not in the exception's traceback: a name for it in one that is would be a circle, which keeps
+        the request's body until the garbage collector comes by.
+        """
+        state, ours = state_of(scope), _as_request_error(error)
+        if state.started:
+            return
+        if ours.status == 404 and isinstance(error, HTTPException) and (near := self._table.nearest(scope["path"])):
+            ours = HttpError(404, ours.message, more=f"no route {quote(scope['path'])}; did you mean {near}?")
+        status, body = (state.dialect or self._table.dialect(scope["path"])).error(ours, state.id)
+        headers = [(name.lower().encode(), value.encode()) for name, value in ours.headers.items()]
+        headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
 
 def _as_request_error(error: Exception | CancelledError) -> RequestError:

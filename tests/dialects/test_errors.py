@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 
+from service.errors import Overloaded
 from service.routes.route import Route
 from tests.harness import fakes
 from tests.harness.dialects import BY_PATH, OPEN_INFERENCE, OPENAI, OURS, REQUESTS, TEI, Errors, slow
@@ -54,7 +55,8 @@ async def test_a_good_body_is_answered_and_counted(client: Client) -> None:
 
 
 def overloaded(client: Client) -> None:
-    client.app.service.queue.admissions._max_queue_seconds = -1.0
+    refusal = Overloaded("the wait would be more than 2 seconds")
+    client.app.service.queue.admissions._refusal = lambda _: refusal
     for model in client.app.service.registry.values():
         expect(model.scorer, 1.0)
 

@@ -8,11 +8,12 @@ from math import inf, prod
 import numpy as np
 import pytest
 
+from service.engine.admission import PIECE_SECONDS
 from service.engine.batcher import Batcher, padded
 from service.engine.context import RequestContext
 from service.engine.cost import Cost
 from service.engine.graph import BatchBudget, Padding
-from service.engine.queue import INLINE_SECONDS, PIECE_SECONDS, Queue
+from service.engine.queue import INLINE_SECONDS, Queue
 from tests.harness.service import NEEDED_SECONDS
 
 pytestmark = pytest.mark.anyio

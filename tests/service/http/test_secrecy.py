@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from service.errors import Overloaded
 from service.http.rate_limit import RateLimit
 from service.observe import logs
 from tests.harness import fakes
@@ -110,7 +111,7 @@ async def test_of_overload_and_of_callers_that_ask_too_often(
 ) -> None:
     async with serve(api_keys=let_in(KEY), access_log=True, cache_bytes=0, rate_limit="30/hour") as client:
         service = client.app.service
-        service.queue.admissions._max_queue_seconds = -1.0
+        service.queue.admissions._refusal = lambda _: Overloaded("the wait would be too long")
         for model in service.registry.values():
             expect(model.scorer, 1.0)
         assert await ask_all(client) == {200, 429}  # tokens are told without a graph
