@@ -73,21 +73,9 @@ def library_errors(folder: Path) -> Iterator[None]:
     """
     try:
         yield
-    except UserError:
+    except (UserError, ModuleNotFoundError):
         raise
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        RuntimeError,
-        ArithmeticError,
-        ImportError,
-    ) as error:
-        if isinstance(error, ModuleNotFoundError):
-            raise
+    except Exception as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise ImportRefused(f"{folder}: transformers cannot open it: {reason}") from error
 
