@@ -1,4 +1,4 @@
-"""What deploy/chart makes of its values, by Helm itself, held against Kubernetes' schemas; and deploy/kserve.
+"""What deploy/chart makes of its values, by Helm itself, held against Kubernetes' schemas.
 
 `python deploy/rendered.py` checks every file of deploy/chart/ci; deploy/static.sh and tests/deploy/test_chart.py use
 this file. It ends with 77 where there is no Helm (scripts/helm.py) or no schemas (extra `dev`).
@@ -85,11 +85,6 @@ def rendered(values: Values, *, name: str = "demo", namespace: str = "prod", clu
     return [document for document in yaml.safe_load_all(made.stdout) if document]
 
 
-def kserve() -> list[Resource]:
-    """The resources of deploy/kserve."""
-    return [each for path in sorted(DEPLOY.glob("kserve/*.yaml")) for each in yaml.safe_load_all(path.read_text())]
-
-
 def lint(values: Values) -> list[str]:
     """What `helm lint --strict` has against the chart with these values."""
     with without_links() as folder:
@@ -110,9 +105,6 @@ def faults(resource: Resource) -> Iterator[str]:
     if (schema := custom.get(resource["kind"])) is not None:
         checker = jsonschema.Draft7Validator({**schema, "definitions": custom["definitions"]})
         yield from (f"{name}: {error.json_path}: {error.message}" for error in checker.iter_errors(resource))
-        if resource["kind"] == "ClusterServingRuntime":
-            pod = {key: resource["spec"][key] for key in ("containers", "volumes")}
-            yield from faults({"apiVersion": "v1", "kind": "Pod", "metadata": resource["metadata"], "spec": pod})
         return
     for version in kubernetes_versions():
         try:
@@ -126,7 +118,7 @@ def faults(resource: Resource) -> Iterator[str]:
 def main() -> int:
     """Check everything; print what is wrong."""
     if MISSING:
-        sys.stderr.write(f"SKIPPED: the check of deploy/chart and deploy/kserve. {MISSING}\n")
+        sys.stderr.write(f"SKIPPED: the check of deploy/chart. {MISSING}\n")
         return NOT_INSTALLED
     found = []
     for name, values in examples().items():
@@ -135,7 +127,6 @@ def main() -> int:
             found += [f"{name}: {fault}" for resource in rendered(values) for fault in faults(resource)]
         except HelmError as error:
             found.append(f"{name}: {error}")
-    found += [f"kserve: {fault}" for resource in kserve() for fault in faults(resource)]
     sys.stdout.writelines(f"{fault}\n" for fault in found)
     return 1 if found else 0
 

@@ -16,7 +16,7 @@ quietly() {
     local said
     said=$("$@" 2>&1) || { echo "$said" >&2 && return 1; }
 }
-# The chart with every example of its values, and KServe's files; without Helm this says that it was skipped.
+# The chart with every example of its values; without Helm this says that it was skipped.
 # shellcheck disable=SC2329  # holds calls it
 kubernetes() {
     local said=0

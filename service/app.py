@@ -21,7 +21,7 @@ from service.version import version
 _DESCRIPTION = """
 Sentence similarity, answer ranking and entailment. Every error of our own routes has one shape, and every answer
 carries an `X-Request-Id`: the caller's own, or a new one. Besides our own routes there are those of TEI, Cohere, Jina,
-vLLM, OpenAI and the Open Inference Protocol, with their own errors. Numbers have seven significant digits; embeddings
+vLLM and OpenAI, with their own errors. Numbers have seven significant digits; embeddings
 are float32.
 """
 

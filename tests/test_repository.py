@@ -30,9 +30,9 @@ ON_GPU = _pins("requirements-gpu.txt")
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
-# This file, which must spell them, is the one that is not searched. KServe has one path for models on every machine.
+# This file, which must spell them, is the one that is not searched.
 MACHINE = re.compile(
-    r"(?<![\w.])/(?:(?:work|root|home|Users)/\w|mnt/(?!models\b)\w)|/opt/(?:wheels|pypi)|\.\./shared"
+    r"(?<![\w.])/(?:(?:work|root|home|Users)/\w|mnt/\w)|/opt/(?:wheels|pypi)|\.\./shared"
     r"|pypi\.org|pythonhosted\.org|download\.pytorch\.org|registry\.npmjs|index-url|find-links"
 )
 

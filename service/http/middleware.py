@@ -30,7 +30,6 @@ from service.observe.telemetry import OTHER_ROUTE, Telemetry
 from service.observe.tracing import METHOD, ROUTE, STATUS, Tracing
 from service.routes.operation import STATE, RequestState, state_of
 from service.routes.route import Table
-from service.routes.tensors import JSON_LENGTH
 
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit
@@ -214,8 +213,8 @@ class Errors:
         state, ours = state_of(scope), _as_request_error(error)
         if state.started:
             return
-        if ours.status == 404 and isinstance(error, HTTPException) and (near := self._table.nearest(scope["path"])):
-            ours = HttpError(404, ours.message, more=f"no route {quote(scope['path'])}; did you mean {near}?")
+        if ours.status == 404 and isinstance(error, HTTPException) and (hint := self._table.hint(scope["path"])):
+            ours = HttpError(404, ours.message, more=f"no route {quote(scope['path'])}; {hint}")
         status, body = (state.dialect or self._table.dialect(scope["path"])).error(ours, state.id)
         headers = [(name.lower().encode(), value.encode()) for name, value in ours.headers.items()]
         headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
@@ -240,7 +239,7 @@ def _as_request_error(error: Exception | CancelledError) -> RequestError:
 class AccessControl:
     """Refuses requests of which one may not know whose they are, that come too often, or that have shown no key."""
 
-    _single = (b"authorization", b"x-api-key", b"content-type", b"content-encoding", JSON_LENGTH)
+    _single = (b"authorization", b"x-api-key", b"content-type", b"content-encoding")
 
     def __init__(
         self, app: ASGIApp, keys: Mapping[str, str], rate_limit: "RateLimit | None", is_open: Callable[[Scope], bool]

@@ -1,7 +1,6 @@
 """`POST /classify`, and claims at `POST /entailment`: fields checked, texts read, an answer for each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from service.engine.context import RequestContext
 from service.errors import EmptyText, InvalidRequest, quote
@@ -12,19 +11,6 @@ from service.scoring.classifying import PLACE, TEMPLATE, classify, support, zero
 from service.scoring.documents import sentences_of
 from service.scoring.scorer import Scorer
 from service.service import Service
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """Where a request for labels has its parts, for messages, and the template of one that gives none."""
-
-    text: str = "text"
-    labels: str = "labels"
-    template: str = "template"
-    default_template: str = TEMPLATE
-
-
-_OURS = Fields()
 
 
 async def answer_classify(
@@ -78,20 +64,19 @@ async def with_labels(
     template: str | None,
     *,
     multi_label: bool,
-    fields: Fields = _OURS,
 ) -> ClassifyResponse:
     """Label texts with any labels by a model with entailment; raises as `answer_classify`."""
-    texts, options = RequestTexts.of(fields.text, text), RequestTexts.of(fields.labels, labels)
+    texts, options = RequestTexts.of("text", text), RequestTexts.of("labels", labels)
     count, both = len(texts.texts), texts + options
-    limits.check_product(fields.labels, (count, "texts"), (len(labels), "labels"))
+    limits.check_product("labels", (count, "texts"), (len(labels), "labels"))
     limits.check_texts(both)
     if template is None:
-        template = fields.default_template
+        template = TEMPLATE
     else:
-        limits.check_texts(RequestTexts.of(fields.template, template))
+        limits.check_texts(RequestTexts.of("template", template))
         if PLACE not in template:
-            raise InvalidRequest(f"the template has no {PLACE} for the label", field=fields.template)
-        limits.check_expanded(fields.template, template, PLACE, labels)
+            raise InvalidRequest(f"the template has no {PLACE} for the label", field="template")
+        limits.check_expanded("template", template, PLACE, labels)
     await scorer.read(context, labels, options.where)  # raises where one is empty: its template has words
     known: set[str] = set()
     for i, label in enumerate(labels):
@@ -100,7 +85,7 @@ async def with_labels(
         known.add(label)
     hypotheses = [template.replace(PLACE, label) for label in labels]
     sentences = await scorer.read(context, [*texts.texts, *hypotheses], both.where)
-    with counted(fields.text, count):
+    with counted("text", count):
         return await zero_shot(context, scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label)
 
 

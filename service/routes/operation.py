@@ -147,7 +147,6 @@ class Operation:
 
     method: Literal["GET", "POST"] = "POST"
     scores: bool = True  # whether it asks a model: it has a time limit, and is refused when there is too much to do
-    media: tuple[bytes, ...] = ()  # types of bodies besides JSON
     open: bool = False  # whether anybody may ask, without a key and as often as they like
 
     def __init__(

@@ -25,6 +25,14 @@ from service.service import Service
 _BEGINNING_BYTES = 8_192  # by which a body with too many values is given to its dialect
 _LONGEST_PATH = 200  # characters of a path that is nowhere, for which a near one is looked for
 _CLOSE = 0.8  # of difflib's ratio
+# Paths that an earlier version had, those below them too, and what does the same.
+_GONE = {
+    "/pooling": "POST /v1/embeddings",
+    "/infinity/embeddings": "POST /v1/embeddings",
+    "/infinity/rerank": "POST /v1/rerank",
+    "/v2/health": "GET /health/ready",
+    "/v2/models": "POST /v1/embeddings or /v2/rerank",
+}
 MiddlewareFactory = Callable[[ASGIApp, Operation], ASGIApp]  # what a request of an operation passes besides
 
 
@@ -205,6 +213,14 @@ class Table:
             if path == prefix or path.startswith(f"{prefix}/"):
                 return dialect
         return self._otherwise
+
+    def hint(self, path: str) -> str | None:
+        """What to ask instead of a path that is nowhere; None if nothing is near."""
+        for gone, successor in _GONE.items():
+            if path == gone or path.startswith(f"{gone}/"):
+                return f"it is gone: ask {successor}"
+        near = self.nearest(path)
+        return None if near is None else f"did you mean {near}?"
 
     def nearest(self, path: str) -> str | None:
         """The route that a path which is nowhere was probably meant for, with its methods; None if none is near."""

@@ -69,7 +69,6 @@ RUNS = (
             "semblance_models_refused > 1",
             "promtool",
         ),
-        ("deploy/kserve/serving-runtime.yaml", "protocolVersions:", "protocolVersion:", "kubernetes"),
     ),
 )
 INSTALL = {

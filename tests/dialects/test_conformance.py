@@ -95,9 +95,8 @@ async def test_tokens_are_counted_and_cuts_are_told(lasting: Client, name: str) 
         counts = [*answer.get("usage", {}).values(), meta.get("tokens", {}).get("input_tokens", count)]
         assert {*counts, meta.get("billed_units", {}).get("input_tokens", count)} == {count}
         assert meta or len(counts) == 3
-        if ask.path not in ("/infinity/rerank", "/pooling"):
-            said = [] if place is None else [f"{place}: only its first {fakes.MAX_TOKENS} tokens were read"]
-            assert (meta or answer).get("warnings", []) == said
+        said = [] if place is None else [f"{place}: only its first {fakes.MAX_TOKENS} tokens were read"]
+        assert (meta or answer).get("warnings", []) == said
 
 
 async def refuses(client: Client, ask: DialectRequest, body: Body, code: str, field: str, words: str) -> None:
@@ -117,17 +116,12 @@ async def test_what_does_not_fit_is_told_in_the_words_of_the_dialect(limited: Cl
 
 
 # What is particular to one request: its name, what is changed (`...` leaves a field out), and how it is refused.
-RERANKS = ("Jina rerank", "LiteLLM infinity", "Cohere v1", "Cohere v2")
-EMBEDS = ("OpenAI", "Infinity embedding", "LiteLLM infinity embedding", "vLLM pooling")
+RERANKS = ("Jina rerank", "Cohere v1", "Cohere v2")
+EMBEDS = ("OpenAI", "TEI OpenAI embedding")
 COHERE_EMBEDS = ("Cohere v1 embed", "Cohere v2 embed")
 TEI_EMBEDS = ("TEI embed", "TEI embed, bare URL")
 SIMILAR = ("TEI similarity", "TEI similarity, bare URL")
-ZERO = ("Hugging Face zero-shot", "Hugging Face zero-shot, bare URL")
-INVALID, NO_TASK, LABELS = "invalid_request", "unsupported_task", "parameters.candidate_labels"
-
-
-def labels(*texts: object, **more: object) -> Body:
-    return {"parameters": {"candidate_labels": [*texts]} | more}
+INVALID, NO_TASK = "invalid_request", "unsupported_task"
 
 
 @pytest.mark.parametrize(
@@ -167,13 +161,7 @@ def labels(*texts: object, **more: object) -> Body:
         ("TEI predict", {"inputs": []}, INVALID, "inputs", "expected a text, a pair of texts"),
         ("TEI predict", {"inputs": [["a", "b"]] * 4}, "too_large", "inputs", "(SEMBLANCE_MAX_PAIRS)"),
         ("TEI predict", {"inputs": [["a", "b"], [" ", "b"]]}, "empty_text", "inputs.1.0", "no visible character"),
-        ("Hugging Face labels", {"inputs": ["a"]}, INVALID, "inputs", "expected a text, or a pair of texts"),
-        ("Hugging Face labels", {"inputs": "a"}, NO_TASK, "model", "has no classification"),
-        (ZERO[:1], {"parameters": ...}, INVALID, "parameters", "Field required"),
-        (ZERO[:1], {"parameters": {}}, INVALID, LABELS, "Field required"),
-        (ZERO, labels("a", "a"), INVALID, f"{LABELS}.1", "the label"),
-        (ZERO, labels(*"abcd"), "too_large", LABELS, "4 pairs, the limit is 3 (SEMBLANCE_MAX_PAIRS)"),
-        (ZERO, labels("a", hypothesis_template="a"), INVALID, "parameters.hypothesis_template", "has no {}"),
+        (TEI_EMBEDS, {"parameters": {}}, "unsupported_field", "parameters", "POST /predict"),
     ],
 )  # fmt: skip
 async def test_what_is_particular_to_one_request(limited: Client, names, change, code, field, words) -> None:

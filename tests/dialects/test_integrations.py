@@ -31,7 +31,6 @@ NEEDED = {
     "langchain-cohere": ("langchain_cohere",),
     "txtai": ("txtai",),
     "rerankers": ("rerankers",),
-    "tritonclient": ("tritonclient.http",),
 }
 
 
@@ -96,24 +95,15 @@ def test_a_library_ranks_as_we_do(url: str, library: str, text_of: Callable[[Any
 
 def test_litellm(url: str) -> None:
     left = run("LiteLLM", url)
-    assert len(left["ranked"]) == 4
+    assert len(left["ranked"]) == 3
     for name, answer in left["ranked"].items():
         found = [(result["index"], result["relevance_score"]) for result in answer.results]
         assert found == ranked(url, DOCUMENTS), name
-    assert len(left["embedded"]) == 4
+    assert len(left["embedded"]) == 3
     for name, answer in left["embedded"].items():
         vectors = [item["embedding"] for item in answer.data]
         np.testing.assert_allclose(vectors, unit(url, DOG, GUITAR), atol=1e-6, err_msg=name)
         assert answer.usage.prompt_tokens > 0, name
-
-
-def test_litellm_returns_documents_by_its_infinity_base(url: str) -> None:
-    litellm = pytest.importorskip("litellm", reason="no litellm: pip install '.[frameworks]'")
-    answer = litellm.rerank(
-        model="infinity/avg-paraphrase", query=QUERY, documents=DOCUMENTS, return_documents=True, top_n=1,
-        api_base=f"{url}/infinity", api_key="any",
-    )  # fmt: skip
-    assert [result["document"]["text"] for result in answer.results] == [DOCUMENTS[ranked(url, DOCUMENTS)[0][0]]]
 
 
 def test_litellm_by_huggingface_asks_the_hub_for_a_price(url: str) -> None:
@@ -142,36 +132,6 @@ def test_txtai(url: str) -> None:
     cosines = [float(asked @ each) for each in found]
     assert left["best"]["text"] == DOCUMENTS[int(np.argmax(cosines))]
     assert left["best"]["score"] == pytest.approx(max(cosines), abs=1e-5)
-
-
-def test_tritonclient(url: str) -> None:
-    left = run("tritonclient", url)
-    client = left["client"]
-    try:
-        expected = ranked(url, DOCUMENTS)
-        assert [(place, left["scores"][place]) for place in left["order"].tolist()] == expected
-        assert "binary_data_size" in left["answer"].get_output("score")["parameters"]  # what it asks for by itself
-        assert client.is_server_live()
-        assert client.is_model_ready("avg-paraphrase")
-        metadata = client.get_model_metadata("avg-paraphrase")
-        assert {"a", "b", "query", "candidates", "text"} <= {each["name"] for each in metadata["inputs"]}
-        triton = left["triton"]
-        text = triton.InferInput("text", [2, 1], "BYTES")
-        for binary in (True, False):
-            text.set_data_from_numpy(np.array([[DOG], ["Ein Mann, müde."]], dtype=object), binary_data=binary)
-            wanted = [triton.InferRequestedOutput("embedding", binary_data=binary)]
-            found = client.infer("avg-paraphrase", [text], outputs=wanted, request_id="mine")
-            assert found.get_response()["id"] == "mine"
-            rows = found.as_numpy("embedding")
-            assert rows.dtype == np.float32
-            own = httpx.post(f"{url}/embed", json={"sentences": [DOG, "Ein Mann, müde."]}).json()
-            np.testing.assert_allclose(rows, own["embeddings"], atol=1e-6)
-        with pytest.raises(left["triton"].InferenceServerException, match="no model 'nope'"):
-            client.infer("nope", [text])
-        with pytest.raises(left["triton"].InferenceServerException, match="must not be compressed"):
-            client.infer("avg-paraphrase", [text], request_compression_algorithm="gzip")
-    finally:
-        client.close()
 
 
 def posted(url: str, path: str, body: str) -> Any:

@@ -19,7 +19,6 @@ RERANKED = {"id", "object", "created", "model", "results", "usage", "meta"}
         ("/similarity", {"pairs": [{"a": 'the "inputs" of', "b": "a"}]}, {"model", "scale", "results"}),
         ("/similarity", {"pairs": [{"a": "inputs", "b": "inputs"}]}, {"model", "scale", "results"}),
         ("/classify", {"text": "inputs", "labels": ["a", "the"]}, {"model", "results"}),
-        ("/classify", {"inputs": "a", "parameters": {"candidate_labels": ["a"]}}, {"sequence", "labels", "scores"}),
         ("/embed", {"sentences": ["inputs"]}, {"model", "dim", "embeddings", "truncated"}),
         ("/embed", {"inputs": ["sentences"]}, None),
         ("/rerank", {"query": "a", "texts": ["documents"]}, None),

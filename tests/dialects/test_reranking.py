@@ -55,15 +55,13 @@ async def test_the_answer_has_every_dialects_fields(lasting: Client, path: str) 
         assert (await posted(lasting, path, RERANK, top_n=top_n))["results"] == (await own(lasting, DOCUMENTS))[:count]
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/infinity/rerank"])
+@pytest.mark.parametrize("path", PATHS)
 async def test_documents_come_back_when_asked_with_more_than_their_texts(lasting: Client, path: str) -> None:
     documents = [{"text": "a dog", "page": 4, "tags": ["x"], "of": {"a": None}}, {"text": "a man", "id": "7"}, "a cat"]
     answer = await posted(lasting, path, RERANK, documents=documents, return_documents=True)
     silent = await posted(lasting, path, RERANK, documents=documents, return_documents=False)
     expected = await own(lasting, ["a dog", "a man", "a cat"])
     kept = [*documents[:2], {"text": "a cat"}]
-    if path == "/infinity/rerank":  # LiteLLM's `infinity/` makes the object of Cohere's answer itself
-        kept = ["a dog", "a man", "a cat"]
     assert answer["results"] == [result | {"document": kept[int(result["index"])]} for result in expected]
     assert silent["results"] == expected
 
@@ -130,7 +128,7 @@ async def test_rank_fields_are_bounded_before_they_are_joined(limited: Client, f
     assert words in response.json()["message"]
 
 
-# vLLM's `/score` and `/pooling`
+# vLLM's `/score`
 
 
 @pytest.mark.parametrize("path", ["/score", "/v1/score"])
@@ -168,11 +166,3 @@ async def test_raw_scores_and_texts_cut(lasting: Client) -> None:
     assert cut["usage"]["total_tokens"] == 9
     assert cut["warnings"][0] == "text_1: only its first 3 tokens were read"
     assert cut["warnings"][2] == "text_2.1: only its first 3 tokens were read"
-
-
-async def test_pooling_and_infinitys_embeddings_are_openais(lasting: Client) -> None:
-    body = {"input": A[0], "encoding_format": "base64", "dimensions": 3}
-    expected = [each["embedding"] for each in (await posted(lasting, "/v1/embeddings", body))["data"]]
-    pooled = (await posted(lasting, "/pooling", body))["data"]
-    assert [(each["data"], each["object"]) for each in pooled] == [(each, "pooling") for each in expected]
-    assert [each["embedding"] for each in (await posted(lasting, "/embeddings", body))["data"]] == expected

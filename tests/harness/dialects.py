@@ -58,7 +58,6 @@ class Errors:
 
 
 OURS = Errors(frozenset({"error"}), {})
-OPEN_INFERENCE = Errors(frozenset({"error"}), _PLAINLY)
 TEI = Errors(frozenset({"error", "error_type"}), {"empty_text": 400, "too_large": 422})
 OPENAI = Errors(frozenset({"error"}), _PLAINLY, named=True)
 JINA = Errors(OPENAI.fields | {"message", "detail"}, _PLAINLY, named=True)
@@ -177,9 +176,6 @@ _TEI_CUT = {"too_large": {"truncate": False}, "unsupported_field": {"truncation_
 _COHERE_CUT = {"too_large": {"truncate": "NONE"}, "unsupported_field": {"truncate": "START"}}
 RERANK = {"query": A, "documents": [C, B, C]}  # of equal ones the earlier comes first
 _PARTS = [{"content": [{"type": "text", "text": text}]} for text in (A, C)]
-_PARAMETERS = {"candidate_labels": ["dog", "guitar"], "multi_label": None}
-_ZERO_SHOT = {"inputs": A, "parameters": _PARAMETERS, "model": "avg-sick"}
-_LABELS = "parameters.candidate_labels"
 rerank = partial(
     DialectRequest, body=RERANK, texts=("query", *_under("documents", 0, 1, 2)), own="/rank", read=_ranked,
     many="documents", uncut=_LEFT,
@@ -210,17 +206,12 @@ tei_rerank = partial(
     own="/rank", read=lambda answer: [(each["index"], each["score"]) for each in answer], many="texts", uncut=_TEI_CUT,
 )  # fmt: skip
 tei_pair = partial(DialectRequest, errors=TEI, texts=_under("inputs", 0, 1), own="/entailment", loose=True)
-zero_shot = partial(
-    DialectRequest, body=_ZERO_SHOT, errors=TEI, texts=("inputs", *_under(_LABELS, 0, 1)), own="/classify",
-    many=_LABELS,
-)  # fmt: skip
 # On a path of several families the first is told of what is wrong before the body is read.
 REQUESTS = {
     "own similarity": DialectRequest("/similarity", {"pairs": [{"a": A, "b": C}]}, OURS),
     "own embed": DialectRequest("/embed", {"sentences": [A]}, OURS),
     "own classify": DialectRequest("/classify", {"text": A, "labels": ["dog", "cat"], "model": "avg-sick"}, OURS),
     "Jina rerank": rerank("/rerank", errors=JINA),
-    "LiteLLM infinity": rerank("/infinity/rerank", errors=JINA),
     "Cohere v1": rerank("/v1/rerank", errors=BOTH),
     "Cohere v2": rerank("/v2/rerank", errors=COHERE),
     "Cohere v1 embed": cohere_embed("/v1/embed", read=itemgetter("embeddings")),
@@ -231,9 +222,7 @@ REQUESTS = {
     ),
     "Cohere tokenize": DialectRequest("/v1/tokenize", {"text": A}, COHERE, ("text",)),
     "OpenAI": embeddings("/v1/embeddings"),
-    "Infinity embedding": embeddings("/embeddings"),
-    "LiteLLM infinity embedding": embeddings("/infinity/embeddings"),
-    "vLLM pooling": embeddings("/pooling", errors=JINA, read=_each("data")),
+    "TEI OpenAI embedding": embeddings("/embeddings"),
     "vLLM score": score("/score"),
     "vLLM v1 score": score("/v1/score"),
     "TEI similarity": tei_similarity("/similarity"),
@@ -244,13 +233,6 @@ REQUESTS = {
     "TEI rerank, bare URL": tei_rerank("/"),
     "TEI predict": tei_pair("/predict", {"inputs": [A, C], "model": "avg-sick"}, read=_predicted),
     "TEI tokenize": tei_embed("/tokenize", own="", uncut=None),
-    "Hugging Face zero-shot": zero_shot(
-        "/classify", read=lambda one: list(zip(one["labels"], one["scores"], strict=True))
-    ),
-    "Hugging Face zero-shot, bare URL": zero_shot("/", read=_predicted),
-    "Hugging Face labels": tei_pair(
-        "/", {"inputs": [A, C], "parameters": {}, "model": "avg-sick"}, read=lambda answer: _predicted(answer[0])
-    ),
 }  # fmt: skip
 BY_PATH = {each.path: each.errors for each in reversed(REQUESTS.values())}
 

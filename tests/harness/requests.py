@@ -39,8 +39,6 @@ OPEN = {
     "/health",
     "/health/live",
     "/health/ready",
-    "/v2/health/live",
-    "/v2/health/ready",
 }
 
 

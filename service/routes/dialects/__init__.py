@@ -3,16 +3,16 @@
 Each module is one dialect, with its requests, answers and errors. They share `scoring`, which uses the models.
 """
 
-from service.routes.dialects import cohere, hugging_face, infinity, jina, open_inference, openai, operations, own, tei
+from service.routes.dialects import cohere, jina, openai, operations, own, tei
 from service.routes.dialects.scoring import DialectContext
 from service.routes.operation import Operation
 from service.routes.route import MiddlewareFactory, Table
 from service.service import Service
 
 # On a shared path the first operation answers bodies that match none.
-DIALECTS = (own, operations, jina, infinity, cohere, openai, hugging_face, tei, open_inference)
+DIALECTS = (own, operations, jina, cohere, openai, tei)
 # The dialects of paths that no route has.
-_PREFIXES = {"/v1": openai.OPENAI, "/v2": open_inference.OPEN_INFERENCE, "/info": tei.TEI}
+_PREFIXES = {"/v1": openai.OPENAI, "/info": tei.TEI}
 
 
 def table_of(service: Service, around: MiddlewareFactory, *more: Operation) -> Table:

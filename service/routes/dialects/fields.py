@@ -107,15 +107,6 @@ def _document(value: object) -> str | Mapping[str, Any]:
     raise PydanticCustomError("document", "expected a text, or an object that holds one")
 
 
-def _one_text_or_pair(value: object) -> str | tuple[str, str]:
-    match value:
-        case str(text):
-            return text
-        case [str(premise), str(hypothesis)]:
-            return premise, hypothesis
-    raise PydanticCustomError("pair", "expected a text, or a pair of texts [premise, hypothesis]")
-
-
 class ToLabel(NamedTuple):
     """What TEI's `/predict` labels: texts, or pairs of premise and hypothesis."""
 
@@ -143,9 +134,6 @@ OneOrMany = Annotated[str | list[str], PlainValidator(_one_or_many, json_schema_
 Document = Annotated[
     str | Mapping[str, Any],
     PlainValidator(_document, json_schema_input_type=Text | Annotated[dict[str, Any], Field(min_length=1)]),
-]
-OneTextOrPair = Annotated[
-    str | tuple[str, str], PlainValidator(_one_text_or_pair, json_schema_input_type=Text | tuple[Text, Text])
 ]
 TextsOrPairs = Annotated[
     ToLabel,

@@ -1,4 +1,4 @@
-"""Jina and vLLM: `/rerank` with `documents`, vLLM's `/score` and `/pooling`. (`/v1/rerank` is in `cohere.py`.)
+"""Jina and vLLM: `/rerank` with `documents`, vLLM's `/score`. (`/v1/rerank` is in `cohere.py`.)
 
 Unlike in vLLM, a text that is longer than the model's limit is cut, and the answer says so.
 """
@@ -25,7 +25,7 @@ from service.routes.dialects.fields import (
     Usage,
     usage,
 )
-from service.routes.dialects.openai import OPENAI, EmbeddingsRequest, OpenAIError, embeddings_of
+from service.routes.dialects.openai import OPENAI, OpenAIError
 from service.routes.dialects.reranking import RerankRequest, RerankResponse, rerank
 from service.routes.dialects.scoring import DialectContext
 from service.routes.operation import Dialect, Operation, full_message
@@ -85,25 +85,6 @@ class ScoreResponse(TypedDict):
     warnings: NotRequired[Annotated[list[str], Field(description="one for each text that was cut")]]
 
 
-class Pooled(TypedDict):
-    """The embedding of one text."""
-
-    index: int
-    object: Literal["pooling"]
-    data: Annotated[list[float] | str, Field(description="numbers, or base64 of little-endian float32")]
-
-
-class PoolingResponse(TypedDict):
-    """One embedding of length 1 for each text, in the order of the request."""
-
-    id: str
-    object: Literal["list"]
-    created: int
-    model: str
-    data: list[Pooled]
-    usage: Usage
-
-
 def operations(scoring: DialectContext) -> list[Operation]:
     """The POST requests of this dialect."""
 
@@ -133,22 +114,8 @@ def operations(scoring: DialectContext) -> list[Operation]:
             response["warnings"] = found.warnings
         return found.model, response
 
-    async def pooling(request: EmbeddingsRequest, context: RequestContext) -> tuple[str, PoolingResponse]:
-        name, found = await embeddings_of(context, scoring, request)
-        return name, {
-            "id": f"pool-{REQUEST_ID.get()}",
-            "object": "list",
-            "created": int(time.time()),
-            "model": found["model"],
-            "data": [
-                {"index": each["index"], "object": "pooling", "data": each["embedding"]} for each in found["data"]
-            ],
-            "usage": found["usage"],
-        }
-
     return [
         Operation("/rerank", rerank_documents, JINA, "Order documents", fields={"documents": object}),
         Operation("/score", score, JINA, "Score pairs"),
         Operation("/v1/score", score, JINA, "Score pairs"),
-        Operation("/pooling", pooling, JINA, "Embed texts"),
     ]

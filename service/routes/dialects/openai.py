@@ -203,7 +203,8 @@ def operations(scoring: DialectContext) -> list[Operation]:
         return describe(model, scoring.find(model))
 
     return [
-        Operation("/v1/embeddings", embeddings, OPENAI, "Embed texts"),
+        # The second path as TEI and infinity have it.
+        *(Operation(path, embeddings, OPENAI, "Embed texts") for path in ("/v1/embeddings", "/embeddings")),
         ReadOperation("/v1/models", list_models, OPENAI, "Every name that `model` may have"),
         ReadOperation("/v1/models/{model}", retrieve_model, OPENAI, "One model"),
     ]

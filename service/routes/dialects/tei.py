@@ -128,6 +128,14 @@ class TeiEmbedRequest(_TeiRequest):
     encoding_format: Annotated[
         str | None, AllowedValues(None, "float", refuses=("base64",), says="embeddings are sent as numbers here")
     ] = None
+    parameters: Annotated[
+        None,
+        AllowedValues(
+            None,
+            refuses=({}, {"candidate_labels": ["a", "b"]}),
+            says="a text's labels are asked of POST /predict, any labels of POST /classify with text and labels",
+        ),
+    ] = None
 
 
 class TeiTokenizeRequest(ForeignRequest):

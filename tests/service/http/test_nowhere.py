@@ -22,8 +22,15 @@ NEAR = {
     "/v1/rank": "POST /rank",
     "/similarty": "POST /similarity",
     "/models/": "GET /models",
-    "/v2/models/avg-sick/infer/": "POST /v2/models/avg-sick/infer",
+    "/v1/models/avg-sick/": "GET /v1/models/avg-sick",
     "/health/alive": "GET /health/live",
+}
+GONE = {
+    "/pooling": "POST /v1/embeddings",
+    "/infinity/embeddings": "POST /v1/embeddings",
+    "/infinity/rerank": "POST /v1/rerank",
+    "/v2/models/avg-sick/infer": "POST /v1/embeddings or /v2/rerank",
+    "/v2/health/ready": "GET /health/ready",
 }
 FAR = ["/x", "/v1/chat/completions", "/v1/nothing", "/favicon.ico", "/%00", "/admin/login.php", "/" + "embed" * 1000]
 
@@ -37,6 +44,13 @@ async def test_the_nearest_route_is_named(lasting: Client, path: str) -> None:
     assert message == f"no route '{path}'; did you mean {NEAR[path]}?"
     if isinstance(error, dict):
         assert error["code"] == "not_found"
+
+
+@pytest.mark.parametrize("path", GONE)
+async def test_a_route_that_went_names_its_successor(lasting: Client, path: str) -> None:
+    response = await lasting.post(path, json={})
+    assert response.status_code == 404
+    assert response.json()["error"]["message"] == f"no route '{path}'; it is gone: ask {GONE[path]}"
 
 
 @pytest.mark.parametrize("path", FAR)

@@ -81,7 +81,6 @@ async def ask_badly(client: Client) -> set[int]:
         f"/{TEXT}",
         f"/v1/{TEXT}",
         f"/v1/models/{TEXT}",
-        f"/v2/models/{TEXT}/ready",
         f"/info?model={TEXT}",
         f"/?q={TEXT}",
     ):

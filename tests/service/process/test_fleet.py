@@ -194,8 +194,6 @@ def test_the_service_drains_before_it_stops(models: Path, tmp_path: Path) -> Non
 
         until(lambda: closes("GET", "/health/ready"), "it is unready")
         assert (last["/health/ready"].status_code, last["/health/ready"].json()["reasons"]) == (503, ["shutting down"])
-        until(lambda: closes("GET", "/v2/health/ready"), "it is unready by the other protocol")
-        assert last["/v2/health/ready"].json() == {"ready": False}
         until(lambda: closes("POST", "/similarity", json=BODY), "it closes after an answer")  # the socket still listens
         assert last["/similarity"].status_code == 200
         assert service.process.wait(NEEDED_SECONDS) == 0

@@ -55,10 +55,6 @@ OTHERS = [
     ("/predict", {"inputs": [[TEXT, text] for text in TEXTS], "raw_scores": True}),
     ("/rerank", {"query": TEXT, "texts": TEXTS, "raw_scores": True}),
     ("/score", {"text_1": TEXT, "text_2": TEXTS, "use_activation": False}),
-    (
-        "/v2/models/avg-sick/infer",
-        {"inputs": [{"name": n, "datatype": "BYTES", "shape": [1], "data": [TEXTS[i]]} for i, n in enumerate("ab")]},
-    ),
 ]
 VECTORS = {"embedding", "embeddings"}  # as float32 is written, which loses nothing
 

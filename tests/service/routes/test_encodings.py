@@ -14,9 +14,6 @@ BODIES = {
     "/v1/embeddings": {"input": TEXT},
     "/rerank": {"query": "a man", "texts": ["a dog"]},
     "/": {"inputs": TEXT},
-    "/v2/models/avg-sick/infer": {
-        "inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": [TEXT]}],
-    },
 }
 
 
