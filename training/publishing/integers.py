@@ -26,7 +26,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from training.publishing.graphs import graphs_in
 
 CODES, SCALE, HALF = ".codes", ".scale", ".half"  # after the name of the weights
-LEAST_MATRIX = 4_096  # weights of a matrix that is worth it
+LEAST_MATRIX, NARROWEST = 1_024, 16  # weights of a matrix that is worth it, and its shorter side: heads stay exact
 LEAST_TABLE = 1_000_000  # of a table: one of positions is small beside one of words, and counts in every text
 ROW_STEPS, COLUMN_STEPS, TABLE_STEPS = 127, 63, 127  # of the largest value
 _LEAST = 1e-12  # of a scale
@@ -49,10 +49,11 @@ def to_integers(model: ModelProto) -> int:
     _fold_transposes(graph)
     builder, count = _Builder(opset), 0
     for name, values, uses in _weights(graph):
-        if (size := values.size) < (LEAST_TABLE if uses[0].kind == "table" else LEAST_MATRIX):
+        size, is_table = values.size, uses[0].kind == "table"
+        if size < (LEAST_TABLE if is_table else LEAST_MATRIX) or min(values.shape) < NARROWEST:
             continue
         count += size
-        if uses[0].kind == "table":
+        if is_table:
             builder.table(name, values, [use.node for use in uses])
         else:
             builder.matrix(name, values.T if uses[0].kind == "transposed" else values, [use.node for use in uses])

