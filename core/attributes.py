@@ -4,10 +4,7 @@ The table is of everyday English and small on purpose: a word that is absent fro
 """
 
 import re
-from collections.abc import Collection
-from typing import NamedTuple
-
-from core.quantities import Difference, quantities
+from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
 _BY_THEIR_NAME: dict[str, tuple[str, ...]] = {  # attribute -> words each of which is a value
@@ -20,14 +17,10 @@ _BY_THEIR_NAME: dict[str, tuple[str, ...]] = {  # attribute -> words each of whi
         *("cotton", "wool", "linen", "silk", "polyester", "glass"),
     ),
     "weekday": ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
-    "month": (
-        *("january", "february", "march", "april", "june", "july", "august", "september", "october", "november"),
-        "december",
-    ),
     "point of the compass": ("north", "south", "east", "west"),
     "side": ("left", "right", "front", "rear"),
     "height": ("upper", "lower"),
-    "time": ("before", "after"),
+    "order": ("before", "after"),
     "condition": ("new", "used", "refurbished"),
     "number of beds": ("single", "double", "twin"),
 }
@@ -50,29 +43,32 @@ _VALUES = {
     for attribute, words in _ATTRIBUTES.items()
     for word, value in words.items()
 }
-_MAY_OF_A_DATE = re.compile(r"(?<=[a-z\d,] )May\b|\bMay(?= \d)")  # elsewhere it is the verb
 _LETTER_SIZE = re.compile(r"(?<![\w.&'-])(?<!\d )(?:XXS|XS|S|M|L|XL|XXL|XXXL)(?![\w.&'-])")
-_SWITCHED = re.compile(r"\b(?:turn|switch|power|log|sign)\w*(?: \w+){0,3}? (on|off|in|out|up|down)\b", re.IGNORECASE)
-_NEGATION = re.compile(r"(?:not|no|never|without|cannot|\w+n't)$")
+_SWITCHED, _SWITCHES = ("turn", "switch", "power", "log", "sign"), ("on", "off", "in", "out", "up", "down")
+_NOT = ("do", "does", "did", "is", "are", "was", "were", "has", "have", "had", "ca", "wo", "could", "should", "would")
+_NEGATIONS = frozenset(
+    (
+        *("not", "no", "never", "without", "cannot", "neither", "nor"),
+        *(f"{word}n{mark}t" for word in (*_NOT, "must", "need", "ai") for mark in ("'", "")),
+    )
+)
 # Between a negation and its word.
 _PASSED_OVER = frozenset(("a", "an", "the", "be", "been", "being", "any", "it", "to", "do", "longer", "more", "very"))
 
-Said = tuple[str, float | str]  # a kind of fact, and its value
 
-
-def attributes(text: str) -> dict[Said, str]:
-    """What a text says of each attribute, and how it is written there."""
-    found: dict[Said, str] = {}
-    for match in _MAY_OF_A_DATE.finditer(text):
-        found["month", "may"] = match[0]
+def attributes(text: str) -> dict[tuple[str, str], str]:
+    """The attributes that a text names, each with its value, and how it is written there."""
+    found: dict[tuple[str, str], str] = {}
     for match in _LETTER_SIZE.finditer(text):
         found["size", match[0]] = match[0]
-    for match in _SWITCHED.finditer(text):
-        found["switched", match[1].lower()] = match[1]
-    rest = _MAY_OF_A_DATE.sub(" ", text)
-    for word in words_of(rest):
+    words = _WORD.findall(text.casefold())
+    for i, word in enumerate(words):
         if word in _VALUES:
             found[_VALUES[word]] = word
+        if word.startswith(_SWITCHED):
+            switched = next((each for each in words[i + 1 : i + 5] if each in _SWITCHES), None)
+            if switched is not None:
+                found["switched", switched] = switched
     return found
 
 
@@ -87,71 +83,16 @@ def stem(word: str) -> str:
     return word
 
 
-def negated(words: Collection[str]) -> frozenset[str]:
-    """Of the words of a text those that come right after a negation: of "does not leak" `leak`."""
+def negated(words: Iterable[str | None]) -> frozenset[str]:
+    """Of the words of a text those that come right after a negation: of "does not leak" `leak`; None ends a phrase."""
     found: set[str] = set()
     after = False
     for word in words:
-        if _NEGATION.match(word):
+        if word in _NEGATIONS:
             after = True
+        elif word is None:
+            after = False
         elif after and word not in _PASSED_OVER:
             found.add(word)
             after = False
     return frozenset(found)
-
-
-class Facts(NamedTuple):
-    """What a text says that another one must not contradict.
-
-    Attributes:
-        said: each kind of fact with its value, and how it is written.
-        negated: words that come after a negation.
-        affirmed: words that do not.
-    """
-
-    said: dict[Said, str]
-    negated: frozenset[str]
-    affirmed: frozenset[str]
-
-
-def facts(text: str) -> Facts:
-    """The facts of a text."""
-    words = words_of(text)
-    below = negated(words)
-    return Facts(quantities(text) | attributes(text), below, frozenset(words) - below)
-
-
-def difference(a: Facts, b: Facts) -> Difference | None:
-    """The first kind of which both texts have some and each has one that the other has not; None: they agree.
-
-    A word that one text negates and the other affirms is a difference too.
-    """
-    for kind in dict.fromkeys(kind for kind, _ in a.said):
-        own, other = ({key for key in side.said if key[0] == kind} for side in (a, b))
-        if other and own - other and other - own:
-            return Difference(
-                min((a.said[key] for key in own - other), key=_order),
-                min((b.said[key] for key in other - own), key=_order),
-            )
-    if words := _denied(a, b):
-        return Difference(f"not {words[0]}", words[1])
-    if words := _denied(b, a):
-        return Difference(words[1], f"not {words[0]}")
-    return None
-
-
-def _denied(a: Facts, b: Facts) -> tuple[str, str] | None:
-    """A word that a negates, and how b affirms it, in whatever form; None: there is none."""
-    affirmed = {stem(word): word for word in sorted(b.affirmed)}
-    also = {stem(word) for word in b.negated}
-    found = ((word, affirmed[stem(word)]) for word in sorted(a.negated) if stem(word) in affirmed.keys() - also)
-    return next(found, None)
-
-
-def _order(text: str) -> tuple[int, str]:
-    return len(text), text
-
-
-def words_of(text: str) -> list[str]:
-    """The words and numbers of a text in lower case, apostrophes straight."""
-    return _WORD.findall(text.casefold().replace("\u2019", "'"))

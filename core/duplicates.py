@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from core.facts import Difference
 from core.groups import KeptApart, Pair, group
-from core.quantities import Difference
 
 Indices = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]

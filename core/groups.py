@@ -8,8 +8,7 @@ does not become one group.
 import heapq
 from collections.abc import Mapping, Sequence
 
-from core.attributes import Facts, difference, facts
-from core.quantities import Difference
+from core.facts import Difference, Facts, difference, facts_of
 
 Pair = tuple[int, int]  # two texts, the earlier one first
 _EQUAL = 1e-12  # below that two means differ by rounding only
@@ -31,7 +30,7 @@ class KeptApart:
         kinds: dict[object, int] = {}
         self._facts: list[Facts] = []
         self.kind_of: list[int] = []  # of each text, a number for its facts
-        for each in map(facts, texts):
+        for each in map(facts_of, texts):
             kind = kinds.setdefault((frozenset(each.said), each.negated, each.affirmed), len(kinds))
             if kind == len(self._facts):
                 self._facts.append(each)

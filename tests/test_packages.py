@@ -189,10 +189,10 @@ def test_models_in_the_folder_come_before_those_of_the_wheel(installed: Installe
     here = installed.folder / "models"
     code = "from service.settings import Settings; print(*Settings().models_dir)"
     (here / "of-another-kind").mkdir(parents=True)
-    assert installed.run("python", "-c", code).stdout.strip().endswith("service/published")
+    assert installed.run("python", "-c", code).stdout.strip().endswith("service/published own-models")
     copy_models(["avg-sick"], ROOT / "models", here)
     try:
-        assert installed.run("python", "-c", code).stdout.strip() == "models"
+        assert installed.run("python", "-c", code).stdout.strip() == "models own-models"
     finally:
         (here / "avg-sick" / "manifest.json").unlink()
 

@@ -92,19 +92,23 @@ def _without_mark(start: bytes) -> str | None:
 def _first_bad_line(path: Path, encoding: str) -> tuple[int, bytes, int] | None:
     """Number, content and first bad byte of the first line that is not in the encoding; None where there is none."""
     decoder = codecs.getincrementaldecoder(encoding)("strict")
-    line = 1
+    line, returned = 1, False  # whether the last character was CR: with an LF behind it they are one end
     with path.open("rb") as file:
         while block := file.read(BLOCK):
-            before = decoder.getstate()[0]
+            state = decoder.getstate()
             try:
                 text = decoder.decode(block)
             except UnicodeDecodeError as error:
-                whole = before + block
-                good = whole[: error.start].decode(encoding, "ignore")
+                whole = state[0] + block
+                lenient = codecs.getincrementaldecoder(encoding)("ignore")
+                lenient.setstate(state)
+                good = lenient.decode(whole[len(state[0]) : error.start])
+                line -= returned and good.startswith("\n")
                 start = max(whole.rfind(b"\n", 0, error.start), whole.rfind(b"\r", 0, error.start)) + 1
                 end = whole.find(b"\n", error.start)
                 return line + _ends(good), whole[start : end if end >= 0 else None], whole[error.start]
-            line += _ends(text)
+            line += _ends(text) - (returned and text.startswith("\n"))
+            returned = text.endswith("\r") if text else returned
     try:
         decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from semblance.batch.delimited import Delimited, FileFormat
+from semblance.batch.input_file import InputFile
 from semblance.batch.outputs import write_csv, write_json_lines, write_tsv
 from semblance.batch.rows import RowSource, Write
 from semblance.batch.sources import JsonLines, TextLines
@@ -25,7 +26,8 @@ def open_source(
     With `lines`, the name of a column, a .txt file is read too: each line is a row with that column.
 
     Raises:
-        BatchError: the file cannot be opened or decoded, its quotes are not closed, or its suffix is unknown.
+        BatchError: the file cannot be opened or decoded, it is a pipe or a device, its quotes are not closed, or its
+            suffix is unknown.
         MissingExtra: Parquet, and pyarrow is not installed.
     """
     suffix = path.suffix.lower()
@@ -33,15 +35,15 @@ def open_source(
         raise BatchError(f"{path}: --delimiter is for .csv and .tsv")
     try:
         if suffix in JSON_LINES:
-            return JsonLines(path, read_as.encoding)
+            return JsonLines(InputFile(path), read_as.encoding)
         if suffix == LINES and lines is not None:
-            return TextLines(path, lines, read_as.encoding)
+            return TextLines(InputFile(path), lines, read_as.encoding)
         if suffix in DELIMITED:
-            return Delimited(path, read_as, quoting=suffix != TSV)
+            return Delimited(InputFile(path), read_as, quoting=suffix != TSV)
         if suffix in PARQUET:
             from semblance.batch.parquet import ParquetSource
 
-            return ParquetSource(path, needed)
+            return ParquetSource(InputFile(path), needed)
     except OSError as error:
         raise BatchError(f"{path}: {error.strerror or error}") from error
     raise BatchError(f"{path}: {KNOWN}{', or .txt with a text a line' if lines is not None else ''}")

@@ -5,7 +5,6 @@ every few seconds.
 """
 
 import asyncio
-import hashlib
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from typing import Any
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND, PARQUET, open_source, write_of
 from semblance.batch.journal import Journal
-from semblance.batch.outputs import write_output
+from semblance.batch.outputs import errors_of, refuse_input, unfinished_of, write_output
 from semblance.batch.rows import Answered, BadRow, Chunk, Outcome, RowSource, Say
 from semblance.batch.tasks import BatchOptions, Task, ask_rows, make_task
 from semblance.client import AsyncClient
@@ -77,19 +76,20 @@ async def run_batch(
         The final progress.
 
     Raises:
-        BatchError: files, columns, model or progress do not fit.
+        BatchError: files, columns, model or progress do not fit, or the input changed while it was read.
         SemblanceError: the service does not answer, or is too busy; progress is kept.
     """
     write = write_of(output)
     needed = list(options.columns) if output.suffix.lower() in PARQUET else None
     source = open_source(source_path, needed, read_as=read_as)
+    refuse_input(source_path, output, errors_of(output), unfinished_of(output), partial_of(output))
     for note in source.notes:
         say(note)
     task = make_task(options, await client.models())
     options = task.options = replace(options, prefix=_prefix(source, task, say))
     if output.exists() and not partial_of(output).exists() and not overwrite:
         raise BatchError(f"{output} exists; --overwrite replaces it")
-    identity = _identity(source_path, read_as, output, options, task)
+    identity = _identity(source, source_path.suffix, read_as, output, options, task)
     with closing(Journal(partial_of(output), identity, overwrite=overwrite)) as journal:
         await _ask_all(client, source, task, journal, concurrency, watch)
         adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
@@ -182,12 +182,12 @@ def _columns(source: RowSource) -> list[str] | None:
     return list(row) if isinstance(row, dict) else None
 
 
-def _identity(source: Path, read_as: FileFormat, output: Path, options: BatchOptions, task: Task) -> dict[str, Any]:
+def _identity(
+    source: RowSource, suffix: str, read_as: FileFormat, output: Path, options: BatchOptions, task: Task
+) -> dict[str, Any]:
     """What must be unchanged for a batch to resume, as JSON values."""
-    with source.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {
-        "input": {"sha256": digest, "suffix": source.suffix.lower()},
+        "input": {"sha256": source.file.sha256, "suffix": suffix.lower()},
         **{name: value for name, value in asdict(read_as).items() if value is not None},
         "output": output.suffix.lower(),
         **json.loads(json.dumps(asdict(options))),

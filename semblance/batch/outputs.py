@@ -23,6 +23,18 @@ def errors_of(output: Path) -> Path:
     return output.with_name(f"{output.name}.errors.jsonl")
 
 
+def unfinished_of(output: Path) -> Path:
+    """The output while it is being written."""
+    return output.with_name(f"{output.name}.unfinished")
+
+
+def refuse_input(source: Path, *written: Path) -> None:
+    """Look that no file to write is the input, under whatever name; raises BatchError."""
+    for path in written:
+        if path.exists() and path.samefile(source):
+            raise BatchError(f"{path} is the input too: name another output")
+
+
 def write_output(
     write: Write,
     output: Path,
@@ -42,13 +54,18 @@ def write_output(
         bad: numbers of rows without an answer, from 0, and why.
 
     Raises:
-        BatchError: the format has nothing for a value.
+        BatchError: the format has nothing for a value, or the input changed while it was read.
     """
-    unfinished = output.with_name(f"{output.name}.unfinished")
+    unfinished = unfinished_of(output)
     with unfinished.open("wb") as file:
-        write(file, source, adds, rows)
+        try:
+            write(file, source, adds, rows)
+        except Exception:
+            source.file.check_content()  # other rows than were answered
+            raise
         file.flush()
         os.fsync(file.fileno())
+    source.file.check_content()
     lines = [json.dumps(_skipped(row, why)) for row, why in bad]
     if lines:
         errors_of(output).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,9 +1,9 @@
 """Reads and writes Parquet with pyarrow. From Parquet to Parquet, columns keep their types."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO
 
+from semblance.batch.input_file import InputFile
 from semblance.batch.rows import Answered, Chunk, Kind, Rows, RowSource
 from semblance.errors import BatchError
 from semblance.extras import needs
@@ -26,19 +26,19 @@ TYPES: Mapping[Kind, Any] = {
 class ParquetSource:
     """A Parquet file; positions are rows."""
 
-    def __init__(self, path: Path, needed: list[str] | None) -> None:
+    def __init__(self, file: InputFile, needed: list[str] | None) -> None:
         """Read the schema of the file.
 
         Raises:
             BatchError: it is not a Parquet file.
         """
-        self._path = path
+        self.file, self._path = file, file.path
         try:
-            with pq.ParquetFile(path) as file:
-                self.schema = file.schema_arrow
-                self.total = file.metadata.num_rows
+            with pq.ParquetFile(self._path) as opened:
+                self.schema = opened.schema_arrow
+                self.total = opened.metadata.num_rows
         except pa.ArrowInvalid as error:
-            raise BatchError(f"{path}: {error}") from None
+            raise BatchError(f"{self._path}: {error}") from None
         self.columns: list[str] | None = self.schema.names
         self.notes: Sequence[str] = ()
         self.decimal_comma = False
@@ -46,6 +46,9 @@ class ParquetSource:
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
         """Chunks of rows after the first `start`, as in `RowSource.chunks`."""
+        return self.file.watched(self._chunks(start, size))
+
+    def _chunks(self, start: int, size: int) -> Iterator[Chunk]:
         at = 0
         with pq.ParquetFile(self._path) as file:
             for batch in file.iter_batches(batch_size=size):
@@ -100,5 +103,5 @@ def _table(answered: Answered, added: Any) -> Any:
 def _column(name: str, rows: Sequence[Any]) -> Any:
     try:
         return pa.array([row.get(name) for row in rows])
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise BatchError(f"column {name!r} has values of several types ({error}); write .jsonl instead") from None

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal, Protocol
 
+from semblance.batch.input_file import InputFile
+
 Row = dict[str, Any]
 Kind = Literal["number", "text", "flag", "place", "places", "numbers", "vector"]  # of an output column
 Say = Callable[[str], None]  # a line for the user
@@ -88,12 +90,14 @@ class RowSource(Protocol):
     """The rows of an input file.
 
     Attributes:
+        file: whose rows they are.
         total: size in bytes, or number of rows.
         columns: column names, where the file has them before its first row.
         notes: what a user should know of how the file is read, a line each.
         decimal_comma: whether a number may be written 0,5.
     """
 
+    file: InputFile
     total: int
     columns: list[str] | None
     decimal_comma: bool

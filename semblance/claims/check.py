@@ -7,7 +7,7 @@ from pathlib import Path
 
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import write_of
-from semblance.batch.outputs import write_output
+from semblance.batch.outputs import errors_of, refuse_input, unfinished_of, write_output
 from semblance.batch.rows import Answered, BadRow, Chunk, Kind, Row, Step, Unreadable, text_of
 from semblance.claims.documents import text_of_file
 from semblance.client import AsyncClient
@@ -91,8 +91,10 @@ async def check(
         SemblanceError: the service refuses, or cannot be asked.
     """
     write = None if output is None else write_of(output)
-    if output is not None and output.resolve() in {path.resolve() for path in (claims, *documents)}:
-        raise BatchError(f"{output} is an input: name another file")
+    if output is not None:
+        for path in (claims, *documents):
+            if path.exists():
+                refuse_input(path, output, errors_of(output), unfinished_of(output))
     if output is not None and output.exists() and not overwrite:
         raise BatchError(f"{output} exists; --overwrite replaces it")
     names = names_of(documents)

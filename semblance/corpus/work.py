@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semblance.batch.formats import write_of
+from semblance.batch.outputs import errors_of, refuse_input, unfinished_of
 from semblance.batch.rows import BadRow, RowSource
 from semblance.corpus import vectors
 from semblance.corpus.options import CorpusOptions, CorpusSession
+from semblance.corpus.review import apart_path, review_path
 from semblance.corpus.texts import DistinctTexts, Input, collect
 from semblance.corpus.vectors import CorpusVectors
 from semblance.errors import BatchError
@@ -54,8 +56,8 @@ def place(path: Path, output: Path, asking: CorpusOptions) -> Path:
     """
     if output.exists() and not asking.overwrite:
         raise BatchError(f"{output} exists; --overwrite replaces it")
-    if output.resolve() == path.resolve():
-        raise BatchError(f"{output} is the input too: name another output")
+    if path.exists():
+        refuse_input(path, output, errors_of(output), unfinished_of(output), review_path(output), apart_path(output))
     write_of(output)
     if not output.parent.is_dir():
         raise BatchError(f"{output}: there is no folder {output.parent}")

@@ -11,8 +11,8 @@ from math import exp, log
 from typing import NamedTuple
 
 from core.answers import ClaimLabel
+from core.facts import amounts_of, differences, is_met
 from core.measures import to_digits
-from core.quantities import differences, has_quantity, quantities, within_ranges
 from service.scoring.evidence import Found, Passage
 from service.scoring.scorer import Raw
 
@@ -129,13 +129,12 @@ def features_of(claim: str, reading: Reading) -> tuple[Sequence[float], Sequence
     """What `_STATED` and `_ENTAILED` weigh of a passage, and the numbers of the claim that differ there, in words."""
     e, c, text = reading.entailment, reading.contradiction, reading.passage.text
     start = claim[:_MOST_CHARS]
-    asked = quantities(start) if has_quantity(start) else {}
-    said = quantities(text) if asked else {}
-    wanted = within_ranges(asked, text) if asked else {}
-    differ = [str(each) for each in differences(wanted, said)]
+    asked = amounts_of(start)
+    said = amounts_of(text) if asked.said else asked
+    differ = [str(each) for each in differences(asked, said)]
     relevance = 0.0 if reading.beside is None else reading.beside[0]
     negated = (_NEGATION.search(start) is None) != (_NEGATION.search(text) is None)
-    agrees = bool(asked) and all(key in said for key in wanted)
+    agrees = bool(asked.said) and all(is_met(fact, said) for fact in asked.said)
     stated = (log(max(e + c, _FLOOR)), reading.found.cosine, relevance, 1.0)
     entailed = (log(max(e, _FLOOR)) - log(max(c, _FLOOR)), float(bool(differ)), float(agrees), float(negated), 1.0)
     return stated, entailed, differ

@@ -206,7 +206,7 @@ def test_bad_rows_are_skipped_and_said(batch: Batch, tmp_path: Path) -> None:
         (6, "not_text", "b"),
         (7, "empty_text", "a"),
         (8, "unreadable", None),
-        (9, "invalid_request", "a"),
+        (9, "unreadable", None),
         (10, "column_taken", "score"),
         (11, "unreadable", None),
         (12, "too_large", "a"),

@@ -114,7 +114,7 @@ def test_without_an_output_the_answers_are_shown(semblance: Run, url: str) -> No
         (["man.md", "absent.txt"], "absent.txt: No such file"),
         (["man.docx", "claims.txt"], "a document is .txt, .md, .html or .pdf"),
         (["man.md", "claims.txt", "-o", "claims.txt"], "claims.txt: expected .jsonl"),
-        (["man.md", "claims.csv", "-o", "claims.csv"], "claims.csv is an input"),
+        (["man.md", "claims.csv", "-o", "claims.csv"], "claims.csv is the input too"),
         (["man.md", "claims.csv"], "claims.csv has a column 'label' already"),
         (["man.md", "../" + "x" * 5 + "/man.md", "claims.txt"], "two documents are called man.md"),
         (["empty.txt", "claims.txt"], "empty.txt: there is no text"),

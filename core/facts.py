@@ -1,0 +1,180 @@
+"""What a text says that another one must not contradict: amounts, dates, codes, attributes, negations.
+
+n months are 30 n - 1 to 31 n days. An amount of one currency never equals that of another.
+"""
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import islice
+from typing import NamedTuple
+
+from core.attributes import attributes, negated, stem
+from core.mentions import Fact, mentions, plain_spelling
+
+MOST_MENTIONS, MOST_FACTS, MOST_LOOSE = 2000, 256, 32  # of a text; what is beyond is not compared
+_DAY = 86400  # seconds
+_SAME_KIND = {"month": "s"}
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
+
+
+class Difference(NamedTuple):
+    """What two texts do not share, as it is written in each."""
+
+    a: str
+    b: str
+
+    def __str__(self) -> str:
+        """How a person would say it."""
+        return f"{self.a} is not {self.b}"
+
+
+class Facts(NamedTuple):
+    """What a text says.
+
+    Attributes:
+        said: each fact, and how it is written.
+        negated: words that come after a negation.
+        affirmed: words that do not.
+    """
+
+    said: dict[Fact, str]
+    negated: frozenset[str]
+    affirmed: frozenset[str]
+
+
+def facts_of(text: str) -> Facts:
+    """The facts of a text."""
+    said: dict[Fact, str] = {}
+    loose, after = 0, 0
+    words: list[str | None] = []  # None: an amount
+    plain = plain_spelling(text)
+    for each in islice(mentions(text), MOST_MENTIONS):
+        words += [*_words(plain, after, each.start), None]
+        after = each.end
+        loose += each.fact.loose and each.fact not in said
+        if len(said) < MOST_FACTS and (loose <= MOST_LOOSE or not each.fact.loose):
+            said.setdefault(each.fact, text[each.start : each.end])
+    words += _words(plain, after, len(plain))
+    for (kind, name), written in attributes(plain).items():
+        said[Fact(kind, name=name)] = written
+    below = negated(words)
+    return Facts(said, below, frozenset(word for word in words if word is not None) - below)
+
+
+def amounts_of(text: str) -> Facts:
+    """The facts of a text without its attributes and words; quick where there is no number."""
+    found = [(each.fact, text[each.start : each.end]) for each in islice(mentions(text), MOST_LOOSE)]
+    return Facts(dict(found), frozenset(), frozenset())
+
+
+def is_met(fact: Fact, facts: Facts) -> bool:
+    """Whether a text says something with which a fact agrees."""
+    return any(agrees(fact, each) for each in facts.said)
+
+
+def difference(a: Facts, b: Facts) -> Difference | None:
+    """The first kind of which both texts have some and each has one that the other has not; None: they agree.
+
+    A word that one text negates and the other affirms is a difference too.
+    """
+    for found in differences(a, b):
+        return found
+    denied = [Difference(f"not {own}", other) for own, other in _denied(a, b)]
+    denied += [Difference(other, f"not {own}") for own, other in _denied(b, a)]
+    return min(denied, key=sorted, default=None)
+
+
+def differences(a: Facts, b: Facts) -> Iterator[Difference]:
+    """For each kind of which both texts have some: one that each has and the other has not."""
+    for kind in sorted({_kind(fact) for fact in a.said} & {_kind(fact) for fact in b.said}):
+        all_of = [[fact for fact in side.said if _kind(fact) == kind] for side in (a, b)]
+        own, other = _unmet(*all_of), _unmet(*reversed(all_of))
+        if own and other:
+            yield Difference(_first(a, own), _first(b, other))
+    for one, two, turned in ((a, b, False), (b, a, True)):  # 603 is not 603XL
+        for fact in one.said if not any(fact.kind == "model" for fact in two.said) else ():
+            number = Fact("number", fact.low, fact.low)
+            if fact.kind == "model" and number in two.said and number not in one.said:
+                names = (one.said[fact], two.said[number])
+                yield Difference(*(reversed(names) if turned else names))
+
+
+def agrees(a: Fact, b: Fact) -> bool:
+    """Whether two facts may both be true of one thing: equal, or one within the other's range or bound."""
+    if a == b:
+        return True
+    if a.name != b.name or _kind(a) != _kind(b):
+        return False
+    if a.kind == "date":
+        return any(_same_date(x, y) for x in (a.low, a.high) for y in (b.low, b.high) if x and y)
+    if a.exact and b.exact:
+        return _same(a.low, a.kind, b.low, b.kind)
+    if not a.exact and not b.exact:
+        same = _same(a.low, a.kind, b.low, b.kind) and _same(a.high, a.kind, b.high, b.kind)
+        return same and a.strict == b.strict
+    return includes(b, a) if a.exact else includes(a, b)
+
+
+def includes(outer: Fact, inner: Fact) -> bool:
+    """Whether what a fact says follows from another: 5 to 7 days, or at least 60 %, from 6 days, or from 62 %."""
+    if outer.name != inner.name or _kind(outer) != _kind(inner) or outer.kind == "date":
+        return False
+    for bound, value, sign in ((outer.low, inner.low, 1), (outer.high, inner.high, -1)):
+        if bound is None:
+            continue
+        if value is None:
+            return False
+        if _same(bound, outer.kind, value, inner.kind):
+            if outer.strict and not inner.strict:
+                return False
+        elif (_span(value, inner.kind)[0] - _span(bound, outer.kind)[0]) * sign < 0:
+            return False
+    return True
+
+
+def _same(a: Fraction | None, kind: str, b: Fraction | None, other: str) -> bool:
+    if a is None or b is None or kind == other:
+        return a == b
+    (low, high), (least, most) = _span(a, kind), _span(b, other)
+    return low <= most and least <= high
+
+
+def _span(value: Fraction, kind: str) -> tuple[Fraction, Fraction]:
+    return ((30 * value - 1) * _DAY, 31 * value * _DAY) if kind == "month" else (value, value)
+
+
+def _same_date(a: Fraction, b: Fraction) -> bool:
+    parts = zip(divmod(int(a), 10000), divmod(int(b), 10000), strict=True)
+    (year, other_year), (rest, other_rest) = parts
+    pairs = ((year, other_year), (rest // 100, other_rest // 100), (rest % 100, other_rest % 100))
+    return all(x == y or not x or not y for x, y in pairs)
+
+
+def _kind(fact: Fact) -> str:
+    return _SAME_KIND.get(fact.kind, fact.kind)
+
+
+def _unmet(own: list[Fact], other: list[Fact]) -> list[Fact]:
+    """Facts that agree with none of the others."""
+    equal = set(other)
+    loose = [fact for fact in other if fact.loose]
+    left = [fact for fact in own if fact not in equal]
+    return [fact for fact in left if not any(agrees(fact, each) for each in (other if fact.loose else loose))]
+
+
+def _first(facts: Facts, some: list[Fact]) -> str:
+    return min((facts.said[each] for each in some), key=lambda written: (len(written), written))
+
+
+def _denied(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
+    """Words that a negates, and how b affirms each, in whatever form."""
+    affirmed = {stem(word): word for word in sorted(b.affirmed)}
+    also = {stem(word) for word in b.negated}
+    for word in sorted(a.negated):
+        if stem(word) in affirmed.keys() - also:
+            yield word, affirmed[stem(word)]
+
+
+def _words(text: str, start: int, end: int) -> list[str]:
+    return [match[0] for match in _WORD.finditer(text[start:end].casefold())]

@@ -1,0 +1,246 @@
+"""Facts keep texts apart that are otherwise alike, and their spelling does not."""
+
+from datetime import date
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from core.facts import agrees, difference, facts_of
+from core.mentions import Fact, mentions
+from core.units import UNITS
+
+ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+TEENS = ("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+
+
+def in_words(number: int) -> str:
+    """A number below a million as one says it."""
+    if number >= 1000:
+        rest = number % 1000
+        return f"{in_words(number // 1000)} thousand" + (f" {in_words(rest)}" if rest else "")
+    if number >= 100:
+        rest = number % 100
+        return f"{in_words(number // 100)} hundred" + (f" and {in_words(rest)}" if rest else "")
+    if number >= 20:
+        return TENS[number // 10 - 2] + (f"-{ONES[number % 10]}" if number % 10 else "")
+    return (*ONES, *TEENS)[number]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("screw M6 x 20", "screw M6x20"),
+        ("screw M6 x 20", "screw M6 x 20, 100 pieces"),  # one says more
+        ("bottle of 500 ml", "bottle, 0.5 l"),
+        ("bottle of 500 ml", "0,5 Liter bottle"),
+        ("1.250,50 EUR", "1250.5 EUR"),
+        ("\u20ac1,299.00", "1299 euros"),
+        ("part KB-2041", "part kb2041"),
+        ("due 26.11.2026", "due 2026-11-26"),
+        ("since 3/5/1921", "since 3 May 1921"),
+        ("since 3/5/1921", "since March 5th, 1921"),
+        ("since the 3rd of May", "since 3 May 1921"),
+        ("in May 1921", "on 1921-05-03"),
+        ("10 %", "10 percent"),
+        ("10 %", "10 per cent"),
+        ("a cat", "4 cats"),  # only one has any
+        ("one of them", "two of them"),  # "one" is more often no number
+        ("iPhone 12", "iPhone12"),  # of different kinds
+        ("90 minutes", "1.5 hours"),
+        ("half an hour", "30 minutes"),
+        ("a week", "seven days"),
+        ("within 30 days", "within a month"),
+        ("24 months", "two years"),
+        ("24 months", "730 days"),
+        ("a dozen eggs", "12 eggs"),
+        ("62 %", "at least 60 %"),
+        ("6 days", "5 to 7 working days"),
+        ("5-7 business days", "between five and seven business days"),
+        ("no more than 20 people", "up to 20 people"),
+        ("20 people or more", "at least 20 people"),
+        ("ink 603 XL", "ink 603XL"),
+        ("100 screws", "screws, 100pcs"),
+        ("the 1st floor", "the first floor"),
+        ("open till 5 pm", "open till 17:00"),
+        ("at noon", "at 12:00"),
+        ("36 km/h", "10 m/s"),
+        ("212 \u00b0F", "100 degrees Celsius"),
+        ("a navy coat", "a blue coat"),
+        ("ladies' shoe, M", "women's shoe"),
+        ("it does not leak", "it leaves no water"),
+        ("you may go in June", "you can go in June"),
+        ("it was left at the right door", "it was left at the door on the right"),
+        ("turn the light off", "the light can be switched off"),
+        ("no. 2231 is late", "2231 is late"),
+        ("please don\u2019t cancel", "please dont cancel"),
+        ("in stock: 5 in the shop", "in stock: 5 at the shop"),  # "in" is no inch
+    ],
+)
+def test_texts_that_say_the_same_agree(a: str, b: str) -> None:
+    assert difference(facts_of(a), facts_of(b)) is None
+    assert difference(facts_of(b), facts_of(a)) is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        ("screw M6 x 20", "screw M6 x 30", "20 is not 30"),
+        ("screw M6 x 20", "screw M8 x 20", "M6 is not M8"),
+        ("order 4711 is late", "order 4712 is late", "4711 is not 4712"),
+        ("order no. 4711", "order no. 4712", "no. 4711 is not no. 4712"),
+        ("bottle of 500 ml", "bottle of 0.75 l", "500 ml is not 0.75 l"),
+        ("two cats", "three cats", "two is not three"),
+        ('24" monitor', "27 inch monitor", '24" is not 27 inch'),
+        ("from 9 to 5", "from 9 to 6", "5 is not 6"),
+        ("ticket AB-12 and 7", "ticket AB-13 and 7", "AB-12 is not AB-13"),
+        ("opens on 26.11.2026", "opens on 27.11.2026", "26.11.2026 is not 27.11.2026"),
+        ("3 May 1921", "1921-05-04", "3 May 1921 is not 1921-05-04"),
+        ("16 GB", "16 MB", "16 GB is not 16 MB"),
+        ("1.5 m", "1.5 cm", "1.5 m is not 1.5 cm"),
+        ("$12", "\u20ac12", "$12 is not \u20ac12"),
+        ("$12", "12 EUR", "$12 is not 12 EUR"),
+        ("within 30 days", "within two months", "within 30 days is not within two months"),
+        ("24 months", "a year", "24 months is not a year"),
+        ("58 %", "at least 60 %", "58 % is not at least 60 %"),
+        ("60 %", "more than 60 %", "60 % is not more than 60 %"),
+        ("9 days", "5 to 7 days", "9 days is not 5 to 7 days"),
+        ("at least 3 nights", "at most 3 nights", "at least 3 nights is not at most 3 nights"),
+        ("version 3.1", "version 3.10", "version 3.1 is not version 3.10"),
+        ("v1.2.3", "v1.2.4", "v1.2.3 is not v1.2.4"),
+        ("till 6 pm", "till 17:30", "6 pm is not 17:30"),
+        ("100 km/h", "90 km/h", "90 km/h is not 100 km/h"),
+        ("ink 603", "ink 603XL", "603 is not 603XL"),
+        ("the first bank", "the 2nd bank", "first is not 2nd"),
+        ("coat, navy, L", "coat, charcoal, L", "navy is not charcoal"),
+        ("shirt, M", "shirt, L", "M is not L"),
+        ("lamp, dimmable", "lamp, not dimmable", "dimmable is not not dimmable"),
+        ("the battery charges", "the battery does not charge", "charges is not not charge"),
+        ("please cancel it", "please dont cancel it", "cancel is not not cancel"),
+        ("jumper with zip", "jumper without zip", "zip is not not zip"),
+        ("we must have it by noon", "we can have it by noon", "must is not can"),
+        ("the heating doesn't turn on", "the heating doesn't turn off", "on is not off"),
+        ("closed in May 2024", "closed in June 2024", "May 2024 is not June 2024"),
+        ("before the update", "after the update", "before is not after"),
+    ],
+)
+def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:
+    assert sorted(str(difference(facts_of(a), facts_of(b))).split(" is not ", 1)) == sorted(said.split(" is not ", 1))
+    assert difference(facts_of(b), facts_of(a)) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("3.10,3.11", [Fraction("3.1"), Fraction("3.11")]),
+        ("1,299.00,1,499.00", [1299, 1499]),
+        ("12,5", [Fraction("12.5")]),
+        ("1.000.000", [1000000]),
+        ("call 0800 123", [800, 123]),
+        ("no 5 and 1\u00a0000", [5, 1000]),
+        ("two three", [2, 3]),
+        ("2\u00bd", [Fraction("2.5")]),
+    ],
+)
+def test_numbers_are_read_one_by_one(text: str, values: list[Fraction]) -> None:
+    assert [each.fact.low for each in mentions(text)] == values
+
+
+def test_sections_are_read_one_by_one() -> None:
+    assert [each.fact.name for each in mentions("see sections 2.1,2.2")] == ["2.1", "2.2"]
+
+
+@given(st.integers(2, 999_999))
+def test_the_spelling_of_a_number_does_not_change_it(number: int) -> None:
+    groups = [f"{number:,}".replace(",", mark) for mark in (",", ".", " ", "\u00a0", "\u202f", "")]
+    for written in (*groups, in_words(number), in_words(number).replace("-", " "), in_words(number).title()):
+        assert list(facts_of(f"it has {written} parts").said) == [Fact("number", Fraction(number), Fraction(number))]
+
+
+@given(st.dates(date(1000, 1, 1), date(2999, 12, 31)))
+def test_the_spelling_of_a_date_does_not_change_it(day: date) -> None:
+    month, year = MONTHS[day.month - 1], day.year
+    written = (
+        *(f"{year}-{day.month:02d}-{day.day:02d}", f"{day.day}.{day.month}.{year}", f"{day.day} {month} {year}"),
+        *(
+            f"{month} {day.day}, {year}",
+            f"{day.day}-{month[:3]}-{year}",
+            f"the {day.day} of {month.upper()}, {year}",
+        ),
+    )
+    assert len({next(iter(facts_of(f"on {each}.").said)) for each in written}) == 1
+
+
+MEASURED = sorted(word for word, unit in UNITS.items() if unit.kind != "money" and word.isalpha() and len(word) > 1)
+
+
+@given(st.integers(1, 9999), st.sampled_from(MEASURED), st.sampled_from(MEASURED))
+def test_conversion_is_exact_and_symmetric(count: int, one: str, other: str) -> None:
+    """So many of a unit, written in another one of its kind, is the same, and a thousandth more is not."""
+    if UNITS[one].kind != UNITS[other].kind:
+        other = one
+    value = count * UNITS[one].factor / UNITS[other].factor
+    (said,) = facts_of(f"it is {count} {one}").said
+    converted = said._replace(low=value * UNITS[other].factor, high=value * UNITS[other].factor)
+    more = converted._replace(low=said.low * Fraction(1001, 1000), high=said.low * Fraction(1001, 1000))
+    assert [agrees(said, converted), agrees(converted, said)] == [True, True]
+    assert [agrees(said, more), agrees(more, said)] == [False, False]
+
+
+WORDS = st.sampled_from(
+    (
+        *(
+            "5",
+            "7 days",
+            "within",
+            "a",
+            "month",
+            "at least",
+            "$",
+            "\u20ac",
+            "12",
+            "EUR",
+            "1,000",
+            "3.10,3.11",
+            "May",
+            "3",
+        ),
+        *(
+            "1921",
+            "not",
+            "no.",
+            "KB-2",
+            "x",
+            "to",
+            "-",
+            "or",
+            "more",
+            "and",
+            "two",
+            "thousand",
+            "%",
+            "603XL",
+            "603",
+            "1.2",
+        ),
+        *("between", "half", "an", "hour", "leak", "leaks", "dont", ".", ",", '"', "v", "in", "\u00bd", "\u0663", "k"),
+    )
+)
+TEXTS = st.one_of(
+    st.text(max_size=60), st.lists(WORDS, max_size=12).map(" ".join), st.lists(WORDS, max_size=12).map("".join)
+)
+
+
+@given(TEXTS, TEXTS)
+@example("9" * 10_000, "1," * 5_000)
+def test_no_text_raises_and_differences_are_symmetric(a: str, b: str) -> None:
+    one, other = facts_of(a), facts_of(b)
+    assert difference(one, one) is None
+    there, back = difference(one, other), difference(other, one)
+    assert there == (None if back is None else (back.b, back.a))
