@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from core.manifest import Manifest
-from core.scoring import classification, classify, encode
+from core.scoring import classification, classify
+from core.sequences import WordFeeds
 from service.scoring.classifying import judged
 from tests.harness import fakes
 from tests.harness.service import Client, Serve
@@ -31,7 +32,8 @@ async def test_a_model_answers_with_its_own_labels(serve: Serve, labelling: Path
     assert task is not None
     ids = [fakes.tokenizer().encode(text, fakes.MAX_TOKENS).ids for text in TEXTS]
     expected = [
-        classification(task, classify(runs[task.graph], encode(runs["encoder.onnx"], [each])))[0] for each in ids
+        classification(task, classify(runs[task.graph], WordFeeds().rows(runs["encoder.onnx"], [[each]])))[0]
+        for each in ids
     ]
     async with serve(models_dir=labelling) as client:
         found = await client.answer("/classify", text=TEXTS)
