@@ -162,13 +162,11 @@ class EntailmentResult:
     probabilities: Probabilities
     truncated: Annotated[tuple[bool, bool], _says("whether premise and hypothesis were cut")]
     language: _Languages | None = None
-    index: Annotated[int, _says("of claims: position of the sentence that supports this one best")] | None = None
-    sentence: Annotated[str, _says("that sentence; the label is what it says of the claim")] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entailments:
-    """One result for each pair, or each claim, in the order of the request."""
+    """One result for each pair, in the order of the request."""
 
     model: str
     results: list[EntailmentResult]

@@ -4,15 +4,18 @@ Export names tensors and axes by these specs, and the service checks each graph 
 
 An axis is either *dynamic* (in `DYNAMIC`; symbolic in the graph, under this name) or *fixed by the model* (`dim`,
 `outputs`; a number in the graph).
+
+Encoders and graphs of pairs may also be transformers, with the inputs and outputs that such graphs have everywhere
+(`read_signature`): they read whole sequences, special tokens among them (`core.sequences`).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from core.errors import GraphMismatchError
 
-CONTRACT_VERSION: Literal[1] = 1
+CONTRACT_VERSION: Literal[3] = 3
 OPSET = 20
 
 DType = Literal["int64", "float32"]
@@ -98,6 +101,66 @@ EXPLANATION = GraphSpec(
 SPECS: Mapping[GraphKind, GraphSpec] = {
     spec.kind: spec for spec in (ENCODER, TOKENS, HEAD, CLASSIFIER, PAIR, EXPLANATION)
 }
+
+# A transformer's inputs, int64 [batch, tokens]; the last two are optional.
+IDS, MASK, SEGMENTS, POSITIONS = "input_ids", "attention_mask", "token_type_ids", "position_ids"
+# What is read of a transformer's outputs, the first of these that it has: embeddings or logits, or states of tokens.
+TRANSFORMER_OUTPUTS: Mapping[GraphKind, Mapping[str, tuple[str, ...]]] = {
+    "encoder": {
+        "sentence_embedding": ("batch", "dim"),
+        "token_embeddings": ("batch", "tokens", "dim"),
+        "last_hidden_state": ("batch", "tokens", "dim"),
+        "logits": ("batch", "dim"),
+    },
+    "pair": {"raw_output": ("batch", "outputs"), "logits": ("batch", "outputs")},
+}
+
+
+class GraphSignature(NamedTuple):
+    """What a graph reads and gives, of what its file says."""
+
+    inputs: tuple[str, ...]
+    output: str
+    sizes: dict[str, int]  # of the axes that the model fixes, such as `{"dim": 256}`
+    is_transformer: bool = False
+    gives_states: bool = False  # of each token, which are still to be pooled
+
+
+def read_signature(kind: GraphKind, inputs: Signature, outputs: Signature, *, where: str) -> GraphSignature:
+    """The signature of a graph of this kind; a transformer is known by its attention mask.
+
+    Args:
+        kind: of the graph.
+        inputs: name -> (dtype, shape); an axis of the shape is a number, a symbol, or None.
+        outputs: likewise.
+        where: the file, for messages.
+
+    Raises:
+        GraphMismatchError: as `check_signature`.
+    """
+    if MASK not in inputs or kind not in TRANSFORMER_OUTPUTS:
+        spec = SPECS[kind]
+        sizes = check_signature(spec, inputs, outputs, where=where)
+        (output,) = spec.outputs
+        return GraphSignature(tuple(spec.inputs), output, sizes)
+    if not {IDS, MASK} <= set(inputs) <= {IDS, MASK, SEGMENTS, POSITIONS}:
+        raise GraphMismatchError(
+            f"{where}: inputs of a transformer are {IDS}, {MASK} and perhaps {SEGMENTS} and {POSITIONS}, "
+            f"this one has {list(inputs)}"
+        )
+    for name, (dtype, shape) in inputs.items():
+        if dtype != "int64" or len(shape) != 2 or any(isinstance(size, int) for size in shape):
+            raise GraphMismatchError(f"{where}: {name} is {dtype} {list(shape)}, expected int64 with two dynamic axes")
+    wanted = TRANSFORMER_OUTPUTS[kind]
+    found = next((name for name in wanted if name in outputs), None)
+    if found is None:
+        raise GraphMismatchError(f"{where}: outputs {list(outputs)}, expected one of {', '.join(wanted)}")
+    output = found
+    (dtype, shape), axes = outputs[output], wanted[output]
+    size = shape[-1] if shape else None
+    if dtype != "float32" or len(shape) != len(axes) or not isinstance(size, int):
+        raise GraphMismatchError(f"{where}: {output} is {dtype} {list(shape)}, expected float32 {list(axes)}")
+    return GraphSignature(tuple(inputs), output, {axes[-1]: size}, True, "tokens" in axes)
 
 
 def check_signature(spec: GraphSpec, inputs: Signature, outputs: Signature, *, where: str) -> dict[str, int]:

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
 from core.errors import ArtifactError, ManifestError, one_line
 from core.files import open_regular, read_regular
@@ -25,6 +25,7 @@ from core.scoring import Label as Label
 from core.scoring import ProbabilityTask as ProbabilityTask
 from core.scoring import ScoreTask as ScoreTask
 from core.scoring import SimilarityTask as SimilarityTask
+from core.sequences import Pooling
 
 MANIFEST_NAME = "manifest.json"
 SHARED_NAME = "shared"  # folder of files that several models share
@@ -103,6 +104,7 @@ class BiEncoder(_Frozen):
 
     graph: FileName
     dim: int = Field(ge=1, description="width of its sentence embedding")
+    pooling: Pooling | None = Field(None, description="as of the model")
 
 
 class TrainingData(_Frozen):
@@ -150,15 +152,19 @@ class Provenance(_Frozen):
 class Manifest(_Frozen):
     """The content of `manifest.json`."""
 
-    contract_version: Literal[1, 2] = Field(
-        CONTRACT_VERSION, description="2: with prompts, dimensions, a pair limit or a blend"
-    )
+    contract_version: Literal[3] = CONTRACT_VERSION
     id: ModelId
     title: str
     architecture: str
     family: Family
     dim: int | None = Field(None, ge=1, description="width of the sentence embedding; siamese models only")
     encoder: FileName | None = Field(None, description="the ENCODER graph; siamese models only")
+    pooling: Pooling | None = Field(
+        None, description="from the states that a transformer's encoder gives to its embedding; null: it gives that"
+    )
+    network_config: FileName | None = Field(
+        None, description="a transformer's config.json, from which `tune` builds the network; not needed to serve it"
+    )
     tokenizer: FileName
     golden: FileName
     files: dict[FileName, FileEntry] = Field(min_length=1)
@@ -197,6 +203,13 @@ class Manifest(_Frozen):
     )
     provenance: Provenance
 
+    @field_validator("contract_version", mode="before")
+    @classmethod
+    def _not_of_before(cls, version: object) -> object:
+        if version in (1, 2):
+            raise ValueError(f"{version} is of an earlier version: `python -m workbench upgrade MODELS` rewrites it")
+        return version
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if not self.tasks:
@@ -224,9 +237,8 @@ class Manifest(_Frozen):
             raise ValueError("a task with a blend needs bi_encoder, and bi_encoder such a task")
         if siamese and self.bi_encoder is not None:
             raise ValueError("bi_encoder belongs to the interaction family")
-        new = self.prompts or self.dimensions or self.limits.max_pair_tokens or self.bi_encoder
-        if self.contract_version < 2 and new:
-            raise ValueError("prompts, dimensions, max_pair_tokens and bi_encoder need contract_version 2")
+        if self.pooling is not None and not siamese:
+            raise ValueError("pooling belongs to the siamese family, or to bi_encoder")
         if self.languages is not None and (not self.languages or len(set(self.languages)) != len(self.languages)):
             raise ValueError(f"languages, where they are known, are one or more, each once, got {self.languages}")
         stated = [each.task for each in self.domain or ()]
@@ -234,8 +246,8 @@ class Manifest(_Frozen):
             raise ValueError(f"domain states each task of the model once, got {stated}")
         if self.explanation is not None and siamese:
             raise ValueError("explanation belongs to the interaction family")
-        for name in (self.tokenizer, self.golden, *self.graphs, *self.tensors.values()):
-            if name not in self.files:
+        for name in (self.tokenizer, self.golden, self.network_config, *self.graphs, *self.tensors.values()):
+            if name is not None and name not in self.files:
                 raise ValueError(f"{name!r} is used but not listed in files")
         return self
 
@@ -280,6 +292,19 @@ class Manifest(_Frozen):
         found = {task.graph for task in self._tasks().values() if task.of_classes}
         return {graph for graph in found if graph is not None}
 
+    def pooling_of(self, graph: str) -> Pooling | None:
+        """How the states that a graph gives are pooled."""
+        if self.bi_encoder is not None and graph == self.bi_encoder.graph:
+            return self.bi_encoder.pooling
+        return self.pooling if graph == self.encoder else None
+
+    def most_tokens(self, graph: str) -> int:
+        """The most tokens that a graph reads: of a text, or of both texts of a pair."""
+        limits = self.limits
+        if self.graph_kinds[graph] == "pair":
+            return limits.max_pair_tokens or 2 * limits.max_tokens
+        return limits.max_tokens
+
     def outputs(self) -> dict[str, int]:
         """How many outputs each graph of a task has."""
         found: dict[str, int] = {}
@@ -308,7 +333,7 @@ class Manifest(_Frozen):
 
     def expected_fingerprint(self) -> str:
         """Digest of everything that affects scores: files (except golden pairs), limits, tasks, contract version."""
-        moves: dict[str, object] = {
+        fingerprinted: dict[str, object] = {
             "contract_version": self.contract_version,
             "architecture": self.architecture,
             "files": {n: self.files[n].sha256 for n in sorted({*self.graphs, self.tokenizer})},
@@ -323,14 +348,18 @@ class Manifest(_Frozen):
             ("classification", self.classification),
         ):
             if task is not None:
-                moves[name] = _settings(task)
+                fingerprinted[name] = _settings(task)
+        if self.pooling is not None:
+            fingerprinted["pooling"] = self.pooling.model_dump(mode="json")
         if self.prompts is not None:
-            moves["prompts"] = self.prompts.model_dump(mode="json")
+            fingerprinted["prompts"] = self.prompts.model_dump(mode="json")
         if self.bi_encoder is not None:
-            moves["bi_encoder"] = self.bi_encoder.model_dump(mode="json")
+            fingerprinted["bi_encoder"] = self.bi_encoder.model_dump(mode="json")
         if self.tensors:
-            moves["tensors"] = {tensor: self.files[name].sha256 for tensor, name in sorted(self.tensors.items())}
-        return hashlib.sha256(json.dumps(moves, sort_keys=True).encode()).hexdigest()
+            fingerprinted["tensors"] = {
+                tensor: self.files[name].sha256 for tensor, name in sorted(self.tensors.items())
+            }
+        return hashlib.sha256(json.dumps(fingerprinted, sort_keys=True).encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
         """Write `manifest.json` into the folder."""
@@ -399,11 +428,8 @@ class Manifest(_Frozen):
 
 
 def _settings(task: BaseModel | None) -> dict[str, object] | None:
-    """All that a manifest says about a task, without columns or a blend that it has not: older digests stay valid."""
-    if task is None:
-        return None
-    said = task.model_dump(mode="json")
-    return {name: value for name, value in said.items() if name not in ("columns", "blend") or value}
+    """All that a manifest says about a task, without what it leaves as it is: a later field changes no digest."""
+    return None if task is None else task.model_dump(mode="json", exclude_defaults=True)
 
 
 def describe_file(path: Path, most_bytes: int | None = None) -> FileEntry:

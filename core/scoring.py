@@ -23,7 +23,6 @@ from core.measures import (
     rounded,
     to_unit,
 )
-from core.tokenizer import pad
 
 Array = npt.NDArray[np.generic]
 Embeddings = npt.NDArray[np.float32]
@@ -73,6 +72,7 @@ class _ScoreTask(_Task):
         "texts' embeddings (of `bi_encoder`; 0 where negative); null: the value of the graph",
     )
     classes: tuple[float, ...] | None = Field(None, min_length=2)
+    sigmoid: bool = Field(False, description="the graph gives a logit, and the raw score is its logistic function")
 
     @property
     def width(self) -> int:
@@ -117,22 +117,23 @@ class SimilarityTask(_ScoreTask):
 class ProbabilityTask(_ScoreTask):
     """How two sentences become a probability: that they are paraphrases, or that b is relevant to a.
 
-    The graph's output is log-probabilities of the `classes` no and yes (0 and 1), or one value that the calibration
-    makes a probability.
+    The graph's output is log-probabilities, or logits, of the `classes` no and yes (0 and 1), or one value that the
+    calibration makes a probability.
     """
 
     kind: Literal["probability"] = "probability"
     graph: FileName
-    classes: tuple[Literal[0], Literal[1]] | None = None
+    classes: tuple[Literal[0], Literal[1]] | tuple[Literal[1], Literal[0]] | None = None
     calibration: Calibration | None = Field(None, description="raw score -> probability; null: it is one already")
     symmetric: bool = Field(description="swapping the two sentences does not move the probability")
 
 
 class _LabelTask(_Task):
-    """A graph's log-probabilities, in the order of `labels`."""
+    """A graph's log-probabilities, or logits, in the order of `labels`."""
 
     graph: FileName
     labels: tuple[str, ...]
+    temperature: float = Field(1.0, gt=0, description="calibration: log-probabilities are divided by it (Guo 2017)")
 
     @property
     def width(self) -> int:
@@ -170,7 +171,6 @@ class ClassificationTask(_LabelTask):
 
     kind: Literal["classification"] = "classification"
     labels: tuple[Label, ...] = Field(min_length=2)
-    temperature: float = Field(1.0, gt=0, description="calibration: log-probabilities are divided by it (Guo 2017)")
 
 
 class CalibratedScores(NamedTuple):
@@ -179,12 +179,6 @@ class CalibratedScores(NamedTuple):
     raw_score: Floats  # [n], the model's output, within the raw_range of a similarity
     rating: Floats | None  # [n], on the task's label_scale, if it has one
     score: Floats  # [n], in 0..1; of a `ProbabilityTask` the probability
-
-
-def encode(run_encoder: Run, ids: Sequence[Sequence[int]], least: int = 1) -> Embeddings:
-    """Embed n sentences: their token ids -> float32 [n, dim]; `least` as of `pad`."""
-    input_ids, lengths = pad(ids, least)
-    return run_encoder({"input_ids": input_ids, "lengths": lengths})
 
 
 def compare(run_head: Run, a: Embeddings, b: Embeddings) -> npt.NDArray[np.float32]:
@@ -216,6 +210,8 @@ def raw_scores(
     """
     raw_output = _of_task(task, raw_output)
     own = raw_output[:, 0].astype(np.float64) if task.classes is None else expected_rating(raw_output, task.classes)
+    if task.sigmoid:
+        own = 1 / (1 + np.exp(-own))
     if task.blend is None:
         return own
     part, of_cosine = task.blend
@@ -247,9 +243,9 @@ def read_similarity(task: SimilarityTask | ProbabilityTask, raw: Floats) -> Cali
 def entailment(task: EntailmentTask, raw_output: npt.NDArray[np.float32]) -> list[dict[str, float]]:
     """Log-probabilities [n, labels], in the order of the task's labels -> each label's probability for each pair.
 
-    To seven significant digits.
+    They are divided by the task's temperature, and have seven significant digits.
     """
-    of_labels = rounded(probabilities(_of_task(task, raw_output)))
+    of_labels = rounded(probabilities(_of_task(task, raw_output) / np.float32(task.temperature)))
     return [dict(zip(task.labels, row.tolist(), strict=True)) for row in of_labels]
 
 

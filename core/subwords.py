@@ -1,7 +1,8 @@
 """Tokenizers of transformers: any `tokenizer.json` of the library `tokenizers` (WordPiece, BPE, Unigram).
 
-Ids come without special tokens: the graphs of a transformer add theirs themselves, so that limits, truncation, caches
-and explanations count the words of a text only. A text that spells a special token ("[SEP]") is read as words.
+Ids come without special tokens, so that limits, truncation, caches and explanations count the words of a text only. A
+text that spells a special token ("[SEP]") is read as words. `special_tokens` says what the tokenizer's own
+post-processor puts around them, for the graph (`core.sequences`).
 
 The library is no part of the base install; the extras `service` and `training` bring it.
 """
@@ -9,7 +10,7 @@ The library is no part of the base install; the extras `service` and `training` 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.errors import TokenizerError
 from core.tokenizer import Encoded, Tokenizer, parsed, read_bounded
@@ -23,11 +24,28 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MODEL, _UNKNOWN_ID = re.compile(rb'(?<!\\)"model"\s*:'), re.compile(rb'(?<!\\)"unk_id"\s*:\s*(\d{1,9})')
 
 
+class SpecialTokens(NamedTuple):
+    """What stands around one text or two, each with its segment: (id, segment)."""
+
+    parts: tuple[tuple[tuple[int, int], ...], ...]  # before the first text, and after each
+    segments: tuple[int, ...]  # of each text
+
+    @property
+    def number(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.parts))
+
+    @property
+    def segmented(self) -> bool:
+        """Whether any segment is not the first."""
+        return any(self.segments) or any(segment for part in self.parts for _, segment in part)
+
+
 class Subwords:
     """The interface of `Tokenizer`; words are what the tokenizer's own rules separate."""
 
     def __init__(self, content: str | bytes) -> None:
-        """Read the content of a `tokenizer.json`; its truncation, padding and special tokens are dropped.
+        """Read the content of a `tokenizer.json`; its truncation and padding are dropped.
 
         Raises:
             TokenizerError: not a file of that library, or the library is not installed.
@@ -43,7 +61,6 @@ class Subwords:
             raise TokenizerError(f"cannot be read as a tokenizer.json: {error!r}") from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        tokenizer.post_processor = None
         tokenizer.encode_special_tokens = True  # "[SEP]" in a text is no separator
         if not tokenizer.get_vocab_size(with_added_tokens=True):
             raise TokenizerError("there is no entry in its vocabulary")
@@ -87,6 +104,27 @@ class Subwords:
         if self._readable:
             return str(self._tokenizer.decode([token_id], skip_special_tokens=False))
         return str(self._tokenizer.id_to_token(token_id) or "")
+
+    def special_tokens(self, sides: int) -> SpecialTokens:
+        """The special tokens around one text or two, as the post-processor of the file puts them.
+
+        Raises:
+            TokenizerError: it does not keep the texts, once each and in order.
+        """
+        read = self._tokenizer.encode("a", "a") if sides == 2 else self._tokenizer.encode("a")
+        places = read.sequence_ids
+        texts = [place for n, place in enumerate(places) if place is not None and place not in places[n + 1 :]]
+        if texts != list(range(sides)):
+            raise TokenizerError(f"its post_processor reads {sides} texts as {places}")
+        parts: list[list[tuple[int, int]]] = [[] for _ in range(sides + 1)]
+        segments = [0] * sides
+        seen = 0
+        for place, token, segment in zip(places, read.ids, read.type_ids, strict=True):
+            if place is None:
+                parts[seen].append((token, segment))
+            else:
+                seen, segments[place] = place + 1, segment
+        return SpecialTokens(tuple(map(tuple, parts)), tuple(segments))
 
     def save(self, path: Path) -> None:
         """Write the file; the same tokenizer gives the same bytes."""

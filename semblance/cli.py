@@ -249,7 +249,7 @@ def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]
         raise typer.BadParameter(f"give {what} or --file, not both")
     if given:
         return given
-    if file is None and sys.stdin.isatty():
+    if file is None and (sys.stdin is None or sys.stdin.isatty()):  # None: the shell closed it
         raise typer.BadParameter(f"give {what}, --file, or lines on standard input")
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")  # the service refuses what is not text, and names it

@@ -135,6 +135,14 @@ class UnknownModel(RequestError):
         if name in COMMON_NAMES:
             message += "; with SEMBLANCE_COMMON_NAMES=true the default answers to this name (docs/dialects.md)"
         super().__init__(message, field=field)
+        self._name = name
+
+    def answered_by(self, default: str) -> "UnknownModel":
+        """The same error, whose message also says how this name, or none, is answered by the route's default model."""
+        alias = f"SEMBLANCE_MODEL_ALIASES={quote(self._name)[1:-1]}={default}"
+        self.message += f"; without a model {default} answers, and with {alias} to this name too (docs/dialects.md)"
+        self.args = (self.message,)
+        return self
 
 
 class HeadTimeout(RequestError):

@@ -1,6 +1,7 @@
 """Parsers of environment variables: counts, lists of NAME=VALUE, keys, addresses; and what is said of wrong ones."""
 
 import os
+import re
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -9,7 +10,11 @@ from pydantic import PlainValidator, ValidationError
 
 ALL: Literal["all"] = "all"
 NONE: Literal["none"] = "none"
-REDIS_FORM = "expected redis://host:port/db, rediss:// for TLS, or unix://path"
+REDIS_FORM = (
+    "expected redis://host:port/db, rediss:// for TLS, or unix://path; db is a number, and in a password @ is "
+    "written %40, / %2F, # %23, ? %3F and % %25"
+)
+_DATABASE = re.compile(r"(/[0-9]*)?", re.ASCII)
 
 
 def number_or_auto(most: int) -> PlainValidator:
@@ -93,7 +98,9 @@ def redis_address(url: str) -> str:
         parse_url(url)
         parts = urlsplit(url)
         found = f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
-        whole = bool(parts.path if parts.scheme == "unix" else parts.hostname)
+        is_file = parts.scheme == "unix"
+        whole = bool(parts.path if is_file else parts.hostname and _DATABASE.fullmatch(parts.path))
+        whole = whole and not parts.fragment and "@" not in parts.query  # of a password
     except ValueError:
         whole = False  # not raised again: its message may quote a password
     if not whole:

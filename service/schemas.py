@@ -174,25 +174,13 @@ class PremiseAndHypothesis(TypedDict):
 
 
 class EntailmentRequest(OwnRequest):
-    """Pairs to label; or claims, each to be held against every sentence of a document."""
+    """Pairs to label."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"pairs": [_PREMISE]},
-                {
-                    "premise": "Two dogs are running through a field. A man in a red coat watches them.",
-                    "hypotheses": ["Some animals are outdoors.", "Somebody watches the dogs."],
-                },
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"pairs": [_PREMISE]}]})
 
-    pairs: Annotated[list[PremiseAndHypothesis], Field(min_length=1, fail_fast=True)] | None = None
-    premise: OneOrMany | None = Field(
-        None, description="a document, with hypotheses in the place of pairs: its sentences, or a text that is split"
+    pairs: list[PremiseAndHypothesis] = Field(
+        min_length=1, fail_fast=True, description="claims about a document are asked of /claims"
     )
-    hypotheses: TextList | None = Field(None, description="claims about the premise")
     model: ModelName = None
 
 

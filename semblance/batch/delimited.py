@@ -7,6 +7,7 @@ found before anything is asked or written.
 import csv
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -79,6 +80,7 @@ class Delimited:
         self.decimal_comma = self._separator != ","
         csv.field_size_limit(sys.maxsize)  # the service limits the length of a text
         self.columns: list[str] | None = None
+        self._unnamed = 0  # columns at the end that Excel wrote without a name and without content
         self._check()
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
@@ -115,17 +117,26 @@ class Delimited:
     def _check(self) -> None:
         """Read every record, for what is wrong with the file and what looks odd."""
         quoted = inner = None
+        unnamed = width = 0
+        header: _Record | None = None
         with open_text(self._path, self._encoding) as file:
             for number, record in enumerate(self._records(file)):
                 if number == 0:
-                    self.columns = self._header(record)
-                elif not self._quoting and quoted is None:
+                    self.columns, width = self._header(record), len(record.cells)
+                    unnamed, header = _unnamed(self.columns), record
+                    continue
+                if unnamed and len(record.cells) == width and any(record.cells[-unnamed:]):
+                    unnamed = 0  # they hold something
+                if not self._quoting and quoted is None:
                     if any(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in record.cells):
                         quoted = record.line
                 elif self._quoting and inner is None and self._holds_rows(record):
                     inner = record.line
-        if self.columns is None:
+        if self.columns is None or header is None:
             raise BatchError(f"{self._path}: there is no header")
+        if unnamed:
+            self.columns, self._unnamed = self.columns[:-unnamed], unnamed
+        self._refuse_names_twice(header.line)
         if quoted is not None:
             self.notes.append(
                 f"{self._path}: line {quoted}: a field begins and ends with a quote; .tsv has no quoting, so it is kept"
@@ -136,12 +147,14 @@ class Delimited:
             )
 
     def _header(self, record: _Record) -> list[str]:
-        if twice := sorted({name for name in record.cells if record.cells.count(name) > 1}):
-            names = ", ".join(map(repr, twice))
-            raise BatchError(f"{self._path}: line {record.line}: more than one column {names}")
         if any("\0" in name for name in record.cells):
             raise BatchError(f"{self._path}: line {record.line}: a NUL character in the header")
         return record.cells
+
+    def _refuse_names_twice(self, line: int) -> None:
+        if twice := sorted(name for name, count in Counter(self.columns).items() if count > 1):
+            names = ", ".join(map(repr, twice))
+            raise BatchError(f"{self._path}: line {line}: more than one column {names}")
 
     def _holds_rows(self, record: _Record) -> bool:
         """Whether a line within a field has as many fields as the header."""
@@ -210,12 +223,20 @@ class Delimited:
 
     def _row(self, record: _Record) -> Row | Unreadable:
         cells, columns = record.cells, self.columns or ()
+        if self._unnamed and len(cells) == len(columns) + self._unnamed:
+            cells = cells[: len(columns)]
         if len(cells) != len(columns):
             fields = "1 field" if len(cells) == 1 else f"{len(cells)} fields"
             return Unreadable(f"{fields}, the header has {len(columns)}")
         row = dict(zip(columns, cells, strict=True))
         nul = next((name for name, cell in row.items() if "\0" in cell), None)
         return row if nul is None else Unreadable(f"a NUL character in column {nul}")
+
+
+def _unnamed(columns: list[str]) -> int:
+    """How many of the last columns have no name; 0 where none has one."""
+    named = [place for place, name in enumerate(columns) if name]
+    return len(columns) - named[-1] - 1 if named else 0
 
 
 class OpenQuote(NamedTuple):

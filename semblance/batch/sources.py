@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from math import isinf
@@ -79,8 +80,8 @@ def _object(line: str) -> Row | Unreadable | None:
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        known: set[str] = set()
-        twice = next(name for name, _ in pairs if name in known or known.add(name))
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name in counts if counts[name] > 1)
         raise ValueError(f"the key {twice!r} stands twice in an object")
     return found
 

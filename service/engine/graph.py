@@ -4,7 +4,8 @@ A session is a graph that ONNX Runtime has opened; its signature is checked then
 
 A `reproducible` graph pads a text to the next multiple of `LENGTH_STEP` tokens, and only texts of one padded length
 share a run: padding is what moves last digits, on a CPU a row is the same bit for bit beside any others of its length.
-Fewer digits would not do: some would still differ. On a GPU kernels are chosen by the number of rows too.
+Fewer digits would not do: some would still differ. On a GPU kernels are chosen by the number of rows too. Transformers
+always are (`core.sequences`).
 """
 
 from abc import ABC, abstractmethod
@@ -14,18 +15,18 @@ from math import prod
 from pathlib import Path
 from threading import current_thread, main_thread
 from time import monotonic, perf_counter
-from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
 from core.errors import ArtifactError
-from core.graph import GraphKind, GraphSpec, Signature, check_signature
+from core.graph import GraphKind, GraphSignature, Signature, read_signature
 from core.manifest import Manifest
-from core.scoring import Array, Run, encode
+from core.scoring import Array, Run
+from core.sequences import LENGTH_STEP, Feeds, SequenceFeeds, Sides
 from core.tensors import tensors_of
-from core.tokenizer import pad
 from service.engine.cache import Ids, Pair
 from service.errors import InferenceFailed, ProviderError
 from service.machine import trim_allocator
@@ -39,7 +40,6 @@ _OUTSIDE = b"\x0a\x08location\x12"
 _REPEATING = (b"\x22\x04Loop", b"\x22\x04Scan")
 _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 
-LENGTH_STEP = 4  # tokens; longer steps would pad more, shorter ones make more runs of fewer texts
 _LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
 
 K = TypeVar("K")
@@ -61,15 +61,15 @@ class Session:
     def __init__(
         self,
         session: ort.InferenceSession,
-        sizes: Mapping[str, int],
+        signature: GraphSignature,
         weights: Sequence[ort.OrtValue] = (),
         *,
         repeats: bool = False,
     ) -> None:
         self._run = session.run
         self._weights = weights  # the session uses their memory
-        self._outputs = [tensor.name for tensor in session.get_outputs()]
-        self.sizes = sizes  # of the axes the model fixes: dim, outputs
+        self._outputs = [signature.output]
+        self.signature = signature
         self.has_cuda = CUDA in session.get_providers()
         self.repeats = repeats  # a loop in it may take any time, whatever shorter runs took
 
@@ -143,7 +143,7 @@ def _share_memory() -> None:
 
 def open_session(
     path: Path,
-    spec: GraphSpec,
+    kind: GraphKind,
     providers: Sequence[str],
     *,
     threads: int,
@@ -157,7 +157,7 @@ def open_session(
 
     Args:
         path: the file.
-        spec: its kind.
+        kind: which it is to be.
         providers: ONNX Runtime's names, in order of preference.
         threads: inside one run.
         must_use_cuda: refuse any other provider.
@@ -205,9 +205,9 @@ def open_session(
     except Exception as error:  # onnxruntime's own exceptions share no public base class
         first_line, _, _ = str(error).strip().partition("\n")
         raise ArtifactError(f"{path}: onnxruntime cannot open it: {first_line}") from error
-    sizes = check_signature(spec, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
-    repeats = any(kind in content for kind in _REPEATING)
-    opened = Session(session, sizes, list(weights.values()), repeats=repeats)
+    found = read_signature(kind, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
+    repeats = any(each in content for each in _REPEATING)
+    opened = Session(session, found, list(weights.values()), repeats=repeats)
     if must_use_cuda and not opened.has_cuda:
         raise ProviderError(f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on the CPU")
     return opened
@@ -246,30 +246,14 @@ class Graph:
     """
 
     def __init__(
-        self,
-        name: str,
-        run: Run,
-        manifest: Manifest,
-        telemetry: ModelTelemetry,
-        *,
-        reproducible: bool = False,
-        repeats: bool = False,
+        self, name: str, run: Run, manifest: Manifest, telemetry: ModelTelemetry, *, repeats: bool = False
     ) -> None:
         """Take the graph of that file; `run` is its session, and `telemetry` counts its runs.
 
-        Args:
-            name: of the file.
-            run: its session.
-            manifest: of its model.
-            telemetry: counts its runs.
-            reproducible: whether texts are padded by their own length alone. A row's last digits hang on how far its
-                texts are padded, and on nothing else of its batch.
-            repeats: whether it has a loop. Then no measured time is a bound, and no run is in the event loop.
+        `repeats`: it has a loop. Then no measured time is a bound, and no run is in the event loop.
         """
         self.run = run
         self.repeats = repeats
-        self.reproducible = reproducible
-        self._most = manifest.limits.max_tokens
         self._name = name
         self._model = manifest.id
         self._telemetry = telemetry
@@ -301,6 +285,27 @@ class TextGraph(Graph, ABC, Generic[K]):
 
     budget: ClassVar[BatchBudget]  # of one run
 
+    def __init__(
+        self,
+        name: str,
+        run: Run,
+        manifest: Manifest,
+        telemetry: ModelTelemetry,
+        feeds: Feeds,
+        *,
+        reproducible: bool = False,
+        repeats: bool = False,
+    ) -> None:
+        """Take the graph of that file, as `Graph`; `feeds` says what it reads of ids.
+
+        `reproducible`: texts are padded by their own length alone. A row's last digits hang on how far its texts are
+        padded, and on nothing else of its batch.
+        """
+        super().__init__(name, run, manifest, telemetry, repeats=repeats)
+        self.feeds, self._most = feeds, manifest.limits.max_tokens
+        self.is_transformer = isinstance(feeds, SequenceFeeds)
+        self.reproducible = reproducible or self.is_transformer
+
     @abstractmethod
     def rows(self, keys: Sequence[K]) -> Rows:
         """n keys -> n rows, in any thread. A row does not depend on the other keys.
@@ -311,15 +316,19 @@ class TextGraph(Graph, ABC, Generic[K]):
 
     @abstractmethod
     def shape(self, key: K) -> Shape:
-        """Number of tokens of each sentence, with the padding that is its own."""
+        """Number of tokens of each sentence, or of the sequence they make, with the padding that is its own."""
 
     @abstractmethod
     def resized(self, key: K, shape: Shape) -> K:
         """A key of this shape, with the tokens of another one: cut, or repeated."""
 
-    def padded_length(self, tokens: int) -> int:
-        """To which length a sentence of so many tokens is padded for its own sake."""
-        return max(tokens, min(self._most, -(-tokens // LENGTH_STEP) * LENGTH_STEP)) if self.reproducible else tokens
+    def _of(self, sides: Sides, shapes: Sequence[Shape]) -> Rows:
+        return self.feeds.rows(self, sides, tuple(map(max, zip(*shapes, strict=True))))
+
+    def _padded(self, lengths: Sequence[int]) -> Shape:
+        if self.is_transformer or not self.reproducible:
+            return tuple(lengths)
+        return tuple(max(tokens, min(self._most, -(-tokens // LENGTH_STEP) * LENGTH_STEP)) for tokens in lengths)
 
 
 class SentenceGraph(TextGraph[Ids]):
@@ -331,15 +340,15 @@ class SentenceGraph(TextGraph[Ids]):
 
     def rows(self, keys: Sequence[Ids]) -> Rows:
         """One row for each sentence, as in `TextGraph.rows`."""
-        return encode(self, keys, self.padded_length(max(map(len, keys))))
+        return self._of([keys], list(map(self.shape, keys)))
 
     def shape(self, key: Ids) -> Shape:
         """Number of tokens of the sentence."""
-        return (self.padded_length(len(key)),)
+        return self._padded(self.feeds.lengths([key]))
 
     def resized(self, key: Ids, shape: Shape) -> Ids:
         """A sentence of this shape, as in `TextGraph.resized`."""
-        return _resized(key, shape[0])
+        return _resized(key, max(1, shape[0] - self.feeds.added))
 
 
 class PairGraph(TextGraph[Pair]):
@@ -351,16 +360,17 @@ class PairGraph(TextGraph[Pair]):
 
     def rows(self, keys: Sequence[Pair]) -> Rows:
         """One row for each pair, as in `TextGraph.rows`."""
-        ids_a, lengths_a = pad([a for a, _ in keys], self.padded_length(max(len(a) for a, _ in keys)))
-        ids_b, lengths_b = pad([b for _, b in keys], self.padded_length(max(len(b) for _, b in keys)))
-        return self({"input_ids_a": ids_a, "lengths_a": lengths_a, "input_ids_b": ids_b, "lengths_b": lengths_b})
+        return self._of([[a for a, _ in keys], [b for _, b in keys]], list(map(self.shape, keys)))
 
     def shape(self, key: Pair) -> Shape:
-        """Numbers of tokens of both sentences."""
-        return self.padded_length(len(key[0])), self.padded_length(len(key[1]))
+        """Numbers of tokens of both sentences, or of the sequence that a transformer reads."""
+        return self._padded(self.feeds.lengths(key))
 
     def resized(self, key: Pair, shape: Shape) -> Pair:
         """A pair of this shape, as in `TextGraph.resized`."""
+        if len(shape) == 1:
+            tokens = max(2, shape[0] - self.feeds.added)
+            shape = (tokens - tokens // 2, tokens // 2)
         return _resized(key[0], shape[0]), _resized(key[1], shape[1])
 
 
@@ -368,11 +378,9 @@ def _resized(ids: Ids, length: int) -> Ids:
     return (ids * -(-length // len(ids)))[:length]
 
 
-KINDS: Mapping[GraphKind, type[Graph]] = {
+KINDS: Mapping[GraphKind, type[TextGraph[Any]]] = {
     "encoder": SentenceGraph,
     "tokens": SentenceGraph,
-    "head": Graph,
-    "classifier": Graph,
     "pair": PairGraph,
     "explanation": PairGraph,
 }

@@ -16,9 +16,10 @@ from weakref import WeakValueDictionary
 
 from core.errors import ArtifactError, ContractError, GraphMismatchError
 from core.golden import GoldenPairs
-from core.graph import SPECS, GraphKind
+from core.graph import GraphKind
 from core.manifest import MANIFEST_NAME, FileEntry, Manifest
 from core.scoring import Array
+from core.sequences import feeds_of
 from core.subwords import AnyTokenizer, load_tokenizer
 from core.tensors import load_tensors, tensors_of
 from service.engine.cache import VectorCache
@@ -125,9 +126,15 @@ class Opener:
         telemetry = ModelTelemetry(manifest.graphs)
         graphs: dict[str, Graph] = {}
         for name, kind in manifest.graph_kinds.items():
-            alike = self._settings.reproducible and kind in ("encoder", "pair")
             session = sessions[name]
-            graphs[name] = KINDS[kind](name, session, manifest, telemetry, reproducible=alike, repeats=session.repeats)
+            if kind not in KINDS:  # it reads embeddings
+                graphs[name] = Graph(name, session, manifest, telemetry, repeats=session.repeats)
+                continue
+            pooling, most = manifest.pooling_of(name), manifest.most_tokens(name)
+            feeds = feeds_of(session.signature, kind, tokenizer, pooling, most, where=name)
+            alike = self._settings.reproducible and kind in ("encoder", "pair")
+            more = {"reproducible": alike, "repeats": session.repeats}
+            graphs[name] = KINDS[kind](name, session, manifest, telemetry, feeds, **more)
         hints = LanguageHints.of(manifest.languages) if self._settings.language_hints else None
         parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._queue, self._cache, hints)
         scorer = FAMILIES[manifest.family](parts)
@@ -207,7 +214,7 @@ class Opener:
         if session is None:
             session = self._sessions[same] = open_session(
                 path,
-                SPECS[kind],
+                kind,
                 self._providers,
                 threads=counts(settings).ort_threads,
                 must_use_cuda=settings.providers == "cuda",
@@ -215,8 +222,8 @@ class Opener:
                 cuda=cuda_options(settings.cuda_memory_bytes),
             )
         for who_says, axis, size in _wanted_sizes(name, manifest):
-            if session.sizes.get(axis) != size:
-                raise GraphMismatchError(f"{path}: {axis} is {session.sizes.get(axis)}, {who_says} {size}")
+            if (found := session.signature.sizes.get(axis)) != size:
+                raise GraphMismatchError(f"{path}: {axis} is {found}, {who_says} {size}")
         return session
 
 

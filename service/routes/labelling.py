@@ -1,14 +1,13 @@
-"""`POST /classify`, and claims at `POST /entailment`: fields checked, texts read, an answer for each."""
+"""`POST /classify`: fields checked, texts read, an answer for each."""
 
 from collections.abc import Sequence
 
 from service.engine.context import RequestContext
-from service.errors import EmptyText, InvalidRequest, quote
+from service.errors import InvalidRequest, quote
 from service.routes.body import RequestLimits, counted
 from service.routes.texts import RequestTexts
-from service.schemas import ClassifyRequest, ClassifyResponse, EntailmentRequest, EntailmentResponse
-from service.scoring.classifying import PLACE, TEMPLATE, classify, support, zero_shot
-from service.scoring.documents import sentences_of
+from service.schemas import ClassifyRequest, ClassifyResponse
+from service.scoring.classifying import PLACE, TEMPLATE, classify, zero_shot
 from service.scoring.scorer import Scorer
 from service.service import Service
 
@@ -87,29 +86,3 @@ async def with_labels(
     sentences = await scorer.read(context, [*texts.texts, *hypotheses], both.where)
     with counted("text", count):
         return await zero_shot(context, scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label)
-
-
-async def answer_claims(
-    context: RequestContext, limits: RequestLimits, scorer: Scorer, request: EntailmentRequest
-) -> EntailmentResponse:
-    """Hold each hypothesis against every sentence of the premise.
-
-    Raises:
-        RequestError: a field is missing, a text does not fit, or there are too many sentences and claims.
-    """
-    if request.premise is None or request.hypotheses is None or request.pairs is not None:
-        missing = [name for name in ("premise", "hypotheses") if getattr(request, name) is None]
-        field = missing[0] if request.pairs is None and len(missing) == 1 else "pairs"
-        raise InvalidRequest("expected either pairs, or a premise with hypotheses", field=field)
-    given, claims = RequestTexts.of("premise", request.premise), RequestTexts.of("hypotheses", request.hypotheses)
-    limits.check_texts(given)
-    limits.check_texts(claims)
-    if isinstance(request.premise, str):
-        given = RequestTexts(list(sentences_of(request.premise)), lambda _: "premise")
-        if not given.texts:
-            raise EmptyText("premise")
-    count, both = len(given.texts), given + claims
-    limits.check_product("premise", (count, "sentences"), (len(claims.texts), "hypotheses"))
-    read = await scorer.read(context, both.texts, both.where)
-    with counted("hypotheses", len(claims.texts)):
-        return await support(context, scorer, given.texts, read[:count], read[count:])

@@ -12,8 +12,7 @@ from core.measures import to_digits
 from core.scoring import most_likely
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
-from service.schemas import Answer, ClassifyResponse, EntailmentResponse
-from service.scoring.reading import add_hints
+from service.schemas import Answer, ClassifyResponse
 from service.scoring.scorer import Scorer
 
 TEMPLATE = "This text is about {}."
@@ -86,42 +85,3 @@ def judged(answers: Sequence[dict[str, float]], *, multi_label: bool) -> list[fl
 def _share(part: float, whole: float, otherwise: float) -> float:
     """Part of a whole; `otherwise` where probabilities left the range of floats."""
     return to_digits(part / whole if whole > 0 else otherwise)
-
-
-async def support(
-    context: RequestContext,
-    scorer: Scorer,
-    texts: Sequence[str],
-    sentences: Sequence[Encoded],
-    claims: Sequence[Encoded],
-) -> EntailmentResponse:
-    """The sentence that most probably entails each claim, the first of equals, and what it says of the claim.
-
-    Args:
-        context: of the request.
-        scorer: of a model with entailment.
-        texts: the document's n sentences.
-        sentences: the same, read.
-        claims: m hypotheses.
-
-    Raises:
-        InferenceFailed: a graph raised, or gave a number that is not finite.
-    """
-    premises = list(sentences) * len(claims)
-    hypotheses = [claim for claim in claims for _ in sentences]
-    answers = await scorer.entailment(context, premises, hypotheses)
-    results: list[Answer] = []
-    for i, claim in enumerate(claims):
-        found = answers[i * len(sentences) : (i + 1) * len(sentences)]
-        best = max(range(len(found)), key=lambda n: found[n]["entailment"])
-        results.append(
-            {
-                "label": most_likely(found[best]),
-                "probabilities": found[best],
-                "truncated": (sentences[best].truncated, claim.truncated),
-                "index": best,
-                "sentence": texts[best],
-            }
-        )
-    add_hints(results, [sentences[result["index"]] for result in results], claims)
-    return {"model": scorer.id, "results": results}

@@ -215,3 +215,15 @@ def test_a_text_that_tsv_cannot_hold_is_not_written_otherwise(
     assert not Path("out.tsv").exists()
     assert semblance("batch", "in.jsonl", "out.csv", "--models-dir", models).code == 0
     assert read(Path("out.csv"))[0]["a"] == "a man\twaits"
+
+
+def test_columns_at_the_end_without_name_and_content_are_left_out(tmp_path: Path) -> None:
+    """As Excel writes them, where a sheet once had more columns."""
+    assert rows(tmp_path / "x.csv", "a,b,,\n1,2,,\n3,,,\n4,5\n") == [
+        {"a": "1", "b": "2"},
+        {"a": "3", "b": ""},
+        {"a": "4", "b": "5"},
+    ]
+    assert rows(tmp_path / "x.csv", "a,\n1,2\n") == [{"a": "1", "": "2"}]
+    with pytest.raises(BatchError, match="line 1: more than one column ''"):
+        rows(tmp_path / "x.csv", "a,,\n1,,2\n")

@@ -154,3 +154,13 @@ def decoding_of(encoding: str) -> Any:
     from semblance.batch.delimited import FileFormat
 
     return FileFormat(encoding)
+
+
+@pytest.mark.parametrize("command", ["classify", "embed"])
+def test_without_a_standard_input_a_text_is_asked_for(
+    semblance: Run, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)  # as a shell leaves it with <&-
+    ran = semblance(command)
+    assert ran.code == 2
+    assert "--file, or lines on standard input" in ran.err

@@ -5,7 +5,17 @@ from collections.abc import Sequence
 import pytest
 
 from core.errors import GraphMismatchError
-from core.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, PAIR, GraphSpec, check_signature
+from core.graph import (
+    CLASSIFIER,
+    ENCODER,
+    EXPLANATION,
+    HEAD,
+    PAIR,
+    GraphKind,
+    GraphSpec,
+    check_signature,
+    read_signature,
+)
 
 Side = dict[str, tuple[str, Sequence[int | str | None]]]
 SIZES = {"dim": 4, "outputs": 5, "matrices": 2}
@@ -78,3 +88,43 @@ def test_an_axis_fixed_twice_differently_is_refused() -> None:
     inputs["embedding_b"] = ("float32", ["batch", 6])
     with pytest.raises(GraphMismatchError, match="axis 'dim' of embedding_b is 6, elsewhere in the graph it is 4"):
         check_signature(HEAD, inputs, outputs, where="x.onnx")
+
+
+IDS = ("int64", ["b", "t"])
+PLAIN: Side = {"input_ids": IDS, "attention_mask": IDS}
+
+
+@pytest.mark.parametrize(
+    ("kind", "outputs", "output", "states"),
+    [
+        ("encoder", {"last_hidden_state": ("float32", [None, "t", 4])}, "last_hidden_state", True),
+        (
+            "encoder",
+            {"token_embeddings": ("float32", ["b", "t", 4]), "sentence_embedding": ("float32", ["b", 4])},
+            "sentence_embedding",
+            False,
+        ),
+        ("pair", {"logits": ("float32", ["b", 4])}, "logits", False),
+    ],
+)
+def test_a_transformers_graph_is_taken_as_it_is(kind: GraphKind, outputs: Side, output: str, states: bool) -> None:
+    found = read_signature(kind, PLAIN | {"token_type_ids": IDS}, outputs, where="x.onnx")
+    assert (found.output, found.gives_states, found.is_transformer) == (output, states, True)
+    assert found.inputs == ("input_ids", "attention_mask", "token_type_ids")
+    assert list(found.sizes.values()) == [4]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "message"),
+    [
+        ({"bias": IDS}, {}, r"inputs of a transformer are input_ids, attention_mask .* has \['input_ids', .*'bias'\]"),
+        ({"attention_mask": ("int32", ["b", "t"])}, {}, "attention_mask is int32 .*, expected int64 with two dynamic"),
+        ({"input_ids": ("int64", ["b", 8])}, {}, r"input_ids is int64 \['b', 8\], expected int64 with two dynamic"),
+        ({}, {"pooled": ("float32", ["b", 4])}, "expected one of sentence_embedding, token_embeddings"),
+        ({}, {"last_hidden_state": ("float16", ["b", "t", 4])}, "last_hidden_state is float16"),
+        ({}, {"last_hidden_state": ("float32", ["b", "t", "d"])}, "last_hidden_state is float32 .*'d'"),
+    ],
+)
+def test_another_transformers_graph_is_refused(inputs: Side, outputs: Side, message: str) -> None:
+    with pytest.raises(GraphMismatchError, match=message):
+        read_signature("encoder", PLAIN | inputs, outputs, where="x.onnx")

@@ -102,7 +102,8 @@ def test_written_and_read_again_it_is_the_same(folder: Path) -> None:
     ("path", "value", "message"),
     [
         (("surprise",), 1, "surprise: Extra inputs are not permitted"),
-        (("contract_version",), 3, "contract_version: Input should be 1 or 2"),
+        (("contract_version",), 4, "contract_version: Input should be 3"),
+        (("contract_version",), 2, "2 is of an earlier version: `python -m workbench upgrade MODELS` rewrites it"),
         (("id",), "../evil", "id: String should match pattern"),
         (("encoder",), "../encoder.onnx", "encoder: String should match pattern"),
         (("encoder",), "/etc/hostname", "encoder: String should match pattern"),
@@ -141,11 +142,8 @@ def test_written_and_read_again_it_is_the_same(folder: Path) -> None:
         (("tensors",), {"words": "words.npy"}, "'words.npy' is used but not listed in files"),
         (("tensors",), {"words": "../words.npy"}, "tensors.words: String should match pattern"),
         (("tensors",), {"": "head.onnx"}, "tensors..*: String should have at least 1 character"),
-        (
-            ("prompts",),
-            {"query": "query: "},
-            "prompts, dimensions, max_pair_tokens and bi_encoder need contract_version 2",
-        ),
+        (("pooling",), {"mode": "middle"}, "pooling.mode: Input should be 'mean', 'cls'"),
+        (("network_config",), "config.json", "'config.json' is used but not listed in files"),
         (("dimensions",), [64, 32], "dimensions rise, and are less than dim"),
         (("dimensions",), [4], "dimensions rise, and are less than dim"),
         (("dimensions",), [2, 2], "dimensions rise, and are less than dim"),
@@ -178,7 +176,7 @@ def test_classes_without_a_graph_and_comparisons_without_embeddings_are_refused(
         sealed({**interaction, "similarity": None, "relevance": OF_PAIRS})
     for new in ({"prompts": {}}, {"dimensions": [2]}):
         with pytest.raises(ValueError, match="prompts and dimensions belong to the siamese family"):
-            sealed({**interaction, "contract_version": 2, **new})
+            sealed({**interaction, **new})
 
 
 def test_additive_is_said_of_embeddings_and_explanations_of_pairs(folder: Path) -> None:
@@ -306,20 +304,16 @@ def test_the_fingerprint_tells_tensors_apart_by_name_and_content(folder: Path) -
     assert sealed(renamed).fingerprint == sealed({**values, "tensors": variants[0]}).fingerprint
 
 
-def test_the_fingerprint_of_a_model_without_tensors_is_what_it_always_was(folder: Path) -> None:
-    before = "e535ff67a85a3156322fd77b43536fd089c567126e247826131c63a355dec563"
-    assert sealed(fields(folder)).fingerprint == before
-
-
-def test_version_two_has_prompts_and_dimensions(folder: Path) -> None:
+def test_prompts_dimensions_and_pooling_are_of_embeddings(folder: Path) -> None:
     before = fields(folder)
     one = sealed(before)
-    assert (one.contract_version, one.prompts, one.dimensions) == (1, None, ())
-    two = sealed({**before, "contract_version": 2, "prompts": {"query": "query: "}, "dimensions": [2]})
+    assert (one.prompts, one.dimensions, one.pooling) == (None, (), None)
+    two = sealed({**before, "prompts": {"query": "query: "}, "dimensions": [2]})
     assert two.prompts is not None
     assert [two.prompts.of(role) for role in ("text", "query", "passage")] == ["", "query: ", ""]
-    assert two.fingerprint not in (one.fingerprint, sealed({**before, "contract_version": 2}).fingerprint)
-    interaction = {**before, **INTERACTION, "contract_version": 2, "limits": {"max_tokens": 9, "max_pair_tokens": 9}}
+    pooled = [sealed({**before, "pooling": {"mode": mode}}).fingerprint for mode in ("mean", "cls")]
+    assert len({one.fingerprint, two.fingerprint, *pooled}) == 4
+    interaction = {**before, **INTERACTION, "limits": {"max_tokens": 9, "max_pair_tokens": 9}}
     assert sealed(interaction).limits.max_pair_tokens == 9
 
 
@@ -327,7 +321,6 @@ def test_a_blend_and_its_encoder_come_together(folder: Path) -> None:
     whole = {
         **fields(folder),
         **INTERACTION,
-        "contract_version": 2,
         "bi_encoder": {"graph": "encoder.onnx", "dim": 8},
     }
     whole["similarity"] = {**whole["similarity"], "blend": [0.5, 2.0]}
@@ -336,8 +329,8 @@ def test_a_blend_and_its_encoder_come_together(folder: Path) -> None:
     for path, value in ((("bi_encoder",), None), (("similarity", "blend"), None)):
         with pytest.raises(ValueError, match="a task with a blend needs bi_encoder, and bi_encoder such a task"):
             sealed(changed(whole, *path, value=value))
-    with pytest.raises(ValueError, match="bi_encoder need contract_version 2"):
-        sealed({**whole, "contract_version": 1})
+    with pytest.raises(ValueError, match="pooling belongs to the siamese family, or to bi_encoder"):
+        sealed({**whole, "pooling": {"mode": "mean"}})
     siamese = {key: fields(folder)[key] for key in ("family", "encoder", "dim")}
     with pytest.raises(ValueError, match="bi_encoder belongs to the interaction family"):
         sealed({**whole, **siamese})

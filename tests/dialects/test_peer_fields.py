@@ -47,7 +47,7 @@ async def client(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Asyn
     """A service with every task; the default model has a prompt for queries."""
     root: Path = tmp_path_factory.mktemp("models")
     fakes.cosine_model(root / "avg-paraphrase")
-    fakes.sign(root / "avg-paraphrase", prompts=Prompts(query="cat "), contract_version=2)
+    fakes.sign(root / "avg-paraphrase", prompts=Prompts(query="cat "))
     fakes.graded_model(root / "avg-sick")
     fakes.labelling_model(root / "sentiment")
     async with serve(models_dir=root) as found:

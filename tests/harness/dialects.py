@@ -186,7 +186,7 @@ score = partial(
 )  # fmt: skip
 embeddings = partial(
     DialectRequest, body={"input": [A, C]}, errors=OPENAI, texts=_under("input", 0, 1), own="/embed", many="input",
-    read=_each("embedding"), uncut={"too_large": {"truncate": False}, **_LEFT}, loose=True,
+    read=_each("embedding"), uncut=_COHERE_CUT, loose=True,
 )  # fmt: skip
 cohere_embed = partial(
     DialectRequest, body={"texts": [A, C]}, errors=COHERE, texts=_under("texts", 0, 1), own="/embed", many="texts",

@@ -38,12 +38,12 @@ from core.scoring import (
     classification,
     classify,
     compare,
-    encode,
     entailment,
     raw_scores,
     read_similarity,
     similarity,
 )
+from core.sequences import WordFeeds
 from core.tokenizer import Tokenizer, pad
 
 WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa . , not".split()  # noqa: SIM905
@@ -263,7 +263,7 @@ def blended_model(folder: Path, name: str = "blended") -> Manifest:
         symmetric=False,
     )  # fmt: skip
     bi_encoder = BiEncoder(graph="encoder.onnx", dim=DIM)
-    return sign(folder, "encoder.onnx", contract_version=2, relevance=relevance, bi_encoder=bi_encoder)
+    return sign(folder, "encoder.onnx", relevance=relevance, bi_encoder=bi_encoder)
 
 
 def sign(folder: Path, *written: str, **changes: object) -> Manifest:
@@ -391,7 +391,7 @@ def answer(
     """What a model says of two sentences, computed by the contract alone."""
     ids_a, ids_b = ([tokenizer().encode(text, max_tokens).ids] for text in (a, b))
     if encoder:
-        rows_a, rows_b = encode(runs[encoder], ids_a), encode(runs[encoder], ids_b)
+        rows_a, rows_b = (WordFeeds().rows(runs[encoder], [ids]) for ids in (ids_a, ids_b))
 
     def output(graph: str) -> np.ndarray:
         if encoder:

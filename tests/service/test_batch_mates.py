@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.graph import PAIR
 from core.manifest import MANIFEST_NAME, Manifest
 from core.measures import Floats
 from core.scoring import raw_scores
@@ -37,7 +36,7 @@ def test_repeated_words_score_the_same_in_any_company(folder: Path) -> None:
     task = task.model_copy(update={"blend": None})  # the graph's own part
     tensors = load_tensors(folder, manifest, {})
     graph = manifest.path_of(folder, task.graph)
-    run = open_session(graph, PAIR, ["CPUExecutionProvider"], threads=1, must_use_cuda=False, tensors=tensors)
+    run = open_session(graph, "pair", ["CPUExecutionProvider"], threads=1, must_use_cuda=False, tensors=tensors)
     rng = np.random.default_rng(0)
     words = rng.integers(1, 5000, 3)
 

@@ -64,6 +64,12 @@ def test_the_environment_is_read(monkeypatch) -> None:
                 "rediss://u:hush@[h",
                 "redis://h?socket_timeout=hush",
                 "unix://",
+                "redis://:hush/x@h:6379/0",
+                "redis://u:12/hush@h/0",
+                "redis://u:12#hush@h/0",
+                "redis://u:12?hush@h/0",
+                "redis://h/zero",
+                "redis://h/0#1",
                 "redis+cluster://u:hush@h:1",
             )
         ),

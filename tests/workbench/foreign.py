@@ -185,11 +185,12 @@ def model2vec(folder: Path) -> Path:
 
 def with_graph(folder: Path, name: str = "onnx/model.onnx") -> Path:
     """The same folder with its graph in ONNX as well, where such folders have it."""
-    from workbench.imports.exporting import LOGITS, STATES, export
+    from workbench.imports.exporting import export
 
     (folder / name).parent.mkdir(exist_ok=True)
     kinds = json.loads((folder / "config.json").read_text())["architectures"]
-    export(folder, folder / name, LOGITS if kinds[0].endswith("Classification") else STATES)
+    graph = export(folder, kinds[0].endswith("Classification"), 60, 1e-4)
+    (folder / name).write_bytes(graph.SerializeToString())
     return folder
 
 

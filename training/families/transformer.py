@@ -295,7 +295,7 @@ def write_cross_encoder(
     if blend is not None:
         of_encoder = write_encoder(blend.encoder, tokenizer, folder, blend.model_id, max_tokens=max_tokens)
         tensors, shared = tensors | of_encoder["tensors"], of_encoder["shared"]
-        fields |= {"contract_version": 2, "bi_encoder": BiEncoder(graph=ENCODER, dim=of_encoder["dim"])}
+        fields |= {"bi_encoder": BiEncoder(graph=ENCODER, dim=of_encoder["dim"])}
     return {**fields, "tensors": tensors, "shared": shared}
 
 

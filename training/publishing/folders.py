@@ -81,7 +81,7 @@ def finish(
         models: where model folders live.
         target: the model's.
     """
-    golden = _golden_pairs(PublishedModel(folder, manifest), texts)
+    golden = golden_pairs(PublishedModel(folder, manifest), texts)
     golden.save(folder / GOLDEN)
     shared = {name: entry for name, entry in manifest.files.items() if entry.shared}
     manifest = manifest.model_copy(update={"figures": tuple(measured), "files": files_of(folder) | shared})
@@ -116,7 +116,8 @@ def files_of(folder: Path) -> dict[str, FileEntry]:
     return {path.name: describe_file(path) for path in sorted(folder.iterdir())}
 
 
-def _golden_pairs(model: PublishedModel, texts: Sequence[tuple[str, str]]) -> GoldenPairs:
+def golden_pairs(model: PublishedModel, texts: Sequence[tuple[str, str]]) -> GoldenPairs:
+    """What a model answers to pairs of texts."""
     a, b = [pair[0] for pair in texts], [pair[1] for pair in texts]
     scores = model.similarity(a, b) if model.manifest.similarity is not None else None
     labels = model.entailment(a, b) if model.manifest.entailment is not None else None

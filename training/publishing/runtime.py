@@ -8,32 +8,43 @@ import numpy.typing as npt
 import onnxruntime
 
 from core.errors import ArtifactError
-from core.graph import SPECS, GraphKind, check_signature
+from core.graph import GraphKind, GraphSignature, read_signature
 from core.manifest import Manifest, ProbabilityTask, Role, ScoreTask, SimilarityTask
-from core.measures import Floats
+from core.measures import Floats, probabilities
 from core.scoring import (
     Array,
     CalibratedScores,
     Embeddings,
-    Run,
     classification,
     classify,
     compare,
-    encode,
     entailment,
     raw_scores,
     read_similarity,
     similarity,
 )
+from core.sequences import Feeds, feeds_of
 from core.subwords import fit_together, load_tokenizer
 from core.tensors import load_tensors, tensors_of
-from core.tokenizer import pad
 
 BATCH, PAIR_BATCH = 256, 32  # most sentences and pairs per session call; no score depends on it
 BATCH_TOKENS = 2048  # padded, of a call with several sentences: a long one is not what all others are padded to
 
 
-def open_graph(path: Path, kind: GraphKind, tensors: Mapping[str, Array] | None = None) -> Run:
+class OpenGraph:
+    """A graph on one CPU thread; a `core.scoring.Run`."""
+
+    def __init__(self, session: onnxruntime.InferenceSession, signature: GraphSignature, weights: object) -> None:
+        """`weights`: kept alive, for the session uses their memory."""
+        self._session, self.signature, self._weights = session, signature, weights
+
+    def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
+        """Run the graph: feeds by tensor name -> the output that is read of it."""
+        result: npt.NDArray[np.float32] = self._session.run([self.signature.output], feeds)[0]
+        return result
+
+
+def open_graph(path: Path, kind: GraphKind, tensors: Mapping[str, Array] | None = None) -> OpenGraph:
     """Open a graph on one CPU thread and check its signature against the contract.
 
     Args:
@@ -49,7 +60,6 @@ def open_graph(path: Path, kind: GraphKind, tensors: Mapping[str, Array] | None 
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     outside = tensors_of(path.read_bytes(), tensors or {}) if tensors else {}
-    # The session uses this memory without a copy: `run` keeps it alive.
     weights = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in outside.items()}
     if weights:
         options.add_external_initializers(list(weights), list(weights.values()))
@@ -64,15 +74,8 @@ def open_graph(path: Path, kind: GraphKind, tensors: Mapping[str, Array] | None 
     def signature(values: Sequence[onnxruntime.NodeArg]) -> dict[str, tuple[str, list[int | str | None]]]:
         return {v.name: (_DTYPES.get(v.type, v.type), list(v.shape)) for v in values}
 
-    spec = SPECS[kind]
-    check_signature(spec, signature(session.get_inputs()), signature(session.get_outputs()), where=path.name)
-    output = list(spec.outputs)
-
-    def run(feeds: Mapping[str, Array], _weights: object = weights) -> npt.NDArray[np.float32]:
-        result: npt.NDArray[np.float32] = session.run(output, feeds)[0]
-        return result
-
-    return run
+    found = read_signature(kind, signature(session.get_inputs()), signature(session.get_outputs()), where=path.name)
+    return OpenGraph(session, found, weights)
 
 
 def _batches(ids: Sequence[tuple[int, ...]]) -> Iterator[Sequence[tuple[int, ...]]]:
@@ -96,10 +99,13 @@ class PublishedModel:
         self.manifest = manifest or Manifest.load(folder)
         self.tokenizer = load_tokenizer(self.manifest.path_of(folder, self.manifest.tokenizer))
         tensors = load_tensors(folder, self.manifest)
-        self._graphs = {
-            name: open_graph(self.manifest.path_of(folder, name), kind, tensors)
-            for name, kind in self.manifest.graph_kinds.items()
-        }
+        self._graphs: dict[str, OpenGraph] = {}
+        self._feeds: dict[str, Feeds] = {}
+        for name, kind in self.manifest.graph_kinds.items():
+            graph = self._graphs[name] = open_graph(self.manifest.path_of(folder, name), kind, tensors)
+            if kind not in ("head", "classifier"):
+                pooling, most = self.manifest.pooling_of(name), self.manifest.most_tokens(name)
+                self._feeds[name] = feeds_of(graph.signature, kind, self.tokenizer, pooling, most, where=name)
 
     def embed(self, texts: Sequence[str], role: Role = "text") -> npt.NDArray[np.float32]:
         """n texts -> float32 [n, dim], each behind the prompt of its role; siamese models only."""
@@ -111,9 +117,8 @@ class PublishedModel:
         """n sentences as token ids -> float32 [n, dim], by the encoder, or that of an interaction model's blend."""
         name = self.manifest.encoder if self.manifest.bi_encoder is None else self.manifest.bi_encoder.graph
         assert name is not None
-        encoder = self._graphs[name]
         distinct = sorted(dict.fromkeys(ids), key=len)  # each once, and texts of like length together
-        rows = np.concatenate([encode(encoder, batch) for batch in _batches(distinct)])
+        rows = np.concatenate([self._feeds[name].rows(self._graphs[name], [batch]) for batch in _batches(distinct)])
         place = {each: i for i, each in enumerate(distinct)}
         return np.asarray(rows[[place[each] for each in ids]])
 
@@ -148,8 +153,8 @@ class PublishedModel:
             if task.graph not in outputs:
                 outputs[task.graph] = self.outputs(task.graph, a, b)
             if name == "entailment":
-                raw = outputs[task.graph][:, slice(*task.columns)]
-                found[name] = np.exp(raw[:, [task.labels.index(label) for label in labels]])
+                raw = outputs[task.graph][:, slice(*task.columns)] / np.float32(task.temperature)
+                found[name] = probabilities(raw)[:, [task.labels.index(label) for label in labels]]
             else:
                 scores = self._raw(task, outputs[task.graph], a, b)[:, None]
                 found[name] = scores if name == "similarity" else np.asarray(1 / (1 + np.exp(-scores)))
@@ -190,10 +195,8 @@ class PublishedModel:
         parts = []
         for start in range(0, len(order), PAIR_BATCH):
             batch = order[start : start + PAIR_BATCH]
-            (input_ids_a, lengths_a), (input_ids_b, lengths_b) = (
-                pad([ids[i] for i in batch]) for ids in (ids_a, ids_b)
+            parts.append(
+                self._feeds[graph].rows(self._graphs[graph], [[ids[i] for i in batch] for ids in (ids_a, ids_b)])
             )
-            feeds = {"input_ids_a": input_ids_a, "lengths_a": lengths_a}
-            parts.append(self._graphs[graph](feeds | {"input_ids_b": input_ids_b, "lengths_b": lengths_b}))
         found = np.concatenate(parts)
         return found[np.argsort(order)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from core.manifest import Manifest
+from core.manifest import EntailmentTask, Manifest
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND
 from semblance.threshold.own_pairs import PairsError, read_own
@@ -58,7 +58,7 @@ def sample() -> CalibrationPairs:
 
 def calibrated(folder: Path, manifest: Manifest, labelled: CalibrationPairs) -> Manifest:
     """A manifest with what is fitted on the pairs through the model's graphs: the map of a similarity to their scale,
-    or, where they have the labels 1 and 0, that of a relevance to a probability.
+    or, where they have the labels 1 and 0, that of a relevance to a probability; or the temperature of entailment.
 
     Raises:
         ImportRefused: a label of another name, or only one.
@@ -66,6 +66,9 @@ def calibrated(folder: Path, manifest: Manifest, labelled: CalibrationPairs) -> 
     pairs = labelled.pairs
     model = PublishedModel(folder, manifest)
     a, b = [pair.a for pair in pairs], [pair.b for pair in pairs]
+    if (entailment := manifest.entailment) is not None:
+        tempered = entailment.model_copy(update={"temperature": _temperature(model, entailment, labelled)})
+        return manifest.model_copy(update={"entailment": tempered})
     if manifest.relevance is not None:
         right = np.array([label == "1" for label in _labels(labelled, ("0", "1"))])
         raw = model.similarity(a, b, "relevance").raw_score
@@ -85,13 +88,12 @@ def calibrated(folder: Path, manifest: Manifest, labelled: CalibrationPairs) -> 
     return manifest.model_copy(update={"similarity": similarity.model_copy(update=update)})
 
 
-def temperature_of(folder: Path, manifest: Manifest, labelled: CalibrationPairs) -> float:
-    """What the logits of entailment are to be divided by; raises as `calibrated`."""
-    assert manifest.entailment is not None
-    own = manifest.entailment.labels
+def _temperature(model: PublishedModel, task: EntailmentTask, labelled: CalibrationPairs) -> float:
+    own = task.labels
     known = dict.fromkeys((*own, *LABELS))
-    names = [name if name in own else own[1] for name in _labels(labelled, [*known])]  # of two: all but entailment
-    pairs, model = labelled.pairs, PublishedModel(folder, manifest)
+    other = next(label for label in own if label != "entailment")  # of two: all but entailment
+    names = [name if name in own else other for name in _labels(labelled, [*known])]
+    pairs = labelled.pairs
     found = model.entailment([pair.a for pair in pairs], [pair.b for pair in pairs])
     logarithms = np.log(np.maximum([[row[label] for label in own] for row in found], 1e-30))
     return fit_temperature(logarithms, np.array([own.index(name) for name in names]))

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
+from core.sequences import PoolingMode
 from semblance.batch.delimited import FileFormat
 from semblance.options import Delimiter, Encoding
-from workbench.imports.graph import Pooling
 from workbench.imports.model import Head, ImportOptions, Storage
 
 
@@ -37,7 +37,7 @@ def import_model(
     graph: Annotated[
         str | None, typer.Option(help="the ONNX file within the folder [default: onnx/model.onnx, if there]")
     ] = None,
-    pooling: Annotated[Pooling | None, typer.Option(help="where no modules.json says it")] = None,
+    pooling: Annotated[PoolingMode | None, typer.Option(help="where no modules.json says it")] = None,
     prompt: Annotated[str | None, typer.Option(help="before every text [default: what the folder says]")] = None,
     query_prompt: Annotated[str | None, typer.Option(help="before the query of /rank")] = None,
     passage_prompt: Annotated[str | None, typer.Option(help="before the candidates of /rank")] = None,

@@ -3,28 +3,18 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-import tokenizers
+from typing import Any, Literal, get_args
 
 from core.errors import TokenizerError
 from core.manifest import MOST_TOKENS, EntailmentLabel, Prompts
+from core.sequences import Pooling, PoolingMode
 from core.subwords import Subwords
-from workbench.imports.files import (
-    TOKENIZER,
-    WEIGHTS,
-    ImportRefused,
-    object_or_none,
-    read_modules,
-    read_object,
-    read_tensors,
-)
-from workbench.imports.graph import POOLINGS, Dense, Pooling, PoolingStage, Template
-from workbench.imports.ids import check_config
+from workbench.imports.files import TOKENIZER, ImportRefused, object_or_none, read_modules, read_object
 from workbench.imports.model import LABELS
 
+TOKENIZER_CONFIG = "tokenizer_config.json"
+POOLINGS: tuple[PoolingMode, ...] = get_args(PoolingMode)
 _LEGACY_POOLINGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -33,7 +23,6 @@ _LEGACY_POOLINGS = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-_ACTIVATIONS = {"Identity": "Identity", "Tanh": "Tanh"}
 _PASSAGES = ("document", "passage", "corpus")  # names of their prompt, as encode_document looks for them
 # Positions of these begin behind the id of the padding.
 _SHIFTED = {"roberta", "xlm-roberta", "xlm-roberta-xl", "mpnet", "camembert", "longformer", "data2vec-text"}
@@ -53,90 +42,86 @@ _MEANINGS = {
 _MODULES = "taken are Transformer, Pooling and, after them, Dense and Normalize"
 
 
-@dataclass(frozen=True)
-class DescribedTokenizer:
-    """How a folder's model reads text."""
-
-    tokenizer: tokenizers.Tokenizer  # with its special tokens
-    pad: int
-
-    def template(self, sides: int) -> Template:
-        """The special tokens around one text or two.
-
-        Raises:
-            ImportRefused: a text gives no tokens of its own.
-        """
-        read = self.tokenizer.encode("a", "a") if sides == 2 else self.tokenizer.encode("a")
-        places = read.sequence_ids
-        if set(places) - {None} != set(range(sides)):
-            raise ImportRefused(f"{TOKENIZER}: reads {sides} texts as {places}")
-        parts: list[list[tuple[int, int]]] = [[] for _ in range(sides + 1)]
-        segments = [0] * sides
-        seen = 0
-        for place, token, segment in zip(places, read.ids, read.type_ids, strict=True):
-            if place is None:
-                parts[seen].append((token, segment))
-            else:
-                seen, segments[place] = place + 1, segment
-        return Template(tuple(map(tuple, parts)), tuple(segments), self.pad)
-
-    def save(self, path: Path) -> None:
-        """Write what the service reads: ids come without special tokens."""
-        Subwords(self.tokenizer.to_str()).save(path)
-
-
-def read_tokens(folder: Path) -> DescribedTokenizer:
-    """The tokenizer of a folder as transformers reads it, where that is installed; else its `tokenizer.json`.
+def read_tokenizer(folder: Path) -> Subwords:
+    """The tokenizer of a folder as transformers makes it, with its special tokens, of all that the folder says: what
+    `tokenizer_config.json` says beyond `tokenizer.json` changes ids, and `model_type` names a class where it does not.
 
     Raises:
-        ImportRefused: there is none, and transformers cannot make it; it cannot be read; or `tokenizer_config.json`
-            says something else, or something that is not done here (`workbench.imports.ids`).
+        ImportRefused: transformers makes none that can be served, or texts are cut at their beginning.
+    """
+    from transformers import AutoTokenizer
+
+    made = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    if made.truncation_side != "right":
+        raise ImportRefused(
+            f'{folder / TOKENIZER_CONFIG}: truncation_side is "{made.truncation_side}": texts are cut at their end here'
+        )
+    backend = getattr(made, "backend_tokenizer", None)
+    if backend is None:
+        raise ImportRefused(f"{folder}: no {TOKENIZER}, and transformers makes none of {type(made).__name__}")
+    return _subwords(folder, str(backend.to_str()))
+
+
+def read_plain_tokenizer(folder: Path) -> Subwords:
+    """The `tokenizer.json` of a folder that is no transformer's.
+
+    Raises:
+        ImportRefused: it cannot be read.
     """
     path = folder / TOKENIZER
     try:
-        text = _made_by_transformers(folder) or path.read_text(encoding="utf-8")
-        content = json.loads(text)
-        if object_or_none(folder / "sentence_bert_config.json").get("do_lower_case"):
-            first = [{"type": "Lowercase"}]
-            rest = [content["normalizer"]] if content.get("normalizer") else []
-            content["normalizer"] = {"type": "Sequence", "normalizers": first + rest}
-        content |= {"truncation": None, "padding": None}
-        text = json.dumps(content)
-        Subwords(text)
-        tokenizer = tokenizers.Tokenizer.from_str(text)
-        check_config(folder, tokenizer)
-    except ImportRefused:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, TokenizerError) as error:
+        return _subwords(folder, path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise ImportRefused(f"{path}: {error}") from error
-    config = object_or_none(folder / "config.json")
-    named = object_or_none(folder / "tokenizer_config.json").get("pad_token")
-    named = named.get("content") if isinstance(named, dict) else named
-    pad = tokenizer.token_to_id(named) if isinstance(named, str) else None
-    found = config.get("pad_token_id", pad) if config.get("pad_token_id") is not None else pad
-    return DescribedTokenizer(tokenizer, found if isinstance(found, int) else 0)
 
 
-def read_ending(folder: Path, pooling: Pooling | None) -> PoolingStage:
-    """Pooling, dense layers and normalisation, as `modules.json` names them; `pooling` where there is no such file.
+def _subwords(folder: Path, text: str) -> Subwords:
+    content = json.loads(text)
+    if object_or_none(folder / "sentence_bert_config.json").get("do_lower_case"):
+        first = [{"type": "Lowercase"}]
+        rest = [content["normalizer"]] if content.get("normalizer") else []
+        content["normalizer"] = {"type": "Sequence", "normalizers": first + rest}
+    try:
+        return Subwords(json.dumps(content))
+    except TokenizerError as error:
+        raise ImportRefused(f"{folder / TOKENIZER}: {error}") from error
+
+
+def read_pooling(folder: Path, given: PoolingMode | None, *, states: bool) -> Pooling | None:
+    """How states are pooled, as `modules.json` says; `given` where there is no such file. None: the graph does it.
+
+    Args:
+        folder: of the model.
+        given: by the user.
+        states: the graph gives states.
 
     Raises:
         ImportRefused: other modules, other settings of them; or nothing says how states are pooled.
     """
     modules = read_modules(folder)
     names = [name for name, _ in modules]
-    if not modules:
-        if pooling is None:
+    if modules:
+        middle = names[2:-1] if names[-1:] == ["Normalize"] else names[2:]
+        if names[:2] != ["Transformer", "Pooling"] or set(middle) - {"Dense"}:
+            raise ImportRefused(f"{folder / 'modules.json'}: modules {', '.join(names)}; {_MODULES}")
+        for name, where in modules:
+            if name == "Dense":
+                _check_dense(where)
+        mode = given or _pooling(modules[1][1])
+        if states and middle:
             raise ImportRefused(
-                f"{folder}: there is no modules.json that says how the states of tokens are pooled: give --pooling, "
-                f"one of {', '.join(POOLINGS)}"
+                f"{folder / 'modules.json'}: {', '.join(names)}: the folder's graph gives states, and a Dense layer "
+                "follows: import it without the graph, by its weights"
             )
-        return PoolingStage(pooling)
-    middle = names[2:-1] if names[-1:] == ["Normalize"] else names[2:]
-    if names[:2] != ["Transformer", "Pooling"] or set(middle) - {"Dense"}:
-        raise ImportRefused(f"{folder / 'modules.json'}: modules {', '.join(names)}; {_MODULES}")
-    dense = tuple(_dense(where) for name, where in modules if name == "Dense")
-    return PoolingStage(pooling or _pooling(modules[1][1]), dense, names[-1] == "Normalize")
+        return Pooling(mode=mode, normalise=names[-1] == "Normalize") if states else None
+    if not states:
+        return None
+    if given is None:
+        raise ImportRefused(
+            f"{folder}: there is no modules.json that says how the states of tokens are pooled: give --pooling, "
+            f"one of {', '.join(POOLINGS)}"
+        )
+    return Pooling(mode=given)
 
 
 def read_prompts(folder: Path, given: Mapping[str, str | None]) -> Prompts | None:
@@ -201,24 +186,24 @@ def labels_of(folder: Path) -> tuple[str, ...]:
     return tuple(str(named.get(str(i), named.get(i, f"LABEL_{i}"))) for i in range(len(named)))
 
 
-def pair_of(named: Sequence[str]) -> tuple[PairTask, tuple[int, ...], tuple[EntailmentLabel, ...]] | None:
+def pair_of(named: Sequence[str]) -> tuple[PairTask, tuple[EntailmentLabel | str, ...]] | None:
     """What a model with these labels says of two texts together; None: the labels do not tell.
 
     Returns:
-        The task, the places among the outputs that it reads in our order, and the labels of entailment.
+        The task, and what each label means, in the same order.
     """
     meant = [_MEANINGS.get(re.sub(r"[^a-z]+", "_", name.strip().lower()).strip("_")) for name in named]
-    if len(set(meant)) < len(meant) or None in meant:
+    found = tuple(label for label in meant if label is not None)
+    if len(found) < len(named) or len(set(found)) < len(found):
         return None
-    if set(meant) == {"relevant", "irrelevant"}:
-        return "relevance", (meant.index("relevant"), meant.index("irrelevant")), ()
-    labels = tuple(label for label in (*LABELS, NOT) if label in meant)
-    if len(labels) != len(meant) or "entailment" not in labels or (len(labels) == 3 and NOT in labels):
+    if set(found) == {"relevant", "irrelevant"}:
+        return "relevance", found
+    if "entailment" not in found or not set(found) <= {*LABELS, NOT} or len(found) < 2:
         return None
-    return "entailment", tuple(meant.index(label) for label in labels), labels
+    return None if len(found) == 3 and NOT in found else ("entailment", found)
 
 
-def refuse_code(folder: Path) -> dict[str, Any]:
+def check_code(folder: Path) -> dict[str, Any]:
     """The content of `config.json`.
 
     Raises:
@@ -236,7 +221,7 @@ def refuse_code(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _pooling(folder: Path) -> Pooling:
+def _pooling(folder: Path) -> PoolingMode:
     path = folder / "config.json"
     content = read_object(path)
     modes = [mode for field, mode in _LEGACY_POOLINGS.items() if content.get(field)]
@@ -252,36 +237,8 @@ def _pooling(folder: Path) -> Pooling:
     return found[0]
 
 
-def _dense(folder: Path) -> Dense:
+def _check_dense(folder: Path) -> None:
     path = folder / "config.json"
-    content = read_object(path)
-    name = str(content.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
-    if name not in _ACTIVATIONS or content.get("use_residual"):
-        raise ImportRefused(f"{path}: activation_function is {name!r}; taken are Identity and Tanh, without a residual")
-    found = read_tensors(folder / WEIGHTS)
-    return Dense(found["linear.weight"], found.get("linear.bias"), _ACTIVATIONS[name])  # type: ignore[arg-type]
-
-
-def _made_by_transformers(folder: Path) -> str | None:
-    """The tokenizer with all that `tokenizer_config.json` says of it; None: take `tokenizer.json`.
-
-    Raises:
-        ImportRefused: there is no `tokenizer.json` to take instead.
-    """
-    there = (folder / TOKENIZER).is_file()
-    try:
-        from transformers import AutoTokenizer
-    except ModuleNotFoundError:
-        if there:
-            return None
-        raise ImportRefused(f"{folder}: no {TOKENIZER}, and transformers, which makes one, is not installed") from None
-    try:
-        made = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # no such kind of folder for the library
-        if there:
-            return None
-        raise
-    backend = getattr(made, "backend_tokenizer", None)
-    if backend is None and not there:
-        raise ImportRefused(f"{folder}: no {TOKENIZER}, and transformers makes none of {type(made).__name__}")
-    return None if backend is None else str(backend.to_str())
+    name = str(read_object(path).get("activation_function", "torch.nn.modules.activation.Tanh"))
+    if not name.startswith("torch.nn."):
+        raise ImportRefused(f"{path}: activation_function is {name!r}: custom code, which is never run")

@@ -1,10 +1,5 @@
-"""A folder of transformers -> a plain ONNX graph of its states or logits, by torch's own exporter.
+"""A folder of transformers -> a graph of its states, embeddings or logits, by torch's exporter."""
 
-optimum's exporter is not used: its releases ask for transformers before 5. Attention is the plain one ("eager"), whose
-graph has nothing that depends on the sizes of the example.
-"""
-
-import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,81 +7,85 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from onnx import ModelProto
 from torch import Tensor, nn
 
-from core.graph import OPSET
-from workbench.imports.files import ImportRefused, check_weights
-from workbench.imports.graph import IDS, MASK, SEGMENTS
+from core.graph import IDS, MASK, SEGMENTS
+from training.publishing.network_graph import network_graph
+from workbench.imports.files import ImportRefused, read_modules
 
-STATES, LOGITS = "last_hidden_state", "logits"
-# It warns about each torchvision operator that it cannot register; none is used.
-logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)
+STATES, LOGITS, EMBEDDING = "last_hidden_state", "logits", "sentence_embedding"
 
 
-class _Whole(nn.Module):
-    """A model of transformers, tensors in and one tensor out."""
+class Network(nn.Module):
+    """A model of transformers, tensors in and one tensor out; modules of sentence-transformers may follow it."""
 
-    def __init__(self, model: nn.Module, output: str, options: dict[str, Any]) -> None:
+    def __init__(self, model: nn.Module, output: str, rest: nn.ModuleList | None = None) -> None:
+        """`output`: what is taken of the model's outputs, or what the `rest` makes of its states."""
         super().__init__()
-        self.model, self.output, self.options = model, output, options
+        self.model, self.output, self.rest = model, output, rest or nn.ModuleList()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+        """Sequences [B, L] -> states [B, L, H], an embedding [B, D] or logits [B, K]."""
         more = {} if token_type_ids is None else {SEGMENTS: token_type_ids}
-        found = self.model(input_ids=input_ids, attention_mask=attention_mask, **more, **self.options)
-        return getattr(found, self.output).float()
+        found = self.model(input_ids=input_ids, attention_mask=attention_mask, **more)
+        if not len(self.rest):
+            return getattr(found, self.output).float()
+        features = {"token_embeddings": found.last_hidden_state.float(), MASK: attention_mask}
+        for module in self.rest:
+            features = module(features)
+        return features[EMBEDDING].float()
 
 
-def export(folder: Path, path: Path, output: str) -> None:
-    """Write the graph of a folder's model: ids, a mask and perhaps segments -> its states or its logits.
-
-    Raises:
-        ImportRefused: no weights in safetensors, an architecture that transformers does not know, or one that torch
-            cannot export.
-    """
+def load_network(folder: Path, *, has_head: bool) -> Any:
+    """The model of a folder in float32, with the plain attention where it has several."""
     from transformers import AutoModel, AutoModelForSequenceClassification
 
-    check_weights(folder)
-    kind = AutoModelForSequenceClassification if output == LOGITS else AutoModel
-    options = {"local_files_only": True, "use_safetensors": True, "dtype": torch.float32}
-    with _quiet():
+    kind = AutoModelForSequenceClassification if has_head else AutoModel
+    options: dict[str, Any] = {"local_files_only": True, "use_safetensors": True, "dtype": torch.float32}
+    with quiet():
         try:
-            try:
-                model = kind.from_pretrained(folder, attn_implementation="eager", **options)
-            except ValueError:  # an architecture with one attention only
-                model = kind.from_pretrained(folder, **options)
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise ImportRefused(f"{folder}: transformers cannot open it: {str(error).strip()}") from error
-        config = model.config
-        names = [IDS, MASK, *([SEGMENTS] if (getattr(config, "type_vocab_size", 0) or 0) > 1 else [])]
-        pad = config.pad_token_id or 0
-        ids = torch.arange(5, 5 + 33).reshape(3, 11) % max(config.vocab_size - 1, 1) + 1
-        mask = torch.ones_like(ids)
-        ids[1, 7:], mask[1, 7:] = pad, 0
-        example = (ids, mask, *([torch.zeros_like(ids)] if SEGMENTS in names else []))
-        dims = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
-        decoder = {"use_cache": False} if hasattr(config, "use_cache") else {}
-        try:
-            with torch.no_grad():
-                torch.onnx.export(
-                    _Whole(model.eval(), output, decoder),
-                    example,
-                    str(path),
-                    input_names=names,
-                    output_names=[output],
-                    dynamic_shapes=tuple(dims for _ in names),
-                    opset_version=OPSET,
-                    external_data=True,
-                    dynamo=True,
-                    verbose=False,
-                )
-        except Exception as error:  # the exporter's own share no public base class
-            raise ImportRefused(
-                f"{folder}: torch cannot export {config.model_type} to ONNX: {str(error).strip().splitlines()[0]}"
-            ) from error
+            model = kind.from_pretrained(folder, attn_implementation="eager", **options)
+        except ValueError:  # an architecture with one attention only
+            model = kind.from_pretrained(folder, **options)
+    if hasattr(model.config, "use_cache"):
+        model.config.use_cache = False
+    return model.eval()
+
+
+def inputs_of(network: Any) -> tuple[str, ...]:
+    """The inputs of a network's graph."""
+    segments = (getattr(network.config, "type_vocab_size", 0) or 0) > 1
+    return (IDS, MASK, SEGMENTS) if segments else (IDS, MASK)
+
+
+def export(folder: Path, has_head: bool, longest: int, tolerance: float) -> ModelProto:
+    """The graph of a folder's model: its logits, its embedding where dense layers follow the pooling, or its states.
+
+    Raises:
+        ImportRefused: torch cannot export it.
+        ParityError: the graph does not compute what the model does.
+    """
+    model = load_network(folder, has_head=has_head)
+    rest = None
+    if any(name == "Dense" for name, _ in read_modules(folder)):
+        from sentence_transformers import SentenceTransformer
+
+        rest = nn.ModuleList(list(SentenceTransformer(str(folder), local_files_only=True, device="cpu"))[1:])
+    output = LOGITS if has_head else STATES if rest is None else EMBEDDING
+    network = Network(model, output, rest)
+    try:
+        with quiet():
+            return network_graph(
+                network, inputs_of(model), output, model.config.vocab_size, longest, "imported", tolerance=tolerance
+            )
+    except torch.onnx.OnnxExporterError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ImportRefused(f"{folder}: torch cannot export {model.config.model_type} to ONNX: {reason}") from error
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without the warnings and progress bars of the libraries, which are not about the user's folder."""
     from transformers.utils import logging as theirs
 

@@ -2,12 +2,14 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from training.errors import UserError
 
-TOKENIZER, WEIGHTS = "tokenizer.json", "model.safetensors"
+TOKENIZER, WEIGHTS, CONFIG = "tokenizer.json", "model.safetensors", "config.json"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _HEAD = re.compile(r"---\n(.*?)\n---", re.DOTALL)
 _LANGUAGES = re.compile(r"^languages?:(.*(?:\n[ \t]*-[ \t]+.*)*)$", re.MULTILINE)
@@ -56,8 +58,26 @@ def read_modules(folder: Path) -> list[tuple[str, Path]]:
             raise ImportRefused(f"{path}: module {i}: type {name!r} is custom code, which is never run")
         if not isinstance(where, str) or Path(where).is_absolute() or ".." in Path(where).parts:
             raise ImportRefused(f"{path}: module {i}: path {where!r} is not within the folder")
+        if (folder / where).is_symlink():
+            raise ImportRefused(f"{path}: module {i}: path {where!r} is a link")
         found.append((name.rpartition(".")[2], folder / where))
     return found
+
+
+@contextmanager
+def library_errors(folder: Path) -> Iterator[None]:
+    """What transformers raises of a folder that it cannot open, in one line; it has no class of errors of its own.
+
+    Raises:
+        ImportRefused: in place of those.
+    """
+    try:
+        yield
+    except (UserError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise ImportRefused(f"{folder}: transformers cannot open it: {reason}") from error
 
 
 def check_weights(folder: Path) -> None:

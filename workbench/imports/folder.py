@@ -18,7 +18,7 @@ from training.publishing.folders import assemble, environment, finish
 from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from training.publishing.texts import texts
-from workbench.imports.calibration import calibrated, sample, temperature_of
+from workbench.imports.calibration import calibrated, sample
 from workbench.imports.files import ImportRefused, languages_of, licence_of, object_or_none, read_modules
 from workbench.imports.model import (
     COSINE,
@@ -73,7 +73,7 @@ class Imported:
     notes: tuple[str, ...]
 
 
-def read_model(folder: Path, drafts: Path, options: ImportOptions) -> ImportedModel:
+def read_model(folder: Path, options: ImportOptions) -> ImportedModel:
     """Find out what a folder holds, and read it: a table of rows, or a transformer (`read_transformer`).
 
     Raises:
@@ -85,7 +85,7 @@ def read_model(folder: Path, drafts: Path, options: ImportOptions) -> ImportedMo
     is_model2vec = object_or_none(folder / "config.json").get("model_type") == "model2vec"
     if is_model2vec or modules[:1] == ["StaticEmbedding"]:
         return (read_model2vec if is_model2vec else read_static)(folder, options.max_tokens)
-    return read_transformer(folder, drafts, options)
+    return read_transformer(folder, options)
 
 
 def import_model(
@@ -116,24 +116,23 @@ def import_model(
     check_id(model_id, ImportRefused)
     target = models / model_id
     with tempfile.TemporaryDirectory(prefix="import-") as temporary:
-        folders = {
-            name: Path(temporary) / name / model_id for name in ("drafts", "float32", "float16", "int8", "tempered")
-        }
+        folders = {name: Path(temporary) / name / model_id for name in ("float32", "float16", "int8")}
         for folder in folders.values():
             folder.mkdir(parents=True)
-        model = read_model(source, folders["drafts"], options)
+        model = read_model(source, options)
         if labelled is not None and model.facts.architecture == "transformer_classifier":
             raise ImportRefused("--pairs: a classifier of single texts is not calibrated on pairs")
         pairs = labelled(model) if labelled is not None else None
 
-        def written(name: str, stored: Storage, temperature: float = 1.0) -> tuple[Path, Manifest]:
+        def written(stored: Storage) -> tuple[Path, Manifest]:
             nonlocal pairs
-            fields = model.write(folders[name], model_id, stored, temperature)
+            folder = folders[stored]
+            fields = model.write(folder, model_id, stored)
             if pairs is None and fields.get("similarity") == COSINE:  # which is no score by itself
                 pairs = sample()
-            return folders[name], _assemble(folders[name], fields, model.facts, source, command, stored, pairs)
+            return folder, _assemble(folder, fields, model.facts, source, command, stored, pairs)
 
-        folder, manifest = written("float32", "float32")
+        folder, manifest = written("float32")
         opened = PublishedModel(folder, manifest)
         found = _texts(opened)
         whole, theirs = answers(opened, *found), None
@@ -145,14 +144,11 @@ def import_model(
             _check(whole, theirs, found, model.library)
         _check_alone(opened, whole, found)
         if storage != "float32":
-            folder, manifest = written(storage, storage)
+            folder, manifest = written(storage)
         kept = whole if storage == "float32" else answers(PublishedModel(folder, manifest), *found)
         parity = None if theirs is None else _parity(model.library, whole, kept, theirs, manifest)
         if pairs is not None:
-            if manifest.entailment is not None:
-                folder, manifest = written("tempered", storage, temperature_of(folder, manifest, pairs))
-            else:
-                manifest = calibrated(folder, manifest, pairs)
+            manifest = calibrated(folder, manifest, pairs)
         said = "not checked: its library is not installed" if parity is None else parity.sentence(storage)
         recipe = manifest.provenance.recipe | {"parity": said}
         provenance = manifest.provenance.model_copy(update={"recipe": recipe})

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from core.manifest import ModelId, Prompts, SimilarityTask, TrainingData
 from core.scoring import NLI
+from core.sequences import PoolingMode
 from training.pairs import Pair
-from workbench.imports.graph import Pooling
 
 Head = Literal["similarity", "relevance"]
 Floats = npt.NDArray[np.float64]
@@ -31,7 +31,7 @@ class ImportOptions:
     head: Head = "relevance"  # what one output for a pair means
     labels: Sequence[str] | None = None  # names of the outputs, where the folder names none
     pairs_head: bool | None = None  # whether a model of labels reads two texts; None: as its labels tell
-    pooling: Pooling | None = None  # of the states, where no `modules.json` says it
+    pooling: PoolingMode | None = None  # of the states, where no `modules.json` says it
     prompts: Mapping[str, str | None] = field(default_factory=dict)  # by role, instead of the folder's
 
 
@@ -91,6 +91,5 @@ class ImportedModel(Protocol):
         """The library's own answers about n pairs: embeddings of a, as queries, and of b, as passages [2 n, D], or the
         outputs that its graph has [n, K]; ModuleNotFoundError: it is not installed."""
 
-    def write(self, folder: Path, model_id: str, storage: Storage, temperature: float = 1.0) -> dict[str, Any]:
-        """Write graphs and tokenizer into a folder; returns the fields of the manifest. Logits of entailment are
-        divided by the temperature."""
+    def write(self, folder: Path, model_id: str, storage: Storage) -> dict[str, Any]:
+        """Write graphs and tokenizer into a folder; returns the fields of the manifest."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from core.manifest import MOST_TOKENS, Limits
 from core.subwords import Subwords
-from workbench.imports.described import DescribedTokenizer, read_tokens
+from workbench.imports.described import read_plain_tokenizer
 from workbench.imports.files import (
     TOKENIZER,
     WEIGHTS,
@@ -20,8 +20,8 @@ from workbench.imports.files import (
     read_object,
     read_tensors,
 )
-from workbench.imports.graph import mean_graph
 from workbench.imports.model import COSINE, Floats, ImportFacts, Storage
+from workbench.imports.small_graphs import mean_graph
 from workbench.imports.transformer import ENCODER, save_graph
 
 MODEL2VEC_TOKENS = 512  # its own default
@@ -34,7 +34,7 @@ class Static:
 
     folder: Path
     rows: Rows  # [V, D]
-    tokens: DescribedTokenizer
+    tokenizer: Subwords
     max_tokens: int
     normalise: bool
     left_out: int | None  # the id that model2vec does not read, that of unknown words
@@ -64,10 +64,10 @@ class Static:
         model = SentenceTransformer(str(self.folder), local_files_only=True, device="cpu")
         return np.asarray(model.encode([*a, *b], show_progress_bar=False), dtype=np.float64)
 
-    def write(self, folder: Path, model_id: str, storage: Storage, temperature: float = 1.0) -> dict[str, Any]:
+    def write(self, folder: Path, model_id: str, storage: Storage) -> dict[str, Any]:
         """Write graph and tokenizer, as in `ImportedModel.write`."""
         save_graph(mean_graph(self.rows, self.left_out, self.normalise, model_id), folder / ENCODER, storage)
-        self.tokens.save(folder / TOKENIZER)
+        self.tokenizer.save(folder / TOKENIZER)
         return {
             "family": "siamese",
             "dim": self.rows.shape[1],
@@ -124,8 +124,9 @@ def read_model2vec(folder: Path, max_tokens: int | None = None) -> Static:
     own = config.get("max_length", MODEL2VEC_TOKENS)
     limit = _limit(max_tokens, own if isinstance(own, int) and 1 <= own <= MOST_TOKENS else MOST_TOKENS)
     notes = ("The library also cuts long texts by their characters, before it reads tokens; this does not.",)
-    unknown = Subwords(tokens.tokenizer.to_str()).unknown
-    return Static(folder, table, tokens, limit, bool(config.get("normalize", False)), unknown, "model2vec", notes)
+    return Static(
+        folder, table, tokens, limit, bool(config.get("normalize", False)), tokens.unknown, "model2vec", notes
+    )
 
 
 def _weights(folder: Path) -> tuple[dict[str, Any], Path]:
@@ -141,9 +142,9 @@ def _rows(table: npt.NDArray[Any] | None, name: str, path: Path) -> Rows:
     return np.ascontiguousarray(table, dtype=np.float32)
 
 
-def _tokens_of(folder: Path, rows: int, weights: Path) -> DescribedTokenizer:
-    tokens = read_tokens(folder)
-    if (ids := len(Subwords(tokens.tokenizer.to_str()))) != rows:
+def _tokens_of(folder: Path, rows: int, weights: Path) -> Subwords:
+    tokens = read_plain_tokenizer(folder)
+    if (ids := len(tokens)) != rows:
         raise ImportRefused(f"{weights}: {rows} rows, {TOKENIZER} has {ids} ids")
     return tokens
 

@@ -112,9 +112,10 @@ class EmbeddingsRequest(ForeignRequest):
         None, ge=1, description="how many numbers to keep, the first ones"
     )
     task: Annotated[str | None, _TASK] = None
-    truncate: Annotated[bool | None, Changes(False)] = Field(
-        None, description="Jina; false: a text that would be cut is refused"
-    )
+    truncate: Annotated[
+        bool | Literal["NONE", "END", "START"] | None,
+        Changes(False, "NONE", "START", note="START only where nothing is cut"),
+    ] = Field(None, description="of Jina or NVIDIA; false and NONE: a text that would be cut is refused")
     truncate_prompt_tokens: TruncateTokens = None
     truncation_side: TruncationSide = None
     normalized: Activation = Field(None, description="Jina; false: embeddings are not divided by their lengths")
@@ -134,6 +135,12 @@ class EmbeddingsRequest(ForeignRequest):
     ] = None
     add_special_tokens: Annotated[
         bool | None, AllowedValues(None, True, refuses=(False,), says="the model's graph adds its special tokens")
+    ] = None
+    output_dtype: Annotated[
+        str | None, AllowedValues(None, "float", refuses=("int8", "binary"), says="numbers are sent as float32")
+    ] = None
+    output_dimension: Annotated[
+        int | None, AllowedValues(None, refuses=(2,), says="the number of dimensions is asked for by dimensions")
     ] = None
     padding: NoPadding = None
     mm_processor_kwargs: NoProcessor = None
@@ -222,8 +229,8 @@ async def embeddings_of(
         scoring.limits.check_count("input", len(request.input), "max_sentences")
     cutting = Truncation.to(
         request.truncate_prompt_tokens,
-        keep_end=request.truncation_side == "left",
-        allowed=request.truncate is not False,
+        keep_end=request.truncation_side == "left" or request.truncate == "START",
+        allowed=request.truncate not in (False, "NONE"),
     )
     texts, role = RequestTexts.of("input", request.input, cutting), _ROLES.get(request.task or "", "text")
     unit = False not in (request.normalized, request.normalize, request.use_activation)

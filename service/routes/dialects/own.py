@@ -8,11 +8,20 @@ from core.ranking import ConfidenceFit, Match, digest_of, texts_of
 from core.scoring import most_likely
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
-from service.errors import EmptyText, InvalidRequest, RequestError, TooLarge, TooSlow, UnsupportedTask, some
+from service.errors import (
+    EmptyText,
+    InvalidRequest,
+    RequestError,
+    TooLarge,
+    TooSlow,
+    UnknownModel,
+    UnsupportedTask,
+    some,
+)
 from service.routes.body import RequestLimits, counted
 from service.routes.dialects.scoring import DialectContext, rows_of
 from service.routes.duplicates import answer_duplicates
-from service.routes.labelling import answer_claims, answer_classify
+from service.routes.labelling import answer_classify
 from service.routes.operation import Dialect, Operation
 from service.routes.texts import RequestTexts
 from service.schemas import (
@@ -78,7 +87,11 @@ async def answer_rank(
     if (request.candidates is None) == (request.entries is None):
         raise InvalidRequest("expected either candidates, or entries of an FAQ", field="candidates")
     candidates = _candidates(limits, request)
-    first = await service.registry.pick(context, request.model or service.defaults["/rank"], "similarity", ranks=True)
+    default = service.defaults["/rank"]
+    try:
+        first = await service.registry.pick(context, request.model or default, "similarity", ranks=True)
+    except UnknownModel as error:
+        raise error.answered_by(default) from None
     second = await _second_stage(context, service, request)
     limits.check_texts(RequestTexts.of("query", request.query))
     limits.check_texts(RequestTexts(candidates.texts, candidates.field_of))
@@ -303,8 +316,6 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     async def entailment(request: EntailmentRequest, context: RequestContext) -> tuple[str, EntailmentResponse]:
         scorer = await registry.pick(context, request.model or defaults["/entailment"], "entailment")
-        if request.pairs is None or request.premise is not None or request.hypotheses is not None:
-            return scorer.id, await answer_claims(context, limits, scorer, request)
         limits.check_count("pairs", len(request.pairs), "max_pairs")
         premises, hypotheses = await read_pairs(context, scorer, request.pairs, ("premise", "hypothesis"))
         with counted("pairs", len(request.pairs)):

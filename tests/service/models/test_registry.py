@@ -9,7 +9,6 @@ import pytest
 
 from core.errors import ArtifactError
 from core.golden import GoldenPair
-from core.graph import ENCODER
 from core.manifest import SHARED_NAME, Manifest
 from service.app import create_app
 from service.engine.graph import CPU, open_session, provider_order
@@ -131,7 +130,7 @@ def test_a_file_that_is_no_graph(tmp_path, content: bytes) -> None:
     path = tmp_path / "encoder.onnx"
     path.write_bytes(content)
     with pytest.raises(ArtifactError, match=r"encoder\.onnx: onnxruntime cannot open it") as caught:
-        open_session(path, ENCODER, [CPU], threads=1, must_use_cuda=False)
+        open_session(path, "encoder", [CPU], threads=1, must_use_cuda=False)
     assert "\n" not in str(caught.value)
 
 
@@ -145,7 +144,7 @@ def test_cuda_that_is_absent_is_said_to_be(models, monkeypatch) -> None:
 
 def test_cuda_that_does_not_start_is_not_passed_over_in_silence(models) -> None:
     with pytest.raises(ProviderError, match="CUDA does not start here"):
-        open_session(models / "avg-paraphrase" / "encoder.onnx", ENCODER, [CPU], threads=1, must_use_cuda=True)
+        open_session(models / "avg-paraphrase" / "encoder.onnx", "encoder", [CPU], threads=1, must_use_cuda=True)
 
 
 def test_a_table_that_the_manifest_does_not_name(root) -> None:
@@ -168,7 +167,7 @@ def test_a_tensor_outside_that_no_node_uses_is_refused(tmp_path) -> None:
     graph.graph.initializer.append(unused)
     path.write_bytes(graph.SerializeToString())
     with pytest.raises(ArtifactError, match="it names 1 tensors outside of the file, the manifest 0"):
-        open_session(path, ENCODER, [CPU], threads=1, must_use_cuda=False)
+        open_session(path, "encoder", [CPU], threads=1, must_use_cuda=False)
 
 
 @pytest.mark.parametrize("what", ["avg-sick", "avg-sick/manifest.json", "avg-sick/encoder.onnx", "shared"])

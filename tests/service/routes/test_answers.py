@@ -35,7 +35,6 @@ OURS: list[tuple[str, Any, Any]] = [
     ("/rank", answers.Ranking, {"query": GERMAN, "candidates": [GERMAN, *TEXTS], "rerank_model": "pair-sick"}),
     ("/rank", answers.Ranking, {"query": "a card", "entries": ENTRIES, "min_score": 1.0}),
     ("/entailment", answers.Entailments, GOOD["/entailment"]),
-    ("/entailment", answers.Entailments, {"premise": "a man runs . a dog sleeps .", "hypotheses": [*TEXTS, GERMAN]}),
     ("/claims", answers.Claims, GOOD["/claims"]),
     ("/claims", answers.Claims, {"documents": "# Dogs\n\nthe dog sleeps . it has 3 cats .", "claims": ["5 cats"]}),
     ("/dedupe", answers.Duplicates, {"texts": [*TEXTS, "a man plays 3 guitars", "a man plays 4 guitars"]}),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from core.manifest import Manifest
-from core.scoring import classification, classify, encode
+from core.scoring import classification, classify
+from core.sequences import WordFeeds
 from service.scoring.classifying import judged
 from tests.harness import fakes
 from tests.harness.service import Client, Serve
@@ -31,7 +32,8 @@ async def test_a_model_answers_with_its_own_labels(serve: Serve, labelling: Path
     assert task is not None
     ids = [fakes.tokenizer().encode(text, fakes.MAX_TOKENS).ids for text in TEXTS]
     expected = [
-        classification(task, classify(runs[task.graph], encode(runs["encoder.onnx"], [each])))[0] for each in ids
+        classification(task, classify(runs[task.graph], WordFeeds().rows(runs["encoder.onnx"], [[each]])))[0]
+        for each in ids
     ]
     async with serve(models_dir=labelling) as client:
         found = await client.answer("/classify", text=TEXTS)
@@ -107,35 +109,6 @@ def test_probabilities_beyond_the_range_of_floats_say_nothing() -> None:
     nothing = [{"entailment": 0.0, "neutral": 1.0, "contradiction": 0.0}] * 4
     assert judged(nothing, multi_label=False) == [0.25] * 4
     assert judged(nothing, multi_label=True) == [0.5] * 4
-
-
-@pytest.mark.parametrize("model", [None, "pair-sick"])
-async def test_claims_get_their_best_sentence(lasting: Client, model: str | None) -> None:
-    sentences = ["A man plays the guitar.", "A dog runs in the park.", "The cat sleeps."]
-    claims = ["a man is playing", "the dog is in the park", "a cat"]
-    pairs = [{"premise": sentence, "hypothesis": claim} for claim in claims for sentence in sentences]
-    said = (await lasting.answer("/entailment", pairs=pairs, model=model))["results"]
-    of_list = await lasting.answer("/entailment", premise=sentences, hypotheses=claims, model=model)
-    of_text = await lasting.answer("/entailment", premise=" ".join(sentences), hypotheses=claims, model=model)
-    assert of_list == of_text
-    assert len(of_list["results"]) == 3
-    for i, result in enumerate(of_list["results"]):
-        of_claim = said[3 * i : 3 * i + 3]
-        best = int(np.argmax([each["probabilities"]["entailment"] for each in of_claim]))
-        assert (result["index"], result["sentence"]) == (best, sentences[best])
-        assert {name: result[name] for name in of_claim[best]} == of_claim[best]
-
-
-async def test_of_a_claim_and_its_best_sentence_is_said_whether_it_was_cut(lasting: Client) -> None:
-    """In one of both orders the best sentence is not the first."""
-    short, long, places = "a dog", " ".join(["man"] * 13), set()
-    for premise in ([short, long], [long, short]):
-        results = (await lasting.answer("/entailment", premise=premise, hypotheses=["a dog", "man " * 14]))["results"]
-        for found, claim_cut in zip(results, (False, True), strict=True):
-            assert found["sentence"] == premise[found["index"]]
-            assert found["truncated"] == [found["sentence"] == long, claim_cut]
-        places.add(results[0]["index"])
-    assert places == {0, 1}
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ ASKED = [
     ("/rank", {"query": FRENCH, "candidates": [ENGLISH, FRENCH, GERMAN, "a dog"], **TWO_STAGES},
      ["fr?", None, "fr?", "de?", None]),
     ("/entailment", {"pairs": [{"premise": GERMAN, "hypothesis": ENGLISH}], **SICK}, [["de?", None]]),
-    ("/entailment", {"premise": [ENGLISH], "hypotheses": [FRENCH, ENGLISH], **SICK}, [[None, "fr?"], None]),
     ("/classify", {"text": [GERMAN, ENGLISH], "labels": ["cards", "dogs"], **SICK}, ["de?", None]),
     ("/classify", {"text": [GERMAN, ENGLISH]}, ["de?", None]),
     ("/embed", {"sentences": [ENGLISH, GERMAN]}, [[None, "de?"]]),

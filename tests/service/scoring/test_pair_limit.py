@@ -16,7 +16,7 @@ READ = {(10, 10): (6, 7), (10, 4): (9, 4), (4, 10): (4, 9), (6, 7): (6, 7)}
 
 async def test_texts_that_are_too_long_together_are_cut(root: Path, serve: Serve) -> None:
     limits = Manifest.load(root / "pair-sick").limits.model_copy(update={"max_pair_tokens": 13})
-    fakes.sign(root / "pair-sick", limits=limits, contract_version=2)
+    fakes.sign(root / "pair-sick", limits=limits)
     async with serve(models_dir=root) as client:
 
         async def scores(lengths: list[tuple[int, int]]) -> list[float]:

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.subwords import Subwords
 from tests.workbench import foreign
 from tests.workbench.foreign import changed
 from training.publishing.runtime import PublishedModel
-from workbench.imports import ids
-from workbench.imports.described import read_tokens
+from workbench.imports.described import read_tokenizer
 from workbench.imports.files import ImportRefused
 from workbench.imports.folder import import_model
 
@@ -37,8 +35,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 
 
 def served(folder: Path, texts: list[str]) -> list[list[int]]:
-    tokens = read_tokens(folder)
-    tokenizer = Subwords(tokens.tokenizer.to_str())
+    tokenizer = read_tokenizer(folder)
     return [list(tokenizer.encode(text, 30).ids) for text in texts]
 
 
@@ -77,40 +74,30 @@ def test_the_side_that_is_cut_is_refused_and_that_of_the_padding_changes_nothing
     assert np.isfinite(model.embed(["the cat", "a longer text of the park and the snow"])).all()
 
 
+@pytest.mark.parametrize("kept", [{}, {"strip_accents": False}])
+def test_where_the_configuration_names_no_class_the_kind_of_model_does(folder: Path, kept: dict[str, Any]) -> None:
+    (folder / "tokenizer_config.json").write_text(json.dumps(kept))
+    assert served(folder, ["la ch\u00e2t na\u00efve"]) == by_library(folder, ["la ch\u00e2t na\u00efve"])
+
+
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("name", "content"),
     [
-        ({"do_lower_case": False}, "do_lower_case is false: tokenizer.json has lowercase true"),
-        ({"strip_accents": False}, "strip_accents is false: tokenizer.json has strip_accents null"),
-        (
-            {"added_tokens_decoder": {"160": NEW}},
-            r'added_tokens_decoder is "\[new\]": its id is 160, in tokenizer.json None',
-        ),
+        ("config.json", '{"a":' * 100_000),
+        ("config.json", '{"model_type": "bert", "hidden_size": 1e999}'),
+        ("tokenizer_config.json", '{"a":' * 100_000),
     ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+    ids=["deep", "endless", "deep-tokenizer"],
 )
-def test_without_the_library_the_key_that_would_be_lost_is_named(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], message: str
-) -> None:
-    changed(folder / "tokenizer_config.json", **fields)
-    monkeypatch.setitem(__import__("sys").modules, "transformers", None)  # as if it were not installed
-    with pytest.raises(ImportRefused, match=message):
-        read_tokens(folder)
+def test_odd_configurations_are_refused_in_a_line(folder: Path, tmp_path: Path, name: str, content: str) -> None:
+    shutil.rmtree(folder / "onnx")
+    (folder / name).write_text(content)
+    with pytest.raises(ImportRefused):
+        import_model(folder, "mine", tmp_path / "models")
 
 
-def test_other_ids_are_refused_with_the_text_and_both_lists(folder: Path) -> None:
-    tokens = read_tokens(folder)
-    other = json.loads(tokens.tokenizer.to_str())
-    other["normalizer"]["lowercase"] = False
-    with pytest.raises(ImportRefused, match=r"'How do I reset .* has the ids \[2, .*\] in transformers, here \[2, "):
-        ids.check_ids(folder, tokens.template(1), Subwords(json.dumps(other)), 30)
-
-
-@pytest.mark.parametrize("sides", [1, 2])
-def test_a_template_of_other_special_tokens_is_refused(folder: Path, sides: int) -> None:
-    tokens = read_tokens(folder)
-    tokenizer = Subwords(tokens.tokenizer.to_str())
-    assert ids.check_ids(folder, tokens.template(sides), tokenizer, 30) >= 10
-    changed(folder / "tokenizer_config.json", sep_token="[MASK]")
-    with pytest.raises(ImportRefused, match="in transformers, here"):
-        ids.check_ids(folder, tokens.template(sides), tokenizer, 30)
+def test_a_module_that_is_a_link_is_refused(folder: Path, tmp_path: Path) -> None:
+    (folder / "1_Pooling").rename(tmp_path / "elsewhere")
+    (folder / "1_Pooling").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ImportRefused, match=r"modules\.json: module 1: path '1_Pooling' is a link"):
+        import_model(folder, "mine", tmp_path / "models")

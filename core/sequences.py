@@ -1,0 +1,209 @@
+"""How a graph that reads token ids is fed, and what of its output is kept.
+
+A word model reads ids and lengths. A transformer reads a sequence: the special tokens that its tokenizer's own
+post-processor puts around one text or two, a mask, and perhaps segments and positions; padding is behind all of it.
+What it gives of each token is pooled. Keys of caches, limits and explanations know nothing of special tokens: an id is
+one of a text.
+
+A transformer's row is the same to the last bit whatever stands beside it: a sequence is padded by its own length alone,
+to the next multiple of `LENGTH_STEP`, and only sequences of one padded length share a run. Padding is what moves last
+digits, and with integer products a last digit that moves can move the third one. A batch of texts of like length wastes
+no time on padding either.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.errors import GraphMismatchError
+from core.graph import IDS, MASK, POSITIONS, SEGMENTS, GraphKind, GraphSignature
+from core.scoring import Array, Run
+from core.subwords import AnyTokenizer, SpecialTokens, Subwords
+from core.tokenizer import pad
+
+PoolingMode = Literal["mean", "cls", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
+Ids = tuple[int, ...]
+Rows = npt.NDArray[np.float32]
+Sides = Sequence[Sequence[Ids]]  # ids of n texts, or of both sides of n pairs
+LENGTH_STEP = 4  # tokens; longer steps would pad more, shorter ones make more runs of fewer texts
+_LEAST_NORM = np.float32(1e-12)
+
+
+class Pooling(BaseModel):
+    """From the states of a sequence's tokens, special ones among them, to one vector; names are those of the library
+    sentence-transformers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: PoolingMode
+    normalise: bool = Field(False, description="bring the vector to length 1")
+
+    def apply(self, states: npt.NDArray[np.float32], lengths: Sequence[int]) -> Rows:
+        """States [n, tokens, dim] of which the first `lengths` are real -> [n, dim].
+
+        Each row by itself, so that neither padding nor its neighbours move a bit of it.
+        """
+        rows = np.stack([self._pooled(row[:length]) for row, length in zip(states, lengths, strict=True)])
+        if self.normalise:
+            rows /= np.maximum(np.sqrt(np.vecdot(rows, rows)), _LEAST_NORM)[:, None]
+        return rows
+
+    def _pooled(self, states: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        match self.mode:
+            case "cls":
+                return np.asarray(states[0])
+            case "lasttoken":
+                return np.asarray(states[-1])
+            case "max":
+                return np.asarray(states.max(axis=0))
+            case "weightedmean":
+                weights = np.arange(1, len(states) + 1, dtype=np.float32)
+                return np.asarray((states * weights[:, None]).sum(axis=0) / weights.sum())
+            case "mean":
+                return np.asarray(states.sum(axis=0) / np.float32(len(states)))
+            case "mean_sqrt_len_tokens":
+                return np.asarray(states.sum(axis=0) / np.sqrt(np.float32(len(states))))
+
+
+class Feeds(Protocol):
+    """What a kind of graph reads of the ids of n texts, or of n pairs."""
+
+    @property
+    def added(self) -> int:
+        """The special tokens of one item."""
+
+    def lengths(self, sides: Sequence[Ids]) -> tuple[int, ...]:
+        """The sizes of one item: tokens of each of its texts, or of the sequence that they make, as it is padded."""
+
+    def rows(self, run: Run, sides: Sides, least: Sequence[int] = ()) -> Rows:
+        """The graph's row of each item; word models pad texts to `least`, of each side, if that is longer."""
+
+
+class WordFeeds:
+    """Ids and lengths: of one text, or of each text of a pair."""
+
+    added = 0
+
+    def lengths(self, sides: Sequence[Ids]) -> tuple[int, ...]:
+        """The number of tokens of each text."""
+        return tuple(map(len, sides))
+
+    def rows(self, run: Run, sides: Sides, least: Sequence[int] = ()) -> Rows:
+        """As `Feeds.rows`."""
+        names = ("",) if len(sides) == 1 else ("_a", "_b")
+        feeds: dict[str, Array] = {}
+        for name, ids, length in zip(names, sides, least or (1,) * len(sides), strict=True):
+            feeds[f"input_ids{name}"], feeds[f"lengths{name}"] = pad(ids, length)
+        return run(feeds)
+
+
+class Sequenced(NamedTuple):
+    """The tensors of n sequences."""
+
+    feeds: dict[str, Array]
+    lengths: list[int]
+
+
+@dataclass(frozen=True)
+class SequenceFeeds:
+    """Sequences of a transformer."""
+
+    special: SpecialTokens
+    inputs: tuple[str, ...]  # that the graph has
+    pooling: Pooling | None  # None: the graph gives a row of each sequence
+    most_tokens: int  # of a text, or of both of a pair, without special tokens: positions may end there
+
+    @property
+    def added(self) -> int:
+        """The special tokens of a sequence."""
+        return self.special.number
+
+    def lengths(self, sides: Sequence[Ids]) -> tuple[int, ...]:
+        """The number of tokens of the sequence with its padding."""
+        tokens = self.added + sum(map(len, sides))
+        return (max(tokens, min(self.added + self.most_tokens, -(-tokens // LENGTH_STEP) * LENGTH_STEP)),)
+
+    def rows(self, run: Run, sides: Sides, least: Sequence[int] = ()) -> Rows:
+        """As `Feeds.rows`; in several runs where padded lengths differ."""
+        by_length: dict[int, list[int]] = {}
+        for place, texts in enumerate(zip(*sides, strict=True)):
+            by_length.setdefault(self.lengths(texts)[0], []).append(place)
+        parts = []
+        for length, places in by_length.items():
+            feeds, lengths = self.joined([[ids[place] for place in places] for ids in sides], length)
+            found = run(feeds)
+            parts.append(found if self.pooling is None else self.pooling.apply(found, lengths))
+        if len(parts) == 1:
+            return parts[0]
+        order = np.argsort(np.concatenate(list(by_length.values())))
+        return np.asarray(np.concatenate(parts)[order])
+
+    def joined(self, sides: Sides, least: int = 0) -> Sequenced:
+        """The sequences of n items, padded to `least` tokens or to the longest."""
+        first, *after = ([token for token, _ in part] for part in self.special.parts)
+        rows = [
+            [*first, *(token for ids, part in zip(texts, after, strict=True) for each in (ids, part) for token in each)]
+            for texts in zip(*sides, strict=True)
+        ]
+        lengths = list(map(len, rows))
+        longest = max(least, *lengths)
+        ids = np.zeros((len(rows), longest), np.int64)
+        mask = np.zeros_like(ids)
+        for place, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+            ids[place, :length], mask[place, :length] = row, 1
+        feeds: dict[str, Array] = {IDS: ids, MASK: mask}
+        if SEGMENTS in self.inputs:
+            feeds[SEGMENTS] = self._segments(sides, ids)
+        if POSITIONS in self.inputs:
+            feeds[POSITIONS] = np.broadcast_to(np.arange(longest), ids.shape)
+        return Sequenced(feeds, lengths)
+
+    def _segments(self, sides: Sides, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        segments = np.zeros_like(ids)
+        if self.special.segmented:
+            first, *after = ([segment for _, segment in part] for part in self.special.parts)
+            for place, texts in enumerate(zip(*sides, strict=True)):
+                row = [*first]
+                for text, own, part in zip(texts, self.special.segments, after, strict=True):
+                    row += [own] * len(text) + part
+                segments[place, : len(row)] = row
+        return segments
+
+
+def feeds_of(
+    signature: GraphSignature,
+    kind: GraphKind,
+    tokenizer: AnyTokenizer,
+    pooling: Pooling | None,
+    most_tokens: int,
+    *,
+    where: str,
+) -> Feeds:
+    """How a graph that reads token ids is fed.
+
+    Args:
+        signature: of the graph.
+        kind: of the graph.
+        tokenizer: of the model.
+        pooling: what the manifest says of it.
+        most_tokens: of a text, or of both texts of a pair.
+        where: the file, for messages.
+
+    Raises:
+        GraphMismatchError: a transformer without its tokenizer, or whose states nothing says how to pool.
+        TokenizerError: a tokenizer that cannot put two texts together.
+    """
+    if signature.gives_states != (pooling is not None):
+        raise GraphMismatchError(
+            f"{where}: it gives {signature.output}, and the manifest's pooling is "
+            f"{'missing' if pooling is None else 'for states of tokens'}"
+        )
+    if not signature.is_transformer:
+        return WordFeeds()
+    if not isinstance(tokenizer, Subwords):
+        raise GraphMismatchError(f"{where}: a transformer reads the ids of a tokenizer.json of the library tokenizers")
+    return SequenceFeeds(tokenizer.special_tokens(2 if kind == "pair" else 1), signature.inputs, pooling, most_tokens)
