@@ -71,7 +71,8 @@ def masses(weights: Values, claim: Claim) -> tuple[Values, Values]:
     near = claim.found @ np.array([1.0, *weights[1:4]])
     shares = np.exp(weights[0] * (near - near.max()))
     stated, entailed = claim.stated @ weights[4:8], claim.entailed @ weights[8:]
-    e, c = np.exp(stated + entailed), np.exp(stated - entailed)
+    differs = claim.entailed[:, 1] > 0  # what says another number never entails
+    e, c = np.where(differs, 0.0, np.exp(stated + entailed)), np.exp(stated - entailed)
     return shares / shares.sum() * e / (1 + e + c), shares / shares.sum() * c / (1 + e + c)
 
 
@@ -86,7 +87,7 @@ def surprise(weights: Values, claims: Sequence[Claim]) -> float:
         own = entailing if claim.label == "entailed" else contradicting
         total -= np.log(max(own.sum(), 1e-6))
         if claim.decides.any():
-            total -= OF_EVIDENCE * np.log(max(own[claim.decides].sum() / own.sum(), 1e-6))
+            total -= OF_EVIDENCE * np.log(max(own[claim.decides].sum() / max(own.sum(), 1e-6), 1e-6))
     return float(total / len(claims) + PRIOR * (((weights - TODAY) / SPREAD) ** 2).sum())
 
 

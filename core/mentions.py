@@ -127,7 +127,7 @@ class _Scanner:
             return None
         for length in (3, 2, 1):
             bound = units.BOUNDS_BEFORE.get(tuple(self.words[i : i + length]))
-            if bound is None:
+            if bound is None or i + length > len(self.words):
                 continue
             start = i + length + (self._word(i + length) == "the")
             if found := self._quantity(start):
@@ -141,8 +141,8 @@ class _Scanner:
         if found is None:
             return None
         for length in (3, 2, 1):
-            bound = units.BOUNDS_AFTER.get(tuple(self.words[found[1] : found[1] + length]))
-            if bound is not None:
+            bound = units.BOUNDS_AFTER.get(after := tuple(self.words[found[1] : found[1] + length]))
+            if bound is not None and len(after) == length:
                 return [_bound(fact, *bound) for fact in found[0]], found[1] + length
         return found
 

@@ -2,6 +2,7 @@
 
 A mixture over the passages: how probably each is the one that decides (`_relevance`), times what it says of the claim,
 a multinomial logistic regression of the pair model's probabilities, how near it is, and whether their numbers agree.
+A passage that says another amount, currency, date or code of the same kind never entails the claim.
 `python -m benchmarks.verdict_weights` fits its weights to `minilm-cross` by likelihood, on claims with known labels.
 """
 
@@ -92,7 +93,7 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
         stated_by, entailed_by, differ = features_of(claim, each)
         weights = (_STATED_ALONE, _ENTAILED_ALONE) if each.beside is None else (_STATED, _ENTAILED)
         stated, entailed = _weighted(stated_by, weights[0]), _weighted(entailed_by, weights[1])
-        e, c = exp(stated + entailed), exp(stated - entailed)
+        e, c = 0.0 if differ else exp(stated + entailed), exp(stated - entailed)
         entailing.append(share * e / (1 + e + c) / sum(shares))
         contradicting.append(share * c / (1 + e + c) / sum(shares))
         differing.append(differ)

@@ -82,10 +82,10 @@ def test_a_mixture_by_hand() -> None:
         (1.37 * log(0.75) + 0.12 * 0.75 + 1.07 * 2 + 1.6, 0.73 * log(0.5) - 0.5 + 0.84),  # its number differs
         (1.37 * log(0.625) + 0.12 * 0.5 - 1.07 + 1.6, 0.73 * log(4) - 0.5 + 0.84),  # it is a negation
     ]
+    e, c = ([exp(stated + sign * entailed) for stated, entailed in said] for sign in (1, -1))
     masses = [
-        [share * exp(stated + sign * entailed) / (1 + exp(stated + entailed) + exp(stated - entailed)) / sum(shares)
-         for share, (stated, entailed) in zip(shares, said, strict=True)]
-        for sign in (1, -1)
+        [0.0, shares[1] * e[1] / (1 + e[1] + c[1]) / sum(shares)],  # another number never entails
+        [shares[0] * c[0] / (1 + c[0]) / sum(shares), shares[1] * c[1] / (1 + e[1] + c[1]) / sum(shares)],
     ]  # fmt: skip
     found = verdict(claim, [near, far])
     entailed, contradicted = map(sum, masses)
@@ -100,12 +100,34 @@ def test_a_mixture_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("It costs 12 euros.", "It costs $12."),
+        ("You have two months.", "You have 30 days."),
+        ("It was on 4 May 1921.", "It was on 1921-05-03."),
+    ],
+)
+def test_another_amount_never_entails(claim: str, text: str) -> None:
+    found = verdict(claim, [reading(0, text, SURE, NEVER)])
+    assert found.probabilities["entailed"] == 0
+    assert found.label != "entailed"
+
+
+@pytest.mark.parametrize(
     ("claim", "text", "of_entailed", "differ"),
     [
         ("It takes 6 days.", "It takes 6 days.", (0, 1, 0), []),
         ("It takes 6 days.", "It takes 5 to 7 days.", (0, 1, 0), []),
         ("It takes 6 days.", "It takes time.", (0, 0, 0), []),
         ("It takes 6 days.", "It does not take 5 days.", (1, 0, 1), ["6 days is not 5 days"]),
+        ("It takes a month.", "It takes 30 days.", (0, 1, 0), []),
+        ("At least 60 % agreed.", "62 percent agreed.", (0, 1, 0), []),
+        (
+            "See sections 2.1,2.2 from 3.10,3.11.",
+            "It is 1,299.00,1,499.00",
+            (1, 0, 0),
+            ["3.10,3.11 is not 1,299.00,1,499.00"],
+        ),
         ("It isn't so.", "It is never so.", (0, 0, 0), []),
         ("It is so.", "It is so.", (0, 0, 0), []),
         ("x" * 1000 + " not 6 days", "It takes 5 days.", (0, 0, 0), []),
