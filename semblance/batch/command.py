@@ -44,6 +44,10 @@ def batch(
     model: ModelName = None,
     rerank_model: RerankModel = None,
     rerank_top: RerankTop = None,
+    quote_formulas: Annotated[
+        bool,
+        typer.Option("--quote-formulas", help="in .csv and .tsv: put an apostrophe before formulas"),
+    ] = False,
     overwrite: Overwrite = False,
     concurrency: Concurrency = 4,
     patience: Patience = PATIENCE,
@@ -76,6 +80,7 @@ def batch(
                 options,
                 read_as=read_as,
                 overwrite=overwrite,
+                quote_formulas=quote_formulas,
                 concurrency=concurrency,
                 watch=watch,
                 say=say,

@@ -1,5 +1,6 @@
 """Which reader and which writer a file's suffix selects."""
 
+from functools import partial
 from pathlib import Path
 
 from semblance.batch.delimited import Delimited, FileFormat
@@ -49,18 +50,20 @@ def open_source(
     raise BatchError(f"{path}: {KNOWN}{', or .txt with a text a line' if lines is not None else ''}")
 
 
-def write_of(output: Path) -> Write:
-    """What writes an output; its suffix selects it.
+def write_of(output: Path, *, quote_formulas: bool = False) -> Write:
+    """What writes an output; its suffix selects it. For a spreadsheet, formulas in CSV and TSV are quoted.
 
     Raises:
         BatchError: its suffix is unknown.
         MissingExtra: Parquet, and pyarrow is not installed.
     """
     suffix = output.suffix.lower()
+    if quote_formulas and suffix not in DELIMITED:
+        raise BatchError(f"{output}: --quote-formulas is for .csv and .tsv")
     if suffix in JSON_LINES:
         return write_json_lines
     if suffix in DELIMITED:
-        return write_tsv if suffix == TSV else write_csv
+        return partial(write_tsv if suffix == TSV else write_csv, quote_formulas=quote_formulas)
     if suffix in PARQUET:
         from semblance.batch.parquet import write_parquet
 

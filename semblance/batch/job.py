@@ -55,6 +55,7 @@ async def run_batch(
     *,
     read_as: FileFormat = AS_FOUND,
     overwrite: bool = False,
+    quote_formulas: bool = False,
     concurrency: int = 4,
     watch: Watch = lambda _: None,
     say: Say = lambda _: None,
@@ -68,6 +69,7 @@ async def run_batch(
         options: task, columns, model.
         read_as: encoding and separator of the input.
         overwrite: start again, and replace an existing output.
+        quote_formulas: put an apostrophe before cells that a spreadsheet would run.
         concurrency: chunks in flight at once.
         watch: called after every chunk.
         say: called with messages for the user, one line each.
@@ -79,7 +81,7 @@ async def run_batch(
         BatchError: files, columns, model or progress do not fit, or the input changed while it was read.
         SemblanceError: the service does not answer, or is too busy; progress is kept.
     """
-    write = write_of(output)
+    write = write_of(output, quote_formulas=quote_formulas)
     needed = list(options.columns) if output.suffix.lower() in PARQUET else None
     source = open_source(source_path, needed, read_as=read_as)
     refuse_input(source_path, output, errors_of(output), unfinished_of(output), partial_of(output))

@@ -17,6 +17,8 @@ import numpy as np
 from semblance.batch.rows import Answered, BadRow, Kind, Row, Rows, RowSource, Write
 from semblance.errors import BatchError
 
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how cells begin that a spreadsheet may run
+
 
 def errors_of(output: Path) -> Path:
     """The file of the rows without an answer."""
@@ -84,30 +86,39 @@ def write_json_lines(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind]
     file.writelines(map(_line, chain.from_iterable(map(merged, rows()))))
 
 
-def write_csv(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:
+def write_csv(
+    file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows, *, quote_formulas: bool = False
+) -> None:
     """The input's columns, then the new ones. A list is written as JSON, None as an empty cell."""
-    _write_delimited(file, source, adds, rows, delimiter=",")
+    _write_delimited(file, source, adds, rows, quote_formulas, delimiter=",")
 
 
-def write_tsv(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:
+def write_tsv(
+    file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows, *, quote_formulas: bool = False
+) -> None:
     """The same with tabs and without quotes.
 
     Raises:
         BatchError: a cell has a tab or a line break, which the format cannot hold.
     """
     try:
-        _write_delimited(file, source, adds, rows, delimiter="\t", quoting=csv.QUOTE_NONE, quotechar=None)
+        _write_delimited(
+            file, source, adds, rows, quote_formulas, delimiter="\t", quoting=csv.QUOTE_NONE, quotechar=None
+        )
     except csv.Error:
         raise BatchError("a text has a tab or a line break, which .tsv cannot hold: write .csv or .jsonl") from None
 
 
-def _write_delimited(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows, **dialect: Any) -> None:
+def _write_delimited(
+    file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows, quote_formulas: bool, **dialect: Any
+) -> None:
     found = dict.fromkeys(source.columns or chain.from_iterable(chain.from_iterable(map(merged, rows()))))
     columns = [name for name in found if name not in adds] + list(adds)
     text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n", **dialect)
-    writer.writerow(columns)
-    writer.writerows([_cell(row.get(name)) for name in columns] for each in rows() for row in merged(each))
+    shown = _no_formula if quote_formulas else str
+    writer.writerow(map(shown, columns))
+    writer.writerows([shown(_cell(row.get(name))) for name in columns] for each in rows() for row in merged(each))
     text.detach()
 
 
@@ -141,6 +152,17 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _no_formula(cell: str) -> str:
+    """The cell with an apostrophe before what a spreadsheet would run as a formula; a number stays one."""
+    if not cell.startswith(_FORMULAS):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def _plain(value: Any) -> Any:

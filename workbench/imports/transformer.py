@@ -277,7 +277,7 @@ def _graph(folder: Path, options: ImportOptions, has_head: bool, longest: int) -
     except ModuleNotFoundError as error:
         raise ImportRefused(
             f"{folder}: no {' or '.join(GRAPHS)}, and {error.name}, which exports one, is not installed: "
-            "pip install -e '.[import]'"
+            "pip install -e '.[training,distill]'"
         ) from None
     with library_errors(folder):
         return None, export(folder, has_head, longest, _TOLERANCE)
