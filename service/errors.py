@@ -140,7 +140,8 @@ class UnknownModel(RequestError):
     def answered_by(self, default: str) -> "UnknownModel":
         """The same error, whose message also says how this name, or none, is answered by the route's default model."""
         alias = f"SEMBLANCE_MODEL_ALIASES={quote(self._name)[1:-1]}={default}"
-        self.message += f"; without a model {default} answers, and with {alias} to this name too (docs/dialects.md)"
+        self.message += f"; without a model {default} answers; {alias} serves this name to other clients"
+        self.message += " (docs/dialects.md)"
         self.args = (self.message,)
         return self
 

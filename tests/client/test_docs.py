@@ -75,10 +75,7 @@ def test_every_example_is_run() -> None:
         *["README.md"] * 2,
         "docs/claims.md",
         *["docs/client.md"] * 2,
-        *(
-            f"docs/{page}.md"
-            for page in ("faq", "how-to/other-languages", "own-model", "packages", "threshold", *["tutorial"] * 3)
-        ),
+        *(f"docs/{page}.md" for page in ("faq", "how-to/other-languages", "packages", "threshold", *["tutorial"] * 3)),
     ]
 
 

@@ -16,7 +16,7 @@ from core.manifest import Manifest, Role
 from core.scoring import Embeddings, best_first
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
-from service.errors import InvalidRequest, ModelError
+from service.errors import InvalidRequest, ModelError, UnknownModel
 from service.models.model import ServedModel
 from service.names import COMMON_NAMES
 from service.routes.body import RequestLimits, counted
@@ -127,7 +127,10 @@ class DialectContext:
             RequestError: an unknown model, one without the task, an invalid text, and errors of scorers.
         """
         ranks = route == "/rank"
-        scorer = await self.service.registry.pick(context, self.resolve(model, route), "similarity", ranks=ranks)
+        try:
+            scorer = await self.service.registry.pick(context, self.resolve(model, route), "similarity", ranks=ranks)
+        except UnknownModel as error:
+            raise (error.answered_by(self.service.defaults[route]) if ranks else error) from None
         reading = await self._read(context, scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
         left, right = reading.groups
         if len(left) == 1:
