@@ -3,8 +3,8 @@
 One scanner reads the words of a text from left to right and looks only some words ahead, so it takes linear time and
 never raises. Values are exact fractions, hence a conversion of units is exact.
 
-No library does this in sentences. pint takes from 0.7 s to be imported and dateparser 0.5 s (measured on one core),
-more than the rest of a command, and they guess: to pint "in" is an inch, to dateparser "sat" and "10" are dates.
+No library does this in sentences. pint took 0.7 s and dateparser 0.5 s to be imported and used once (a busy core), and
+they guess: to pint "in" is an inch, to dateparser "sat" and "10" are dates.
 """
 
 import re

@@ -107,7 +107,10 @@ async def find_duplicates(
 def _distinct(texts: Sequence[str], guarded: bool) -> _Distinct:
     numbers: dict[str, int] = {}
     of = [numbers.setdefault(same_words(text), len(numbers)) for text in texts]
-    first = [of.index(number) for number in range(len(numbers))]
+    places: dict[int, int] = {}
+    for place, number in enumerate(of):
+        places.setdefault(number, place)
+    first = list(places.values())  # numbers are given in the order of the texts
     kept_apart = KeptApart([texts[i] for i in first]) if guarded else None
     return _Distinct(first, of, [words.split() for words in numbers], kept_apart)
 
