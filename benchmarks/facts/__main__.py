@@ -56,7 +56,7 @@ def main() -> None:
         if not right and options.part == PARTS[0]:
             print("wrong:", "same" if case.same else "differ", "|", case.a, "|", case.b)
     rows = [{"kind": kind, "cases": len(each), "right": sum(each) / len(each)} for kind, each in by_kind.items()]
-    every = sum(by_kind.values(), [])
+    every = [right for each in by_kind.values() for right in each]
     print(figures([*rows, {"kind": "all", "cases": len(every), "right": sum(every) / len(every)}]))
 
 

@@ -241,7 +241,7 @@ def test_no_part_has_a_text_of_another_and_about_a_fifth_is_kept_back(read: Call
     groups = [{pair.a for pair in read(part)} for part in PARTS]
     assert all(groups)
     assert len(set().union(*groups)) == sum(map(len, groups))
-    train, dev, test = (len(read(part)) for part in PARTS)
+    train, dev, test = (len(read(part)) for part in PARTS[:3])
     assert 0.15 < (dev + test) / (train + dev + test) < 0.35
 
 
