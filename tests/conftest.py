@@ -59,5 +59,5 @@ def vectors_are_kept() -> Iterator[None]:
     """As those of a model whose vectors pay to keep: otherwise the speed of the machine would choose for the toys."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (cache, vectors):
-            patch.setattr(module, "FINDING_SECONDS", 0.0)
+            patch.setattr(module, "LOOKUP_SECONDS", 0.0)
         yield
