@@ -14,8 +14,8 @@ from service.engine import cache, vectors
 
 # Files, or folders, whose tests export graphs, open every published model, or start services and browsers.
 SLOW = (
-    "tests/client/test_docs.py",
-    "tests/client/test_tutorial.py",
+    "tests/semblance/client/test_docs.py",
+    "tests/semblance/cli/test_tutorial.py",
     "tests/deploy",
     "tests/dialects",
     "tests/parity",
