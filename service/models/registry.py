@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from time import monotonic
 from typing import NamedTuple
 
 from service.engine.context import RequestContext
 from service.errors import ModelUnavailable, UnknownModel, UnsupportedTask
 from service.models.model import Failure, Opened, ServedModel
-from service.models.opener import Opener, public
+from service.models.opener import Opener, without_paths
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import Capability, Scorer
@@ -83,14 +83,6 @@ class ModelRegistry(Mapping[str, ServedModel]):
         """The models with this capability, those that are listed first before the others."""
         return [name for name in self.main_first() if capability in self._models[name].capabilities]
 
-    def speaking(self, languages: Collection[str], capability: str) -> str | None:
-        """The first model that is for all these languages and has the capability; None: there is none."""
-        for name in self.main_first():
-            model = self._models[name]
-            if capability in model.capabilities and set(languages) <= set(model.manifest.languages or ()):
-                return name
-        return None
-
     def find(self, name: str, task: Capability, field: str = "model", *, ranks: bool = False) -> ServedModel:
         """The model of an id; `task`, `field` (of the request) and whether it `ranks` are for messages.
 
@@ -134,8 +126,6 @@ class ModelRegistry(Mapping[str, ServedModel]):
             ModelUnavailable: it cannot be opened.
         """
         model = self.choose(name, capability, field, ranks=ranks)
-        timings = context.timings
-        timings.capability = timings.capability or capability
         return (model.opened or await self.open(context, model)).scorer
 
     async def open(self, context: RequestContext, model: ServedModel) -> Opened:
@@ -158,11 +148,11 @@ class ModelRegistry(Mapping[str, ServedModel]):
     async def _open(self, model: ServedModel) -> Opened:
         name = model.release.id
         try:
-            model.opened = await self._opener.aside(self._opener.open, model)
+            model.opened = await self._opener.run_in_thread(self._opener.open, model)
         except Exception as error:
-            reason = self._opener.told(error)
+            reason = self._opener.describe_error(error)
             log.error("model not opened", extra=fields(model=name, reason=reason))
-            model.failure = Failure(public(reason), monotonic() + RETRY_SECONDS)
+            model.failure = Failure(without_paths(reason), monotonic() + RETRY_SECONDS)
             self._telemetry.opened("failed")
             raise ModelUnavailable(name, model.failure.reason, RETRY_SECONDS) from error
         finally:

@@ -49,7 +49,6 @@ from service.schemas import (
 from service.scoring.explaining import explain as explained
 from service.scoring.ranking import RERANK_TOP, Candidates, Wanted
 from service.scoring.ranking import rank as ranked
-from service.scoring.reading import add_hints
 from service.scoring.scorer import Scorer
 from service.scoring.verification import Documents, expected_seconds, read_documents, verify
 from service.service import Service
@@ -288,11 +287,10 @@ def operations(scoring: DialectContext) -> list[Operation]:
                 "truncated": (cut, cut_b),
                 "unknown": (_share(unknown, words), _share(unknown_b, words_b)),
             }
-            for score, raw_score, (ids, words, unknown, cut, _), (ids_b, words_b, unknown_b, cut_b, _) in zip(
+            for score, raw_score, (ids, words, unknown, cut), (ids_b, words_b, unknown_b, cut_b) in zip(
                 scores, raw, a, b, strict=True
             )
         ]
-        add_hints(results, a, b)
         if ratings is not None and (scale := scorer.rating_scale) is not None:
             for result, rating in zip(results, ratings, strict=True):
                 result["rating"] = rating
@@ -328,7 +326,6 @@ def operations(scoring: DialectContext) -> list[Operation]:
             }
             for probabilities, premise, hypothesis in zip(answers, premises, hypotheses, strict=True)
         ]
-        add_hints(results, premises, hypotheses)
         return scorer.id, {"model": scorer.id, "results": results}
 
     async def claims(request: ClaimsRequest, context: RequestContext) -> tuple[str, ClaimsResponse]:
@@ -354,8 +351,6 @@ def operations(scoring: DialectContext) -> list[Operation]:
             "embeddings": rows_of(matrix),
             "truncated": [sentence.truncated for sentence in sentences],
         }
-        if any(hints := [sentence.language for sentence in sentences]):
-            answer["language"] = hints
         return scorer.id, answer
 
     return [
