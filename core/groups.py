@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from core.attributes import stem
 from core.facts import Difference, Facts, compared_with, difference, differences, facts_of
-from core.mentions import Fact
+from core.units import Fact
 
 Pair = tuple[int, int]  # two texts, the earlier one first
 _EQUAL = 1e-12  # below that two means differ by rounding only
