@@ -1,0 +1,277 @@
+"""OpenAI: `/openai/v1/embeddings` and `/openai/v1/models`, on the root too; and vLLM's `score` beside them.
+
+Embeddings have length 1, as OpenAI's have, because clients compare them by their inner product. Unlike in vLLM, a text
+that is longer than the model's limit is cut, and the answer says so.
+"""
+
+import base64
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from datetime import time as time_of_day
+from typing import Annotated, Literal, NotRequired
+
+from fastapi import APIRouter
+from pydantic import AliasChoices, ConfigDict, Field
+from starlette.responses import Response
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from core.manifest import Role
+from service.errors import InvalidRequest, amount
+from service.models.model import ServedModel
+from service.observe.logs import REQUEST_ID
+from service.routes.context import Context, JsonAnswer, Running
+from service.routes.dialects import OPENAI
+from service.routes.fields import (
+    Activation,
+    AllowedValues,
+    Changes,
+    ForeignRequest,
+    ModelName,
+    NoPadding,
+    NoProcessor,
+    OneOrMany,
+    TruncateTokens,
+    TruncationSide,
+    Usage,
+    usage,
+)
+from service.routes.foreign import compare, embed, find_model, rows_of
+from service.routes.limits import RequestLimits
+from service.routes.routing import Route
+from service.routes.texts import RequestTexts, Truncation
+
+router = APIRouter(prefix="/openai", route_class=Route, tags=["OpenAI"], responses=OPENAI.responses)
+# Where OpenAI's clients look by themselves: nothing of ours stands there.
+root = APIRouter(route_class=Route, tags=["OpenAI"], responses=OPENAI.responses)
+_ROLES: dict[str, Role] = {"retrieval.query": "query", "retrieval.passage": "passage"}
+
+_AS = AllowedValues(
+    None,
+    "float",
+    "base64",
+    changes=("base64",),
+    refuses=("bytes", "binary", "ubinary"),
+    says="embeddings are sent as float or base64",
+)
+# Jina's tasks, and vLLM's of an embedding; those without a prompt of ours are embedded as texts of no side.
+_TASK = AllowedValues(
+    None,
+    *_ROLES,
+    "text-matching",
+    "classification",
+    "clustering",
+    "separation",
+    "embed",
+    changes=("retrieval.query",),
+    refuses=("classify", "token_embed", "code.query"),
+    says=f"the tasks are {', '.join(_ROLES)} (with the model's prompt for it), text-matching, classification, "
+    "clustering, separation and embed",
+)
+
+
+class EmbeddingsRequest(ForeignRequest):
+    """Texts to embed, in OpenAI's form."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"input": ["A man plays a guitar."]}]})
+
+    input: OneOrMany
+    model: ModelName = None
+    encoding_format: Annotated[str | None, _AS] = "float"
+    embedding_type: Annotated[str | None, _AS] = None
+    dimensions: Annotated[int | None, Changes(2)] = Field(
+        None, ge=1, description="how many numbers to keep, the first ones"
+    )
+    task: Annotated[str | None, _TASK] = None
+    truncate: Annotated[
+        bool | Literal["NONE", "END", "START"] | None,
+        Changes(False, "NONE", "START", note="START only where nothing is cut"),
+    ] = Field(None, description="of Jina or NVIDIA; false and NONE: a text that would be cut is refused")
+    truncate_prompt_tokens: TruncateTokens = None
+    truncation_side: TruncationSide = None
+    normalized: Activation = Field(None, description="Jina; false: embeddings are not divided by their lengths")
+    normalize: Activation = Field(None, description="the same, as vLLM called it before")
+    use_activation: Activation = Field(None, description="the same, as vLLM calls it")
+    late_chunking: Annotated[
+        bool | None, AllowedValues(None, False, refuses=(True,), says="each text is embedded by itself")
+    ] = None
+    return_multivector: Annotated[
+        bool | None, AllowedValues(None, False, refuses=(True,), says="a text has one embedding")
+    ] = None
+    embed_dtype: Annotated[
+        str | None, AllowedValues(None, "float32", refuses=("float16",), says="numbers are sent as float32")
+    ] = None
+    endianness: Annotated[
+        str | None, AllowedValues(None, "native", "little", refuses=("big",), says="base64 holds little-endian numbers")
+    ] = None
+    add_special_tokens: Annotated[
+        bool | None, AllowedValues(None, True, refuses=(False,), says="the model's graph adds its special tokens")
+    ] = None
+    output_dtype: Annotated[
+        str | None, AllowedValues(None, "float", refuses=("int8", "binary"), says="numbers are sent as float32")
+    ] = None
+    output_dimension: Annotated[
+        int | None, AllowedValues(None, refuses=(2,), says="the number of dimensions is asked for by dimensions")
+    ] = None
+    padding: NoPadding = None
+    mm_processor_kwargs: NoProcessor = None
+    modality: Annotated[str | None, AllowedValues(None, "text", refuses=("image",), says="only texts are embedded")] = (
+        None
+    )
+
+
+class EmbeddingItem(TypedDict):
+    """The embedding of one text."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: Annotated[list[float] | str, Field(description="numbers, or base64 of little-endian float32")]
+
+
+class EmbeddingsResponse(TypedDict):
+    """One embedding of length 1 for each text, in the order of the request."""
+
+    object: Literal["list"]
+    data: list[EmbeddingItem]
+    model: str
+    usage: Usage
+    warnings: NotRequired[Annotated[list[str], Field(description="one for each text that was cut")]]
+
+
+class ModelItem(TypedDict):
+    """One model, or another name of one."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: Literal["semblance"]
+    root: Annotated[str, Field(description="the model that answers under this name")]
+
+
+class ModelList(TypedDict):
+    """Every name that `model` may have."""
+
+    object: Literal["list"]
+    data: list[ModelItem]
+
+
+class ScoreRequest(ForeignRequest):
+    """Pairs to score: one text and one, one and many, or as many as many."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text_1": "A man plays.", "text_2": ["Someone plays.", "A dog runs."]}]}
+    )
+
+    text_1: OneOrMany = Field(validation_alias=AliasChoices("text_1", "data_1", "queries"))
+    text_2: OneOrMany = Field(validation_alias=AliasChoices("text_2", "data_2", "documents", "items"))
+    model: ModelName = None
+    truncate_prompt_tokens: TruncateTokens = None
+    truncation_side: TruncationSide = None
+    use_activation: Activation = Field(None, description="false: the model's own score, not calibrated")
+    activation: Activation = Field(None, description="the same, as vLLM called it before")
+    softmax: Activation = Field(None, description="the same, as vLLM called it before")
+    padding: NoPadding = None
+    mm_processor_kwargs: NoProcessor = None
+
+
+class Score(TypedDict):
+    """The score of one pair."""
+
+    index: int
+    object: Literal["score"]
+    score: float
+
+
+class ScoreResponse(TypedDict):
+    """The pairs, in the order of the request."""
+
+    id: str
+    object: Literal["list"]
+    created: int
+    model: str
+    data: list[Score]
+    usage: Usage
+    warnings: NotRequired[Annotated[list[str], Field(description="one for each text that was cut")]]
+
+
+@root.post("/v1/embeddings", summary="Embed texts", response_model=EmbeddingsResponse)
+@router.post("/v1/embeddings", summary="Embed texts", response_model=EmbeddingsResponse)
+async def embeddings(request: EmbeddingsRequest, service: Running, context: Context) -> Response:
+    """Give one embedding of length 1 for each text."""
+    if isinstance(request.input, list):
+        RequestLimits(service.settings).check_count("input", len(request.input), "max_sentences")
+    cutting = Truncation.to(
+        request.truncate_prompt_tokens,
+        keep_end=request.truncation_side == "left" or request.truncate == "START",
+        allowed=request.truncate not in (False, "NONE"),
+    )
+    texts, role = RequestTexts.of("input", request.input, cutting), _ROLES.get(request.task or "", "text")
+    unit = False not in (request.normalized, request.normalize, request.use_activation)
+    found = await embed(context, service, request.model, texts, unit=unit, dimensions=request.dimensions, role=role)
+    rows: Sequence[list[float] | str] = (
+        [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
+        if "base64" in (request.encoding_format, request.embedding_type)
+        else rows_of(found.embeddings)
+    )
+    response: EmbeddingsResponse = {
+        "object": "list",
+        "data": [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)],
+        "model": found.model,
+        "usage": usage(found.tokens),
+    }
+    if found.warnings:
+        response["warnings"] = found.warnings
+    return JsonAnswer(response, found.model)
+
+
+@router.post("/v1/score", summary="Score pairs, as vLLM does", response_model=ScoreResponse)
+async def score(request: ScoreRequest, service: Running, context: Context) -> Response:
+    """Score one text and one, one and many, or as many as many."""
+    cutting = Truncation.to(request.truncate_prompt_tokens, keep_end=request.truncation_side == "left")
+    a, b = RequestTexts.of("text_1", request.text_1, cutting), RequestTexts.of("text_2", request.text_2, cutting)
+    RequestLimits(service.settings).check_count("text_2", len(b.texts), "max_pairs")
+    if len(a.texts) not in (1, len(b.texts)):
+        raise InvalidRequest(
+            f"{amount(len(a.texts), 'texts')} beside {len(b.texts)} in text_2: expected one, or as many",
+            field="text_1",
+        )
+    raw = False in (request.use_activation, request.activation, request.softmax)
+    found = await compare(context, service, "/similarity", request.model, a, b, raw=raw)
+    response: ScoreResponse = {
+        "id": f"score-{REQUEST_ID.get()}",
+        "object": "list",
+        "created": int(time.time()),
+        "model": found.model,
+        "data": [{"index": i, "object": "score", "score": value} for i, value in enumerate(found.scores)],
+        "usage": usage(found.tokens),
+    }
+    if found.warnings:
+        response["warnings"] = found.warnings
+    return JsonAnswer(response, found.model)
+
+
+@root.get("/v1/models", summary="Every name that `model` may have", response_model=ModelList)
+@router.get("/v1/models", summary="Every name that `model` may have", response_model=ModelList)
+async def list_models(service: Running) -> Response:
+    """List the models and their aliases."""
+    registry = service.registry
+    names = {**registry, **{alias: registry[name] for alias, name in service.settings.model_aliases.items()}}
+    return JsonAnswer({"object": "list", "data": [_describe(name, model) for name, model in names.items()]})
+
+
+@root.get("/v1/models/{model}", summary="One model", response_model=ModelItem)
+@router.get("/v1/models/{model}", summary="One model", response_model=ModelItem)
+async def retrieve_model(model: str, service: Running) -> Response:
+    """Describe the model that answers under a name."""
+    return JsonAnswer(_describe(model, find_model(service, model)))
+
+
+def _describe(name: str, model: ServedModel) -> ModelItem:
+    created = datetime.combine(model.manifest.provenance.created, time_of_day(), UTC)
+    return {
+        "id": name,
+        "object": "model",
+        "created": int(created.timestamp()),
+        "owned_by": "semblance",
+        "root": model.release.id,
+    }
