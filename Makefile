@@ -67,10 +67,10 @@ faults: .venv/.development  ## what is promised when things go wrong: TRIAL=call
 	.venv/bin/python -m benchmarks.faults $(TRIAL) $(ARGS)
 
 reproduce: .venv/.teacher  ## train and measure what is missing of a paper's table: TABLE=gran-table2
-	.venv/bin/python -m training reproduce $(or $(TABLE),--list) $(ARGS)
+	.venv/bin/python -m papers $(if $(TABLE),reproduce $(TABLE) $(ARGS),tables)
 
-results: .venv/.development  ## analyses/RESULTS.md from the measured figures
-	.venv/bin/python -m training results
+results: .venv/.development  ## papers/RESULTS.md from the measured figures
+	.venv/bin/python -m papers results
 
 lock: .venv/.development  ## the four locks anew where pyproject.toml changed; ARGS=--upgrade takes the newest versions
 	@sh scripts/lock.sh .venv/bin/uv $(TEACHER) $(ARGS)

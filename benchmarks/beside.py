@@ -29,7 +29,7 @@ from benchmarks.loads import CLIENTS, LOADS, Ask, mixed, send
 from benchmarks.report import ROOT, arguments, command, machine, write
 from benchmarks.servers import Server, Service, free_port
 from training.console import teacher_folder
-from training.results.report.markdown import table
+from training.markdown import table
 
 OURS, INFINITY, PLAIN = "ours", "infinity", "sentence-transformers"
 INFINITY_PROGRAM = ROOT / "build" / "infinity" / "bin" / "infinity_emb"

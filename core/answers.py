@@ -37,13 +37,6 @@ def _share(description: str | None = None) -> Any:
     return Field(description=description, json_schema_extra={"minimum": 0, "maximum": 1})
 
 
-_LANGUAGE = (
-    "where a text seems to be in a language that is none of the model's, that language with a question mark, such as "
-    "`de?`: its scores mean little (docs/models.md)"
-)
-_HINTS = _says(f"of each text, {_LANGUAGE}, else null; absent where all are null")
-_Languages = Annotated[tuple[str | None, str | None], _HINTS]
-Hint = Annotated[str, _says(f"{_LANGUAGE}; absent else")]
 Ratio = Annotated[float, _share()]
 _Score = Annotated[float, _share("calibrated similarity")]
 _RawScore = Annotated[float, _says("as the model gives it")]
@@ -67,7 +60,6 @@ class SimilarityResult:
             "of a long text that is truncated, of the words that were read"
         ),
     ]
-    language: _Languages | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +81,6 @@ class RankResult:
     stage: (
         Annotated[Literal[1, 2], _says("which of the two stages placed and scored it; absent in one stage")] | None
     ) = None
-    language: Hint | None = None
     id: Annotated[str, _says("of the entry; absent where it has none")] | None = None
 
 
@@ -136,7 +127,6 @@ class Ranking:
         None
     )
     truncated: RankTruncated
-    language: Annotated[str, _says(f"of the query: {_LANGUAGE}; absent else")] | None = None
     rerank_model: Annotated[str, _says("model of the second stage; absent in one stage")] | None = None
     rerank_scale: Annotated[Scale, _says("likewise, of `rerank_model`")] | None = None
     rerank_truncated: (
@@ -161,7 +151,6 @@ class EntailmentResult:
     label: Annotated[EntailmentLabel, _says("the most probable one")]
     probabilities: Probabilities
     truncated: Annotated[tuple[bool, bool], _says("whether premise and hypothesis were cut")]
-    language: _Languages | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +196,6 @@ class ClaimResult:
     evidence: Annotated[ClaimPassage, _says("that says so; absent where nothing is stated")] | None = None
     runner_up: Annotated[ClaimPassage, _says("what speaks most for another label that states something")]
     truncated: Annotated[bool, _says("whether the claim was cut at the model's limit")]
-    language: Hint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +257,6 @@ class ClassifyResult:
         dict[str, Ratio], _says("of each label; they sum to 1, except where each was judged by itself")
     ]
     truncated: Annotated[bool, _says("whether the text, or a label in its template, was cut")]
-    language: Hint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +275,6 @@ class EmbedResponse:
     dim: int
     embeddings: list[list[float]]
     truncated: Annotated[list[bool], _says("whether each sentence was cut at the model's limit")]
-    language: Annotated[list[str | None], _HINTS] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,7 +285,6 @@ class TokensOfSentence:
         list[str], _says("words; pieces of words, ## where one continues a word; <bucket n> for what no piece covers")
     ]
     truncated: Annotated[bool, _says("whether it was cut at the model's limit")]
-    language: Hint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

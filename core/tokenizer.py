@@ -77,8 +77,6 @@ class Encoded(NamedTuple):
     words: int  # number read: all, or of a truncated text as many as give more ids than the limit
     unknown: int  # number of these outside the word vocabulary
     truncated: bool  # whether ids were cut at the model's limit
-    # That it seems to be in, if the model is not for that language: "de?". A tokenizer does not ask.
-    language: str | None = None
 
 
 class Tokenizer:
@@ -166,9 +164,7 @@ class Tokenizer:
                 words, unknown = self._fill(ids, missing, chunks, start)
             cut = len(ids) > max_tokens
             # As `Encoded(...)`, whose own function costs as much as the rest of this turn.
-            sentences.append(
-                tuple.__new__(Encoded, (tuple(ids[:max_tokens] if cut else ids), words, unknown, cut, None))
-            )
+            sentences.append(tuple.__new__(Encoded, (tuple(ids[:max_tokens] if cut else ids), words, unknown, cut)))
             start = end + 1
         return sentences
 

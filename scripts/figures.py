@@ -18,7 +18,7 @@ from core.manifest import Figure, Manifest
 from scripts import peer_fields
 from service.models.defaults import MAIN, USUAL
 from service.settings_help import groups
-from training.results.report.markdown import table
+from training.markdown import table
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text.md", "docs/settings.md")

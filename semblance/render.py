@@ -21,6 +21,7 @@ from semblance.types import (
     VectorsOfTokens,
 )
 
+_CUT = "cut at the model's limit"
 BAR = 20  # characters of a whole bar
 HALF_BAR = 8  # of a bar that may extend either way, on each side
 _LABELS = {"entailed": "green", "contradicted": "red", "not_stated": "dim"}
@@ -29,7 +30,7 @@ FIRST_NUMBERS = 4  # of an embedding that are shown
 
 
 def similarity(answer: Similarities) -> RenderableType:
-    """One pair's score, and notes on tokens, truncation, unknown words and languages."""
+    """One pair's score, and notes on tokens, truncation and unknown words."""
     (result,) = answer.results
     rows = _pairs()
     rows.add_row("score", f"{result.score:.4f}", bar(result.score))
@@ -38,10 +39,12 @@ def similarity(answer: Similarities) -> RenderableType:
         rows.add_row("rating", f"{result.rating:.2f}", f"of {low:g} to {high:g}")
     rows.add_row("raw score", f"{result.raw_score:.4f}")
     rows.add_row("model", "", answer.model)
-    languages = result.language or (None, None)
-    each = zip("ab", result.tokens, result.truncated, result.unknown, languages, strict=True)
-    for name, tokens, truncated, unknown, language in each:
-        notes = [f"{tokens} tokens", *_notes(truncated, unknown, language)]
+    for name, tokens, truncated, unknown in zip("ab", result.tokens, result.truncated, result.unknown, strict=True):
+        notes = [
+            f"{tokens} tokens",
+            *([_CUT] if truncated else []),
+            *([f"{unknown:.0%} of the words unknown"] if unknown else []),
+        ]
         rows.add_row(name, "", Text(", ".join(notes), style="yellow" if len(notes) > 1 else ""))
     return rows
 
@@ -53,7 +56,7 @@ def ranking(answer: Ranking, texts: Sequence[str]) -> RenderableType:
         table.add_column(heading, no_wrap=heading != "candidate")
     cut = {*answer.truncated.candidates, *(answer.rerank_truncated.candidates if answer.rerank_truncated else [])}
     for place, result in enumerate(answer.results, 1):
-        text = _given(texts[result.index], result.index in cut, result.language)
+        text = _given(texts[result.index], result.index in cut)
         table.add_row(f"{place}", f"{result.score:.4f}", bar(result.score), text, f"{result.index + 1}")
     models = answer.model if answer.rerank_model is None else f"{answer.model}, then {answer.rerank_model}"
     sure = "" if answer.confidence is None else f"; the first is right with a probability of {answer.confidence:.2f}"
@@ -72,10 +75,9 @@ def entailment(answer: Entailments) -> RenderableType:
             continue
         rows.add_row(Text(label, style="bold" if label == result.label else ""), f"{probability:.4f}", bar(probability))
     rows.add_row("model", "", answer.model)
-    languages = result.language or (None, None)
-    for name, truncated, language in zip(("premise", "hypothesis"), result.truncated, languages, strict=True):
-        if notes := list(_notes(truncated, 0, language)):
-            rows.add_row(name, "", Text(", ".join(notes), style="yellow"))
+    for name, truncated in zip(("premise", "hypothesis"), result.truncated, strict=True):
+        if truncated:
+            rows.add_row(name, "", Text(_CUT, style="yellow"))
     return rows
 
 
@@ -104,7 +106,7 @@ def labels(answer: Labels, texts: Sequence[str]) -> RenderableType:
     for heading in ("text", "label", "probability", ""):
         table.add_column(heading, no_wrap=heading != "text")
     for given, result in zip(texts, answer.results, strict=True):
-        text = _given(given, result.truncated, result.language)
+        text = _given(given, result.truncated)
         best_first = sorted(result.probabilities.items(), key=lambda item: -item[1])
         for place, (label, probability) in enumerate(best_first):
             bold = "" if place else "bold"
@@ -115,9 +117,8 @@ def labels(answer: Labels, texts: Sequence[str]) -> RenderableType:
 def embeddings(answer: Embeddings, texts: Sequence[str]) -> RenderableType:
     """The norm and the first numbers of each embedding."""
     table = Table("sentence", "length", "embedding", box=None, pad_edge=False)
-    languages = answer.language or [None] * len(texts)
-    for given, row, truncated, language in zip(texts, answer.embeddings, answer.truncated, languages, strict=True):
-        text = _given(given, truncated, language)
+    for given, row, truncated in zip(texts, answer.embeddings, answer.truncated, strict=True):
+        text = _given(given, truncated)
         numbers = " ".join(f"{number:+.4f}" for number in row[:FIRST_NUMBERS])
         more = " ..." if answer.dim > FIRST_NUMBERS else ""
         table.add_row(text, f"{float((row.astype(float) ** 2).sum()) ** 0.5:.4f}", Text(numbers + more, no_wrap=True))
@@ -175,19 +176,9 @@ def _pairs() -> Table:
     return Table("", "", "", box=None, show_header=False, pad_edge=False)
 
 
-def _notes(truncated: bool, unknown: float, language: str | None) -> Iterator[str]:
-    if truncated:
-        yield "cut at the model's limit"
-    if unknown:
-        yield f"{unknown:.0%} of the words unknown"
-    if language is not None:
-        yield f"in a language that the model is not for: {language}"
-
-
-def _given(text: str, cut: bool, language: str | None = None) -> Text:
-    """A text of the user's, whether it was cut, and the language that it seems to be in if the model is not for it."""
-    said = [*(["cut at the model's limit"] if cut else []), *([language] if language is not None else [])]
-    return Text(text).append(f" ({', '.join(said)})" if said else "", style="yellow")
+def _given(text: str, cut: bool) -> Text:
+    """A text of the user's, and whether it was cut."""
+    return Text(text).append(f" ({_CUT})" if cut else "", style="yellow")
 
 
 def bar(share: float, size: int = BAR) -> Text:

@@ -206,13 +206,11 @@ class ServiceRequests:
         """Embed sentences, any number of them; `role`: as queries or passages, with the model's prompt for it."""
         given = _texts("sentences", sentences)
         parts = yield from self._parts(EmbedResponse, "/embed", "sentences", given, {"role": role, "model": model})
-        hints = [hint for part in parts for hint in part.language or [None] * len(part.truncated)]
         return Embeddings(
             parts[0].model,
             parts[0].dim,
             np.concatenate([np.asarray(part.embeddings, dtype=np.float32) for part in parts]),
             [truncated for part in parts for truncated in part.truncated],
-            hints if any(hints) else None,
         )
 
     def explain(self, a: str, b: str, *, model: str | None = None) -> Steps[Explanation]:
@@ -308,7 +306,6 @@ class ServiceRequests:
         return replace(
             coarse,
             results=results[:top_k],
-            language=coarse.language or fine.language,
             rerank_model=fine.model,
             rerank_scale=fine.scale,
             rerank_truncated=fine.truncated,

@@ -19,4 +19,3 @@ class Embeddings:
     dim: int
     embeddings: npt.NDArray[np.float32]  # [sentences, dim]
     truncated: list[bool]
-    language: list[str | None] | None = None  # of each sentence: "de?" seems to be in one that the model is not for

@@ -187,11 +187,6 @@ class Settings(BaseSettings):
     )
     max_explained_tokens: int = Field(default=128, ge=1, description="tokens of each sentence of /explain")
 
-    language_hints: bool = Field(
-        default=True,
-        description="whether answers say that a text seems to be in another language than its model's (docs/models.md)",
-    )
-
     # who may ask, and how often
     api_keys: Annotated[dict[str, str], NoDecode] = Field(
         default={},

@@ -12,7 +12,6 @@ from scripts.guide.imported import rewrite
 from service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLES = ROOT / "analyses" / "tables"
 
 
 def test_every_setting_is_described() -> None:
@@ -44,9 +43,9 @@ def test_the_models_are_those_that_are_published() -> None:
 
 
 def test_links_lead_to_pages_of_the_site_or_nowhere() -> None:
-    pages = {"analyses/RESULTS.md": "results/index.md", "models/a/README.md": "reference/models/a.md"}
+    pages = {"papers/RESULTS.md": "results/index.md", "models/a/README.md": "reference/models/a.md"}
     known = [*pages.values(), "operating.md", "papers/gran.md"]
-    text = "[x](../../analyses/RESULTS.md#every-model) [y](gran.md) [z](../../service/app.py) [w](https://a.example/)"
+    text = "[x](../../papers/RESULTS.md#every-model) [y](gran.md) [z](../../service/app.py) [w](https://a.example/)"
     found = rewrite(text, here="papers/pwim.md", origin="docs/papers/pwim.md", pages=pages, known=known)
     assert found == "[x](../results/index.md#every-model) [y](gran.md) z [w](https://a.example/)"
     # A page of docs/ that is missing stays a link, so that the build refuses it; code is left alone.

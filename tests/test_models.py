@@ -7,15 +7,13 @@ import pytest
 
 from core.golden import TOLERANCE, GoldenPairs
 from core.manifest import Manifest
+from papers.report import write_report
 from training.publishing.card import write_card
-from training.publishing.figures import FigureFile
+from training.publishing.figures import read_figures
 from training.recipes import find, published_as
-from training.results.page import write_report
-from training.results.tables import collect, read_tables
 
 ROOT = Path(__file__).parent.parent
-FIGURES, TABLE_FILES = ROOT / "analyses/figures", ROOT / "analyses/tables"
-TABLES = read_tables(TABLE_FILES)
+PAPERS = ROOT / "papers"
 MANIFESTS = {path.parent: Manifest.load(path.parent) for path in sorted((ROOT / "models").glob("*/manifest.json"))}
 
 
@@ -52,20 +50,16 @@ def test_the_recipe_of_a_published_model_is_found_by_its_name_and_by_its_id(fold
 
 
 def test_the_figures_of_a_published_run_are_those_of_its_manifest() -> None:
+    measured = {run.key: run.figures for run in read_figures(PAPERS / "figures")}
     for manifest in MANIFESTS.values():
         made = manifest.provenance
         if "publication" in made.recipe:
-            (path,) = FIGURES.glob(f"{made.recipe['name']}-seed{made.seed}-int8.json")
-            assert FigureFile.load(path).figures == manifest.figures, path.name
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_table_has_the_figures_that_were_measured(name: str, tmp_path: Path) -> None:
-    assert collect(TABLES[name], tmp_path, FIGURES) == TABLES[name], "run `python -m training results`"
+            assert measured[str(made.recipe["name"]), made.seed, "int8"] == manifest.figures, manifest.id
 
 
 def test_the_report_is_made_of_the_tables_and_figures_there_are(tmp_path: Path) -> None:
-    stored = ROOT / "analyses/RESULTS.md"
-    (tmp_path / "apart").symlink_to(ROOT / "analyses/apart")
-    write_report(FIGURES, tmp_path / "RESULTS.md", TABLE_FILES)
-    assert (tmp_path / "RESULTS.md").read_text() == stored.read_text(), "run `python -m training results`"
+    (tmp_path / "apart.jsonl").symlink_to(PAPERS / "apart.jsonl")
+    write_report(PAPERS / "figures", tmp_path / "RESULTS.md", PAPERS / "tables")
+    assert (tmp_path / "RESULTS.md").read_text() == (PAPERS / "RESULTS.md").read_text(), (
+        "run `python -m papers results`"
+    )

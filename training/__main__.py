@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from training.console import TeacherPath, console, needed_teacher, run, set_up_logging, teacher_folder
 from training.publishing.cli import evaluate_model
+from training.publishing.figures import FIGURES
 
 app = typer.Typer(
     rich_markup_mode="markdown",  # of the default, brackets would be styles
@@ -23,9 +23,7 @@ Storage = Literal["float32", "int8"]
 Models = Annotated[Path, typer.Option(help="where model folders live")]
 Runs = Annotated[Path, typer.Option(help="where word tables, runs and teacher encodings are kept")]
 Seed = Annotated[int, typer.Option(help="seed of the order of batches, the heads and dropout")]
-Figures = Annotated[Path, typer.Option(help="folder of measured figures, as JSON")]
-Tables = Annotated[Path, typer.Option(help="folder of reproduced tables, as JSON")]
-Report = Annotated[Path, typer.Option(help="the report to write")]
+Figures = Annotated[Path, typer.Option(help="folder of measured figures, as JSON Lines")]
 
 
 @app.callback()
@@ -160,7 +158,7 @@ def publish(
     seed: Seed = 1,
     runs: Runs = Path("runs"),
     models: Models = Path("models"),
-    figures: Figures = Path("analyses/figures"),
+    figures: Figures = FIGURES,
     model_id: Annotated[
         str | None, typer.Option("--id", help="id of the model [default: its publication's, or else the recipe's name]")
     ] = None,
@@ -184,7 +182,7 @@ def evaluate(
     seed: Seed = 1,
     runs: Runs = Path("runs"),
     storage: Annotated[Storage, typer.Option(help="of the word table")] = "float32",
-    figures: Figures = Path("analyses/figures"),
+    figures: Figures = FIGURES,
 ) -> None:
     """Measure a trained run on the test sets through its exported graphs; do so once for each reported figure."""
     from training.families import family_of
@@ -196,81 +194,6 @@ def evaluate(
 
 
 app.command("evaluate-model")(evaluate_model)
-
-
-@app.command()
-def results(
-    runs: Runs = Path("runs"),
-    figures: Figures = Path("analyses/figures"),
-    tables: Tables = Path("analyses/tables"),
-    out: Report = Path("analyses/RESULTS.md"),
-) -> None:
-    """Write the tables in analyses/tables/ and analyses/RESULTS.md from the measured figures, beside the papers'."""
-    from training.results.page import measured_files, write_report
-    from training.results.tables import collect, read_tables
-
-    measured_files(figures)  # without any nothing is written, no table without its figures either
-    for table in read_tables(tables).values():
-        collect(table, runs, figures).save(tables)
-    write_report(figures, out, tables)
-    console.print(f"wrote {out}")
-
-
-@app.command()
-def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(help="tables, one after the other (see --list)")] = None,
-    rows: Annotated[str, typer.Option(help="only these recipes, separated by commas")] = "",
-    seeds: Annotated[str, typer.Option(help="these seeds instead of the table's, separated by commas")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only print what is missing")] = False,
-    list_tables: Annotated[bool, typer.Option("--list", help="list the tables")] = False,
-    teacher: TeacherPath = None,
-    runs: Runs = Path("runs"),
-    figures: Figures = Path("analyses/figures"),
-    tables: Tables = Path("analyses/tables"),
-    report: Report = Path("analyses/RESULTS.md"),
-) -> None:
-    """Train and measure what is missing of a paper's table, then write it and the report; resumes when killed."""
-    from training.results.reproduce import ReproductionFolders, plan
-    from training.results.reproduce import reproduce as carry_out
-    from training.results.tables import find_table, known_tables
-
-    if list_tables or not names:
-        if not list_tables:
-            raise typer.BadParameter("name a table, or give --list", param_hint="names")
-        shown = Table("table", "what", "rows", "columns")
-        for each in known_tables(tables).values():
-            shown.add_row(each.table, each.title, str(len(each.rows)), str(len(each.columns)))
-        console.print(shown)
-        return
-    wanted = [find_table(name, tables) for name in names]
-    places = ReproductionFolders(runs=runs, figures=figures, tables=tables, report=report)
-    chosen, numbers = tuple(filter(None, rows.split(","))), _seeds(seeds)
-    if dry_run:
-        for each in wanted:
-            jobs = plan(each, places, chosen, numbers)
-            for job in jobs:
-                console.print(f"{job.name}: {' and '.join(job.steps)}", highlight=False)
-            console.print(f"{each.table}: {len(jobs)} to do", highlight=False)
-        return
-    failed = False
-    for each in wanted:
-        outcome = carry_out(each, places, teacher_folder(teacher), chosen, numbers)
-        failed |= bool(outcome.failures)
-        for name, reason in outcome.failures:
-            console.print(f"[red]failed:[/red] {escape(name)}: {escape(reason)}", soft_wrap=True)
-        done = f"{outcome.jobs - len(outcome.failures)} of {outcome.jobs} done"
-        console.print(f"{each.table}: {done}, {tables / each.table}.json, {report}", soft_wrap=True)
-    if failed:
-        raise typer.Exit(1)
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(",") if part)
-    except ValueError:
-        raise typer.BadParameter(
-            f"expected whole numbers separated by commas, got {text!r}", param_hint="--seeds"
-        ) from None
 
 
 def run_cli() -> None:

@@ -1,12 +1,11 @@
-"""Files that are replaced whole, and JSON files with checked fields."""
+"""Files that are replaced whole, and files of JSON Lines with checked fields."""
 
 import json
 import os
-from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -31,23 +30,21 @@ class CheckedRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", revalidate_instances="always")
 
 
-class RecordFile(CheckedRecord):
-    """A record that is a JSON file of its own."""
+Record = TypeVar("Record", bound=CheckedRecord)
 
-    @property
-    @abstractmethod
-    def stem(self) -> str:
-        """Name of the file without its suffix."""
 
-    def save(self, folder: Path) -> Path:
-        """Write `<folder>/<stem>.json`; returns its path."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.stem}.json"
-        with replacing(path) as partial:
-            partial.write_text(json.dumps(self.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
-        return path
+def read_records(path: Path, kind: type[Record]) -> list[Record]:
+    """The records of a file of JSON Lines; none where there is no file."""
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8") as lines:
+        return [kind.model_validate_json(line) for line in lines]
 
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read what `save` wrote."""
-        return cls.model_validate_json(path.read_text(encoding="utf-8"))
+
+def write_records(path: Path, records: Iterable[CheckedRecord]) -> Path:
+    """Write a file of JSON Lines, one record a line; returns its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(each.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False) for each in records]
+    with replacing(path) as partial:
+        partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path

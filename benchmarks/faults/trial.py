@@ -17,7 +17,7 @@ from benchmarks.faults.bodies import models_by_task
 from benchmarks.faults.load import Ask, Load, Tally
 from benchmarks.report import machine, write
 from benchmarks.servers import Service
-from training.results.report.markdown import table
+from training.markdown import table
 
 
 @dataclass(frozen=True)

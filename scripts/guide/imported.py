@@ -12,10 +12,10 @@ _FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 def imported_files(root: Path) -> dict[str, str]:
     """Path in the repository -> path in the site, of pages and images that are kept where they are made."""
     found = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "LICENSE": "LICENSE.txt"}
-    found |= {"analyses/RESULTS.md": "results/index.md", "analyses/README.md": "analyses/index.md"}
-    for path in sorted(root.glob("analyses/*/README.md")):
+    found |= {"papers/RESULTS.md": "results/index.md", "papers/README.md": "analyses/index.md"}
+    for path in sorted(root.glob("papers/*/README.md")):
         found[_of(path, root)] = f"analyses/{path.parent.name}.md"
-    for path in sorted(root.glob("analyses/*/*.png")):
+    for path in sorted(root.glob("papers/*/*.png")):
         found[_of(path, root)] = f"analyses/{path.parent.name}-{path.name}"
     for path in sorted(root.glob("benchmarks/results/*")):
         if path.suffix in (".md", ".png"):

@@ -14,7 +14,7 @@ from typer.cli import get_docs_for_click
 
 from core.manifest import Manifest
 from service.errors import RequestError
-from training.results.report.markdown import table
+from training.markdown import table
 
 _PAGE_OF_DOCS = re.compile(r"docs/([\w/-]+\.md)")
 
@@ -107,6 +107,7 @@ def _type(part: Mapping[str, Any]) -> str:
 def commands_page() -> str:
     """What every command says about itself, as Typer writes it in Markdown."""
     # Imported here: the command line of training brings torch along.
+    from papers.__main__ import app as papers
     from semblance.cli import app as semblance
     from training.__main__ import app as training
     from workbench.__main__ import app as workbench
@@ -119,6 +120,7 @@ def commands_page() -> str:
     for program, app in (
         ("semblance", semblance),
         ("python -m training", training),
+        ("python -m papers", papers),
         ("python -m workbench", workbench),
     ):
         command = typer.main.get_command(app)

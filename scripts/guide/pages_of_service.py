@@ -13,7 +13,7 @@ from scripts.guide.pages_of_code import sentence
 from service.app import create_app
 from service.models.defaults import USUAL
 from service.settings import Settings
-from training.results.report.markdown import table
+from training.markdown import table
 
 _LONGEST = 6  # numbers of a list that are shown
 _LONGEST_ANSWER = 2500  # characters

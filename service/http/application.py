@@ -44,9 +44,7 @@ _COSTS_SECONDS = 60.0  # for which those of a model count
 _READ_ANYWAY = 8
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 # Headers that scripts of other origins may read.
-_EXPOSED = (
-    "X-Request-Id", "X-Text-Language", "X-Suggested-Model", "Server-Timing", "Retry-After", "retry-after-ms",
-)  # fmt: skip
+_EXPOSED = ("X-Request-Id", "Server-Timing", "Retry-After", "retry-after-ms")
 
 
 class TimeLimit:
@@ -390,7 +388,7 @@ class Application:
                 expose_headers=_EXPOSED,
             )
         stack = AccessLogMiddleware(stack, service.telemetry, paths, tracing, access_log=settings.access_log)
-        stack = RequestId(stack, service.registry.speaking)
+        stack = RequestId(stack)
         self._stack = EarlyResponseCloser(stack)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 from asyncio import CancelledError
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from http import HTTPStatus
 from itertools import count
@@ -25,7 +25,6 @@ from service.errors import HttpError, InternalError, NotHttp, RequestError, Shut
 from service.http.connection import CLOSE, connection_of
 from service.http.connection_tracker import ClientLeft, client_of
 from service.observe.logs import REQUEST_ID, fields
-from service.observe.metrics import Timings
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
 from service.observe.tracing import METHOD, ROUTE, STATUS, Tracing
 from service.routes.context import STATE, RequestState, state_of
@@ -84,10 +83,8 @@ class EarlyResponseCloser:
 class RequestId:
     """Gives each request an id, the caller's own or a new one, and begins its `RequestState`."""
 
-    def __init__(self, app: ASGIApp, speaking: Callable[[Collection[str], str], str | None]) -> None:
-        """Take the application, and what names a model that is for languages and has a capability, or none."""
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._speaking = speaking
         # The prefix is unique for each process, the number within it.
         self._prefix = os.urandom(8).hex()
         self._numbers = count()
@@ -109,21 +106,9 @@ class RequestId:
                 if state.timings is not None:
                     spent = state.timings.header(perf_counter() - began)
                     message["headers"].append((b"server-timing", spent))
-                    message["headers"] += self._on_languages(state, state.timings)
             await send(message)
 
         await self._app(scope, receive, answered)
-
-    def _on_languages(self, state: RequestState, timings: Timings) -> Iterator[tuple[bytes, bytes]]:
-        """The headers about texts in other languages than the model's."""
-        if not timings.languages:
-            return
-        yield b"x-text-language", ", ".join(timings.languages).encode()
-        if timings.capability is not None:
-            codes = [hint.removesuffix("?") for hint in timings.languages]
-            suggested = self._speaking(codes, timings.capability)
-            if suggested not in (None, state.model):
-                yield b"x-suggested-model", str(suggested).encode()
 
 
 class AccessLogMiddleware:

@@ -32,7 +32,7 @@ from service.models.repository import ModelFolder, confine, file_stamps
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
 from service.scoring.families import FAMILIES
-from service.scoring.reading import LanguageHints, ScorerParts
+from service.scoring.reading import ScorerParts
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -135,8 +135,7 @@ class Opener:
             alike = self._settings.reproducible and kind in ("encoder", "pair")
             more = {"reproducible": alike, "repeats": session.repeats}
             graphs[name] = KINDS[kind](name, session, manifest, telemetry, feeds, **more)
-        hints = LanguageHints.of(manifest.languages) if self._settings.language_hints else None
-        parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._queue, self._cache, hints)
+        parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._queue, self._cache)
         scorer = FAMILIES[manifest.family](parts)
         opened = Opened(release.id, scorer, telemetry, golden, provider)
         opened.prove(self._settings.cache)

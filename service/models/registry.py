@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from time import monotonic
 from typing import NamedTuple
 
@@ -83,14 +83,6 @@ class ModelRegistry(Mapping[str, ServedModel]):
         """The models with this capability, those that are listed first before the others."""
         return [name for name in self.main_first() if capability in self._models[name].capabilities]
 
-    def speaking(self, languages: Collection[str], capability: str) -> str | None:
-        """The first model that is for all these languages and has the capability; None: there is none."""
-        for name in self.main_first():
-            model = self._models[name]
-            if capability in model.capabilities and set(languages) <= set(model.manifest.languages or ()):
-                return name
-        return None
-
     def find(self, name: str, task: Capability, field: str = "model", *, ranks: bool = False) -> ServedModel:
         """The model of an id; `task`, `field` (of the request) and whether it `ranks` are for messages.
 
@@ -134,8 +126,6 @@ class ModelRegistry(Mapping[str, ServedModel]):
             ModelUnavailable: it cannot be opened.
         """
         model = self.choose(name, capability, field, ranks=ranks)
-        timings = context.timings
-        timings.capability = timings.capability or capability
         return (model.opened or await self.open(context, model)).scorer
 
     async def open(self, context: RequestContext, model: ServedModel) -> Opened:

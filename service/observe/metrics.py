@@ -51,14 +51,12 @@ Page = tuple[bytes, str]  # content, content type
 class Timings:
     """Seconds of one request in each phase."""
 
-    __slots__ = ("capability", "languages", "seconds", "spans")
+    __slots__ = ("seconds", "spans")
 
     def __init__(self, spans: bool = False) -> None:
         """Start at 0; with `spans`, also keep when each phase began and ended."""
         self.seconds = [0.0, 0.0, 0.0, 0.0]
         self.spans: list[tuple[int, float, float]] | None = [] if spans else None
-        self.capability: str | None = None  # that the first model was picked for
-        self.languages: dict[str, None] = {}  # hints on texts in other languages than the model's, each once
 
     def spent(self, phase: int, began: float, ended: float) -> None:
         """Add an interval; times are those of `perf_counter`."""

@@ -42,10 +42,6 @@ _READ = {
     "truncated": ("semblance_sentences_truncated", "Sentences cut at the model's token limit"),
     "words": ("semblance_words", "Words read"),
     "unknown": ("semblance_words_unknown", "Words read that are outside the model's vocabulary"),
-    "foreign": (
-        "semblance_sentences_foreign",
-        "Sentences read that seem to be in another language than the model's",
-    ),
 }
 _NO_BUCKETS = ()  # of which the sum and the number are asked
 

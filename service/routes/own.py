@@ -30,7 +30,6 @@ from service.schemas import (
     SimilarityResponse,
 )
 from service.scoring.explaining import explain as explained
-from service.scoring.reading import add_hints
 from service.scoring.scorer import Scorer
 
 router = APIRouter(route_class=Route, tags=["scoring"], responses=OURS.responses)
@@ -54,11 +53,10 @@ async def similarity(request: SimilarityRequest, service: Running, context: Cont
             "truncated": (cut, cut_b),
             "unknown": (_share(unknown, words), _share(unknown_b, words_b)),
         }
-        for score, raw_score, (ids, words, unknown, cut, _), (ids_b, words_b, unknown_b, cut_b, _) in zip(
+        for score, raw_score, (ids, words, unknown, cut), (ids_b, words_b, unknown_b, cut_b) in zip(
             scores, raw, a, b, strict=True
         )
     ]
-    add_hints(results, a, b)
     if ratings is not None and (scale := scorer.rating_scale) is not None:
         for result, rating in zip(results, ratings, strict=True):
             result["rating"] = rating
@@ -84,7 +82,6 @@ async def entailment(request: EntailmentRequest, service: Running, context: Cont
         }
         for probabilities, premise, hypothesis in zip(answers, premises, hypotheses, strict=True)
     ]
-    add_hints(results, premises, hypotheses)
     return JsonAnswer({"model": scorer.id, "results": results}, scorer.id)
 
 
@@ -120,8 +117,6 @@ async def embed(request: EmbedRequest, service: Running, context: Context) -> Re
         "embeddings": rows_of(matrix),
         "truncated": [sentence.truncated for sentence in sentences],
     }
-    if any(hints := [sentence.language for sentence in sentences]):
-        answer["language"] = hints
     return JsonAnswer(answer, scorer.id)
 
 

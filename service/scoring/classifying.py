@@ -64,8 +64,7 @@ async def zero_shot(
 
 
 def _labelled(text: Encoded, probabilities: dict[str, float], truncated: bool) -> Answer:
-    result: Answer = {"label": most_likely(probabilities), "probabilities": probabilities, "truncated": truncated}
-    return result if text.language is None else result | {"language": text.language}
+    return {"label": most_likely(probabilities), "probabilities": probabilities, "truncated": truncated}
 
 
 def judged(answers: Sequence[dict[str, float]], *, multi_label: bool) -> list[float]:

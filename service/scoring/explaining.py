@@ -73,9 +73,6 @@ async def explain(context: RequestContext, scorer: Scorer, a: Encoded, b: Encode
         "matrices": matrices,
         "vectors": vectors,
     }
-    for sentence, of_sentence in ((a, answer["a"]), (b, answer["b"])):
-        if sentence.language is not None:
-            of_sentence["language"] = sentence.language
     if ratings is not None and task.label_scale is not None:
         answer["rating"] = ratings[0]
         answer["rating_scale"] = task.label_scale

@@ -68,8 +68,6 @@ class _Stage(NamedTuple):
     scores: list[float]
     raw: list[float]
     truncated: Answer
-    query_language: str | None  # hint on the query
-    languages: dict[int, str]  # hints on candidates, by their positions in the request
 
     async def results(self, first: int = 0, last: int | None = None) -> list[Answer]:
         """The results from the first to before the last place; yields to other requests between parts."""
@@ -83,10 +81,6 @@ class _Stage(NamedTuple):
                 {"index": i, "score": score, "raw_score": raw}
                 for i, score, raw in zip(self.places[part], self.scores[part], self.raw[part], strict=True)
             ]
-        if self.languages:
-            for result in results:
-                if (language := self.languages.get(result["index"])) is not None:
-                    result["language"] = language
         return results
 
 
@@ -130,14 +124,10 @@ async def rank(
     }
     if declined:
         answer["suggestions"] = results
-    language = coarse.query_language
     if second is not None and fine is not None:
         answer["rerank_model"] = second.id
         answer["rerank_scale"] = SCALES[second.ranking_task]
         answer["rerank_truncated"] = fine.truncated
-        language = language or fine.query_language
-    if language is not None:
-        answer["language"] = language
     return answer
 
 
@@ -205,10 +195,6 @@ async def _order(
         scores=[scores[n] for n in order],
         raw=[raw[n] for n in order],
         truncated={"query": any(asked.truncated for asked, _ in read), "candidates": sorted(cut)},
-        query_language=asked.language,
-        languages={
-            i // each: text.language for i, (_, text) in zip(at, read, strict=True) if text.language is not None
-        },
     )
 
 

@@ -128,8 +128,6 @@ async def verify(
         }
         if said.evidence is not None:
             result["evidence"] = _passage(documents, said.evidence)
-        if hypothesis.language is not None:
-            result["language"] = hypothesis.language
         results.append(result)
     return {"model": pair.id, "encoder": encoder.id, "results": results}
 

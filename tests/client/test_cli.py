@@ -181,25 +181,6 @@ def test_serve_runs_the_service(models: Path) -> None:
         process.communicate()
 
 
-def test_a_text_in_another_language_than_the_models_is_said(here: Run) -> None:
-    english, german = "where is my card ?", "Wo ist meine Karte?"
-    noted = "in a language that the model is not for: de?"
-    for arguments, said in [
-        (("score", english, german), noted),
-        (("entail", german, english, "--model", "avg-sick"), noted),
-        (("rank", english, german, english), f"{german} (de?)"),
-        (("embed", german, english), "(de?)"),
-        (("classify", german, "--label", "card", "--label", "dog", "--model", "avg-sick"), "(de?)"),
-    ]:
-        code, out, _ = here(*arguments)
-        assert code == 0
-        assert out.count("de?") == 1, out
-        assert said in " ".join(out.split())
-    assert "de?" not in here("score", english, english)[1]
-    code, out, _ = here("entail", english, english, "--model", "avg-sick")
-    assert (code, "another language" in out or "de?" in out, "avg-sick" in out) == (0, False, True)
-
-
 def test_every_setting_of_the_service_is_printed(semblance: Run) -> None:
     code, out, _ = semblance("serve", "--help-settings")
     assert code == 0

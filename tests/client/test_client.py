@@ -284,17 +284,3 @@ def test_arguments_that_cannot_be(arguments: dict[str, Any], message: str) -> No
 def test_what_cannot_be_sent_is_refused_with_what_can(method: str, given: tuple[Any, ...], message: str) -> None:
     with Client("http://host") as client, pytest.raises(InvalidArgument, match=message):
         getattr(client, method)(*given)
-
-
-def test_hints_on_languages_are_joined_from_the_parts_of_a_long_list(client: Client) -> None:
-    most = client.models().limits.max_sentences
-    texts = [*(f"the dog {i} runs" for i in range(most)), "Wo ist meine Karte?"]
-    assert client.embed(texts).language == [*[None] * most, "de?"]
-    assert client.embed(texts[:2]).language is None
-    result = client.similarity([("where is my card ?", texts[-1])]).results[0]
-    assert result.language == (None, "de?")
-    assert client.rank(texts[-1], texts[:2]).language == "de?"
-    many = [f"a cat {i}" for i in range(client.models().limits.max_candidates + 1)]
-    assert client.rank(texts[-1], many, top_k=1).language == "de?"
-    assert client.rank(texts[-1], many, top_k=1, rerank_top=2, rerank_model="pair-sick").language == "de?"
-    assert [model.languages for model in client.models().models] == [["en"]] * len(client.models().models)

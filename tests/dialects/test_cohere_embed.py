@@ -13,7 +13,9 @@ TEXTS = ["a man", "a dog sleeps"]
 
 async def test_the_embeddings_in_each_type_and_what_is_said_beside(lasting: Client) -> None:
     first = (await lasting.post("/cohere/v1/embed", json={"texts": TEXTS})).json()
-    typed = (await lasting.post("/cohere/v1/embed", json={"texts": TEXTS, "embedding_types": ["base64", "float"]})).json()
+    typed = (
+        await lasting.post("/cohere/v1/embed", json={"texts": TEXTS, "embedding_types": ["base64", "float"]})
+    ).json()
     second = (await lasting.post("/cohere/v2/embed", json={"texts": TEXTS, "input_type": "search_query"})).json()
     inputs = [{"content": [{"type": "text", "text": text}]} for text in TEXTS]
     parts = (await lasting.post("/cohere/v2/embed", json={"inputs": inputs})).json()

@@ -52,7 +52,6 @@ def training(
         (("vectors", "minilm-256"), "no table of published word vectors 'minilm-256'; there are glove-sick-300"),
         (("vectors", "--runs", "{tmp}"), "glove-sick: {tmp}/vectors/glove840b-sick-vocab-300d.npz not found"),
         (("publish", "avg-sick", "--runs", "{tmp}"), "python -m training train avg-sick --seed 1"),
-        (("results", "--figures", "{tmp}", "--tables", "{tmp}/tables"), "no figures here"),
     ],
 )
 def test_a_fault_is_one_line_without_a_traceback(

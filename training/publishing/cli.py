@@ -17,12 +17,14 @@ def evaluate_model(
     out: Annotated[Path | None, typer.Option(help="write the figures there, as JSON")] = None,
     record: Annotated[
         Path | None,
-        typer.Option(help="folder for a record of the figures, as `analyses/apart`, which the report reads"),
+        typer.Option(
+            help="file of JSON Lines for a record of the figures, as papers/apart.jsonl, which the report reads"
+        ),
     ] = None,
 ) -> None:
     """Measure any published model folder on the evaluation sets in SEMBLANCE_DATA; writes nothing unless asked."""
     from training.publishing.evaluate import evaluate_model as measure
-    from training.publishing.figures import recorded
+    from training.publishing.figures import record_apart
 
     console = Console()
     found = measure(folder, tuple(filter(None, only.split(","))))
@@ -41,7 +43,7 @@ def evaluate_model(
         )
         console.print(f"wrote {out}")
     if record is not None and found.figures:
-        console.print(f"wrote {recorded(folder, only, found.figures).save(record)}")
+        console.print(f"wrote {record_apart(record, folder, only, found.figures)}")
     if not found.figures:
         console.print("[red]error:[/red] nothing was measured")
         raise typer.Exit(1)

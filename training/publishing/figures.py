@@ -1,5 +1,7 @@
-"""Files of measured figures: of runs, `analyses/figures/<recipe>-seed<n>-<storage>.json`, and of published models on
-sets that stand in no mean of the report, `analyses/apart/<model>.json`."""
+"""Measured figures, one JSON line each: of runs, and of published models on sets that stand in no mean of the report.
+
+A run's line lies in `papers/figures/<file of its recipe>.jsonl`, a published model's in `papers/apart.jsonl`.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
@@ -8,10 +10,23 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from core.manifest import Figure, Manifest
-from training.records import RecordFile
+from training.recipes import file_of
+from training.records import CheckedRecord, read_records, write_records
+
+FIGURES = Path("papers/figures")
+APART = Path("papers/apart.jsonl")
 
 
-class FigureFile(RecordFile):
+class TrainingSummary(CheckedRecord):
+    """Result of a run, from its `result.json`."""
+
+    dev: float  # the selection score of the epoch kept
+    best_epoch: int
+    epochs: int
+    seconds: float
+
+
+class RunFigures(CheckedRecord):
     """Figures of one run, with the command and the settings that give them again."""
 
     recipe: str
@@ -19,14 +34,15 @@ class FigureFile(RecordFile):
     storage: str  # of the word table: float32 or int8
     command: str
     measured: date
+    training: TrainingSummary | None = None  # None: of a run that was made before this was recorded
     figures: tuple[Figure, ...]
     settings: dict[str, JsonValue] | None = None  # of the recipe then
     settings_from: str | None = None  # where they were read afterwards, when the measurement itself did not record them
 
     @property
-    def stem(self) -> str:
-        """The name of the file: `<recipe>-seed<n>-<storage>`."""
-        return f"{self.recipe}-seed{self.seed}-{self.storage}"
+    def key(self) -> tuple[str, int, str]:
+        """What is measured: recipe, seed, storage."""
+        return self.recipe, self.seed, self.storage
 
     @property
     def label(self) -> str:
@@ -38,7 +54,7 @@ class FigureFile(RecordFile):
         return value_of(self.figures, corpus, split, metric)
 
 
-class ApartFile(RecordFile):
+class ApartFigures(CheckedRecord):
     """Figures of one published model, with the command that gives them again."""
 
     model: str
@@ -47,32 +63,45 @@ class ApartFile(RecordFile):
     measured: date
     figures: tuple[Figure, ...]
 
-    @property
-    def stem(self) -> str:
-        """The id of the measured model."""
-        return self.model
-
     def value(self, corpus: str, split: str, metric: str) -> float | None:
         """A figure; None if it was not measured."""
         return value_of(self.figures, corpus, split, metric)
 
 
-def recorded(folder: Path, only: str, figures: Sequence[Figure]) -> ApartFile:
-    """The record of a measurement.
+def read_figures(folder: Path) -> list[RunFigures]:
+    """All runs that were measured, by recipe, seed and storage."""
+    found = [each for path in folder.glob("*.jsonl") for each in read_records(path, RunFigures)]
+    return sorted(found, key=lambda each: f"{each.recipe}-seed{each.seed}-{each.storage}")
+
+
+def record_run(folder: Path, measured: RunFigures) -> Path:
+    """Write a run's line, in place of an older one of the same run; returns the file."""
+    path = folder / f"{file_of(measured.recipe)}.jsonl"
+    runs = [each for each in read_records(path, RunFigures) if each.key != measured.key] + [measured]
+    runs.sort(key=lambda each: each.key)
+    return write_records(path, runs)
+
+
+def record_apart(path: Path, folder: Path, only: str, figures: Sequence[Figure]) -> Path:
+    """Write a published model's line, in place of its older one.
 
     Args:
+        path: the file of such lines.
         folder: of the model.
         only: the sets asked for, as the command names them.
         figures: measured.
     """
     manifest = Manifest.load(folder)
-    return ApartFile(
+    measured = ApartFigures(
         model=manifest.id,
         fingerprint=manifest.fingerprint,
-        command=f"python -m training evaluate-model models/{manifest.id} --only {only} --record analyses/apart",
+        command=f"python -m training evaluate-model models/{manifest.id} --only {only} --record {APART}",
         measured=datetime.now(UTC).date(),
         figures=tuple(figures),
     )
+    models = [each for each in read_records(path, ApartFigures) if each.model != manifest.id] + [measured]
+    models.sort(key=lambda each: each.model)
+    return write_records(path, models)
 
 
 def value_of(figures: Iterable[Figure], corpus: str, split: str, metric: str) -> float | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core.manifest import Figure, Manifest, Provenance, TrainingData
-from training.publishing.figures import FigureFile
+from training.publishing.figures import RunFigures, TrainingSummary, record_run
 from training.publishing.folders import assemble, environment, finish
 from training.publishing.runtime import PublishedModel
 from training.recipes import find, published_as, starts_of
@@ -51,13 +51,13 @@ def publish(
         folder = Path(temporary) / publication.model_id
         folder.mkdir()
         manifest, measured = _assemble(family, publication, folder)
-        _figure_file(family, publication.storage, "publish", measured).save(figures)
+        record_run(figures, _run_figures(family, publication.storage, "publish", measured))
         finish(folder, manifest, measured, family.golden_texts(manifest.limits.max_tokens), models, target)
     return target
 
 
 def evaluate_run(family: ModelFamily[Any], figures: Path, storage: Storage = "float32") -> Path:
-    """Measure a trained run on its test sets without publishing it; returns the file of figures.
+    """Measure a trained run on its test sets without publishing it; returns the file that has its line.
 
     Raises:
         RecipeError: its corpus has no test part.
@@ -68,7 +68,7 @@ def evaluate_run(family: ModelFamily[Any], figures: Path, storage: Storage = "fl
         folder = Path(temporary) / "model"
         folder.mkdir()
         _, measured = _assemble(family, publication, folder)
-    return _figure_file(family, storage, f"evaluate --storage {storage}", measured).save(figures)
+    return record_run(figures, _run_figures(family, storage, f"evaluate --storage {storage}", measured))
 
 
 def _publication(recipe: Recipe, model_id: str | None, storage: Storage | None) -> Publication:
@@ -77,14 +77,24 @@ def _publication(recipe: Recipe, model_id: str | None, storage: Storage | None) 
     return replace(known, model_id=model_id or known.model_id, storage=storage or known.storage)
 
 
-def _figure_file(family: ModelFamily[Any], storage: Storage, how: str, measured: list[Figure]) -> FigureFile:
+def training_summary(run: Path) -> TrainingSummary | None:
+    """How a run's training ended; None where it has not."""
+    if (trained := read_result(run)) is None:
+        return None
+    return TrainingSummary(
+        dev=trained.best["selection"], best_epoch=trained.best_epoch, epochs=trained.epochs, seconds=trained.seconds
+    )
+
+
+def _run_figures(family: ModelFamily[Any], storage: Storage, how: str, measured: list[Figure]) -> RunFigures:
     recipe, (command, *options) = family.recipe, how.split(" ", 1)
-    return FigureFile(
+    return RunFigures(
         recipe=recipe.name,
         seed=family.seed,
         storage=storage,
         command=" ".join(["python -m training", command, recipe.name, f"--seed {family.seed}", *options]),
         measured=datetime.now(UTC).date(),
+        training=training_summary(family.folder),
         figures=tuple(measured),
         settings=recipe.as_json(),
     )

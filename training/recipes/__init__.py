@@ -38,6 +38,7 @@ def _collected() -> dict[str, Recipe]:
 
 
 RECIPES = _collected()
+_FILE_OF = {recipe.name: file.__name__.rpartition(".")[2] for file in _FILES for recipe in file.RECIPES}
 TABLES: dict[str, TableRecipe | PublishedTable | ServedTable] = {
     recipe.table.name: recipe.table for recipe in RECIPES.values() if not isinstance(recipe.table, PretrainedEncoder)
 }
@@ -57,6 +58,12 @@ def find(name: str) -> Recipe:
         KeyError: with the nearest names.
     """
     return by_name(RECIPES, name, "recipe", "python -m training recipes")
+
+
+def file_of(name: str) -> str:
+    """The name of the file that has a recipe; of one that is no longer here, of the file whose name it begins with."""
+    begun = (file.__name__.rpartition(".")[2] for file in _FILES)
+    return _FILE_OF.get(name) or next((file for file in begun if name.startswith(file)), "others")
 
 
 def starts_of(recipe: Recipe, seed: int) -> list[tuple[Recipe, int]]:

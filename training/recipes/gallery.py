@@ -29,7 +29,7 @@ SENTENCES = TeacherSentences(limit=25_000)
 def _served(model_id: str, title: str, architecture: ArchitectureConfig, *, epochs: int = 2) -> Recipe:
     return Recipe(
         name=f"served-{model_id}",
-        reaches="see analyses/RESULTS.md",
+        reaches="see papers/RESULTS.md",
         table=WORDS,
         architecture=architecture,
         data=SENTENCES,

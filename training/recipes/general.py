@@ -114,7 +114,7 @@ _QUOTAS = {
 
 _PWIM = Recipe(
     name="pwim-general",
-    reaches="see analyses/RESULTS.md; 5 minutes an epoch on one core",
+    reaches="see papers/RESULTS.md; 5 minutes an epoch on one core",
     table=WORDS,
     architecture=PWIMTasksConfig(
         PWIMConfig(hidden=200, grid=8, limit=LIMIT, word_scale=3.0, maps=(64, 96, 128, 128, 128), same_words=True),
@@ -132,7 +132,7 @@ _PWIM = Recipe(
 RECIPES = (
     Recipe(
         name="minilm-cross",
-        reaches="see analyses/RESULTS.md; four minutes of an H100 for two seeds side by side (some ten hours of a core "
+        reaches="see papers/RESULTS.md; four minutes of an H100 for two seeds side by side (some ten hours of a core "
         "each), after half an hour of encoding and rating on two cores",
         table=MINILM,
         architecture=CrossEncoderConfig(BERTConfig(dropout=0.1), HEADS),

@@ -26,7 +26,7 @@ AVERAGE, LAST, MEAN = WordAveragingConfig(), LSTMConfig(), LSTMConfig(pooling="m
 
 @dataclass(frozen=True)
 class SupervisedRow:
-    """One row of a table; `analyses/tables` has the figures that the paper prints for it."""
+    """One row of a table; `papers/tables` has the figures that the paper prints for it."""
 
     name: str
     architecture: ArchitectureConfig
@@ -48,7 +48,7 @@ def row_recipe(name: str, row: SupervisedRow, data: SickPairs | STSSplitPairs | 
     classes = RATINGS_STS if isinstance(data, STSSplitPairs) else SupervisedConfig.classes
     return Recipe(
         name=name,
-        reaches="the paper's figure in analyses/tables",
+        reaches="the paper's figure in papers/tables",
         table=MINILM,
         architecture=row.architecture,
         data=data,

@@ -87,14 +87,14 @@ COUNTED: dict[str, tuple[int, float]] = {
     "rate_limited_total": (1, 0), "ready": (1, 1), "redis_failures_total": (4, 0), "redis_up": (1, 0),
     "redis_wanted": (1, 0), "redis_writable": (1, 0), "request_seconds_count": (3, 6), "requests_admitted": (1, 0),
     "requests_in_flight": (1, 1), "requests_in_flight_limit": (1, 1024), "requests_total": (167, 6),
-    "score_count": (2, 7), "score_sum": (2, 4.623245), "sentences_foreign_total": (2, 1), "sentences_total": (2, 13),
+    "score_count": (2, 7), "score_sum": (2, 4.623245), "sentences_total": (2, 13),
     "sentences_truncated_total": (2, 1), "worker_processes": (1, 1), "worker_restarts_total": (4, 0),
     "words_total": (2, 234), "words_unknown_total": (2, 211),
 }  # fmt: skip
 
 
 async def test_six_requests_are_counted(serve: Serve) -> None:
-    """A pair twice, asked again from the cache; one of a long text and of German words; a ranking, which opens its
+    """A pair twice, asked again from the cache; one of a long text and of unknown words; a ranking, which opens its
     model; a model that there is not, and a method."""
     alike, long = {"a": "a man", "b": "a man zzqx"}, {"a": "Wo ist meine Karte heute, bitte?", "b": "word " * 600}
     async with serve(preload=(), max_in_flight=1024, max_queue_seconds=2.0) as client:

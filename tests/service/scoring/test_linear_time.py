@@ -13,7 +13,6 @@ from core.subwords import has_text
 from core.text import split_words
 from service.scoring.documents import plain, sentences_in, sentences_of
 from service.scoring.evidence import stems_of
-from service.scoring.reading import language_of
 
 SIZES = (1_000, 12_500, 200_000)  # characters; what is quadratic fails before the largest
 MOST_SECONDS = 20.0
@@ -69,7 +68,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "plain": plain,
     "stems_of": lambda text: list(stems_of(text)),
     "facts_of": facts_of,
-    "language_of": language_of,
     "has_text": has_text,
     "split_words": split_words,
 }

@@ -21,7 +21,7 @@ from training.objectives.supervised import LABELS, SupervisedConfig
 from training.objectives.transfer import MarginConfig
 from training.pairs import Pair
 from training.publishing import publish
-from training.publishing.figures import FigureFile
+from training.publishing.figures import read_figures
 from training.publishing.runtime import PublishedModel
 from training.recipes import RECIPES, find
 from training.recipes.recipe import OptimiserConfig, Publication, Schedule
@@ -76,7 +76,8 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_run_on_the_split_is_measured_over_its_whole_test_part_and_by_set(runs: Path, tmp_path: Path) -> None:
     result = run.run(family_of(STS, runs, 1), None)
     assert result.best["selection"] == result.best["pearson"]
-    file = FigureFile.load(publish.evaluate_run(family_of(STS, runs, 1), tmp_path / "figures"))
+    publish.evaluate_run(family_of(STS, runs, 1), tmp_path / "figures")
+    (file,) = read_figures(tmp_path / "figures")
     found = {(f.corpus, f.split, f.metric): (f.value, f.rows) for f in file.figures}
     model = family_of(STS, runs, 1).load()
     ids = [tuple(toys.tokenizer().encode(text, 128).ids for text in (p.a, p.b)) for p in SPLIT.test]
@@ -116,7 +117,7 @@ def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
     family = toy_runs.trained(FINE, runs)
     assert not list(family.folder.glob("fold-*"))
     published, manifest = toy_runs.published(family)
-    file = FigureFile.load(runs.parent / "figures" / "toy-malstm-seed1-float32.json")
+    (file,) = read_figures(runs.parent / "figures")
     assert file.figures == manifest.figures
     model, figures = PublishedModel(published), {figure.metric: figure.value for figure in manifest.figures}
     task = manifest.similarity

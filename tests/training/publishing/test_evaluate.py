@@ -60,7 +60,7 @@ def test_the_command_sets_figures_beside_those_of_the_manifest(tmp_path: Path) -
 def test_a_folder_without_a_model_and_data_without_a_set_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ContractError, match=r"manifest\.json"):
         evaluate_model(tmp_path)
-    asked = ["evaluate-model", str(MODELS / "avg-sick"), "--only", "wikiqa", "--record", str(tmp_path)]
+    asked = ["evaluate-model", str(MODELS / "avg-sick"), "--only", "wikiqa", "--record", str(tmp_path / "apart.jsonl")]
     nothing = CliRunner().invoke(app, asked)
     assert nothing.exit_code == 1
     assert not list(tmp_path.iterdir())

@@ -15,7 +15,7 @@ from training.corpora.readers import sst
 from training.families import family_of
 from training.objectives.sentiment import SentimentConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
-from training.publishing.figures import FigureFile
+from training.publishing.figures import read_figures
 from training.publishing.folders import replace_folder
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import Publication, Schedule
@@ -80,8 +80,7 @@ def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs:
     assert same.raw_score[0] == pytest.approx(1.0)
     assert same.rating is not None
     assert same.rating[0] == pytest.approx(5.0)
-    (path,) = (tmp_path / "figures").glob("*.json")
-    measured = FigureFile.load(path)
+    (measured,) = read_figures(tmp_path / "figures")
     assert measured.command == "python -m training publish toy-transfer --seed 1"
     assert len([f for f in measured.figures if f.split == "mean of sets"]) == 5  # four years and all sets
 
@@ -94,7 +93,8 @@ def test_any_finished_run_is_published_under_its_own_name_or_another_id(runs: Pa
     assert (manifest.id, manifest.title) == ("toy-experiment", "Recipe toy-experiment: word_averaging")
     other, manifest = toy_runs.published(family, model_id="mine", storage="float32")
     assert other == tmp_path / "models" / "mine"
-    assert FigureFile.load(tmp_path / "figures/toy-experiment-seed1-float32.json").figures == manifest.figures
+    measured = {run.key: run.figures for run in read_figures(tmp_path / "figures")}
+    assert measured["toy-experiment", 1, "float32"] == manifest.figures
 
 
 SENTIMENTS: dict[sst.Labels, list[tuple[str, int]]] = {

@@ -7,7 +7,6 @@ import { bar, two } from "../parts/bars.js";
 import { copyBar, curl, python, text } from "../parts/copy.js";
 import { $, card, fill, h, say, table } from "../parts/dom.js";
 import { PREMISES } from "../parts/examples.js";
-import { foreign } from "../parts/languages.js";
 import { able, defaultOf, served } from "../parts/models.js";
 import { examples, onSubmit, runner } from "../parts/tab.js";
 
@@ -92,8 +91,7 @@ function draw(answers) {
   );
 }
 
-function direction(title, pair, { label, probabilities, truncated, language }) {
-  const other = language && foreign([["the first sentence", language[0]], ["the second sentence", language[1]]]);
+function direction(title, pair, { label, probabilities, truncated }) {
   return h(
     "div",
     { class: "card" },
@@ -102,7 +100,6 @@ function direction(title, pair, { label, probabilities, truncated, language }) {
     h("p", {}, h("strong", {}, SAYS[label])),
     h("dl", { class: "three" }, LABELS.filter((name) => name in probabilities).map((name) => [h("dt", { class: name === label ? "top-label" : "" }, name), h("dd", {}, bar(probabilities[name], name))])),
     truncated.some(Boolean) && h("p", { class: "hint" }, "A sentence was cut at the model\u2019s limit."),
-    other && h("p", { class: "hint" }, other),
   );
 }
 

@@ -8,7 +8,6 @@ import { copyBar, curl } from "../parts/copy.js";
 import { decode, parse } from "../parts/csv.js";
 import { $, fill, h, options, say, table } from "../parts/dom.js";
 import { FAQ } from "../parts/examples.js";
-import { foreign } from "../parts/languages.js";
 import { NO_SECOND, defaultOf, offerModels } from "../parts/models.js";
 import { examples, onFile, onSubmit, runner } from "../parts/tab.js";
 
@@ -150,7 +149,6 @@ function draw(asked, answer) {
       h("h3", {}, "Why"),
       h("p", {}, why(asked, ranked, answer.confidence, entry)),
       cut && h("p", { class: "hint" }, "That entry was cut at the model\u2019s limit."),
-      answer.language && h("p", { class: "hint" }, foreign([["the question", answer.language]])),
       table(["Entry", "Its answer", "Score"], [first, next].map((result, place) => drawRow(asked, result, place)), { class: "stack", caption: "The first entry and the runner-up" }),
       copyBar(() => ({ link: linkTo("faq", fields()), curl: curl("rank", asked) })),
     ),

@@ -6,7 +6,6 @@ import { bar, two } from "../parts/bars.js";
 import { copyBar, curl, python, text } from "../parts/copy.js";
 import { $, card, fill, h, say, table } from "../parts/dom.js";
 import { QUESTIONS } from "../parts/examples.js";
-import { foreign } from "../parts/languages.js";
 import { NO_SECOND, defaultOf, offerModels, served } from "../parts/models.js";
 import { examples, onSubmit, runner } from "../parts/tab.js";
 
@@ -81,7 +80,6 @@ function draw(first, final, stages) {
       h("div", { class: "threshold" }, h("label", { for: "rank-threshold" }, "Keep scores of at least"), slider, kept),
       second && h("p", { class: "hint" }, `The two models\u2019 scores are on different scales. The threshold looks at ${final.rerank_model}\u2019s (${scaleIn(final.rerank_scale)}); what only the first model has read is not kept.`),
       !second && h("p", { class: "hint" }, `Scores are ${scaleIn(final.scale)}.`),
-      final.language && h("p", { class: "hint" }, foreign([["the question", final.language]])),
       h("div", {}, table(["Place", "Candidate", ...(second ? [final.model, final.rerank_model, "Moved"] : ["Score"])], drawn, { class: "stack", caption: "Candidates, best first" })),
       rows.length > MOST_SHOWN && h("p", { class: "hint" }, `The best ${MOST_SHOWN} of ${rows.length} are shown; the threshold counts all.`),
       copyBar(() => ({ curl: curl("rank", body(stages)), Python: python(call(stages), "answer.results[0].index"), link: linkTo("rank", fields()) })),
@@ -102,7 +100,7 @@ function drawRow(row, final, isKept) {
     "tr",
     { class: isKept ? "" : "dropped" },
     h("td", { class: "number" }, String(row.place + 1)),
-    h("th", { scope: "row" }, row.text, isCut && h("span", { class: "soft" }, "cut at the model\u2019s limit"), row.language && h("span", { class: "soft" }, foreign([["it", row.language]]))),
+    h("th", { scope: "row" }, row.text, isCut && h("span", { class: "soft" }, "cut at the model\u2019s limit")),
     h("td", { "data-title": second && final.model }, bar(row.before.score)),
     second && h("td", { "data-title": second }, row.stage === 2 ? bar(row.score) : h("span", { class: "hint" }, "not read")),
     second && h("td", {}, moved(row.before.place, row.place)),

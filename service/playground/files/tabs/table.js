@@ -3,7 +3,6 @@
 import { line } from "../parts/alerts.js";
 import { bar } from "../parts/bars.js";
 import { fill, h } from "../parts/dom.js";
-import { foreign } from "../parts/languages.js";
 import { meaning } from "../parts/meaning.js";
 
 const FIRST = 9; // rows that a narrow screen shows; in results.css too
@@ -40,13 +39,11 @@ export function drawTable(place, rows, chosen, choose) {
     ),
     h("tbody", {}, sorted.map((row) => drawRow(row, chosen, choose, common))),
   );
-  const hints = rows.find(({ result }) => result?.language)?.result.language ?? [];
-  const other = foreign([["the first sentence", hints[0]], ["the second sentence", hints[1]]]);
   const unfold = () => {
     unfolded = true;
     again();
   };
-  fill(place, common && h("p", { class: "note small", id: "unknown" }, `Unknown words: ${common}. A model that knows others says so.`), other && h("p", { class: "note small", id: "foreign" }, other), table, !unfolded && hidden > 0 && h("button", { type: "button", class: "more-models", onclick: unfold }, `Show ${hidden} more`));
+  fill(place, common && h("p", { class: "note small", id: "unknown" }, `Unknown words: ${common}. A model that knows others says so.`), table, !unfolded && hidden > 0 && h("button", { type: "button", class: "more-models", onclick: unfold }, `Show ${hidden} more`));
   if (held) document.getElementById(held)?.focus();
 }
 

@@ -1,1 +1,0 @@
-"""The papers' tables reproduced, and analyses/RESULTS.md."""

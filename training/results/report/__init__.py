@@ -1,1 +1,0 @@
-"""Parts of analyses/RESULTS.md: each turns measured files into Markdown."""
