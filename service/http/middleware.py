@@ -191,8 +191,9 @@ class Errors:
         state, ours = state_of(scope), _as_request_error(error)
         if state.started:
             return
-        if ours.status == 404 and isinstance(error, HTTPException) and (hint := self._paths.hint(scope["path"])):
-            ours = HttpError(404, ours.message, more=f"no route {quote(scope['path'])}; {hint}")
+        if isinstance(error, HTTPException) and (hint := self._paths.hint(scope["path"])):
+            what = f"no route {quote(scope['path'])}" if ours.status == 404 else ours.message
+            ours = HttpError(ours.status, ours.message, ours.headers, more=f"{what}; {hint}")
         status, body = dialect_of(scope["path"]).answer(ours, state.id)
         headers = [(name.lower().encode(), value.encode()) for name, value in ours.headers.items()]
         headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]

@@ -48,7 +48,9 @@ class Paths:
         return path in self._open
 
     def hint(self, path: str) -> str | None:
-        """What to ask instead of a path that is nowhere; None if nothing is near."""
+        """What to ask instead of a path that is nowhere, or has no such method; None if nothing is near."""
+        if path == "/":
+            return "clients of TEI ask POST /tei"
         for gone, successor in _GONE.items():
             if path == gone or path.startswith(f"{gone}/"):
                 return f"it is gone: ask {successor}"

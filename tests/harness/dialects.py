@@ -175,8 +175,8 @@ _COHERE_CUT = {"too_large": {"truncate": "NONE"}, "unsupported_field": {"truncat
 RERANK = {"query": A, "documents": [C, B, C]}  # of equal ones the earlier comes first
 _PARTS = [{"content": [{"type": "text", "text": text}]} for text in (A, C)]
 rerank = partial(
-    DialectRequest, body=RERANK, errors=COHERE, texts=("query", *_under("documents", 0, 1, 2)), own="/rank", read=_ranked,
-    many="documents", uncut=_LEFT,
+    DialectRequest, body=RERANK, errors=COHERE, texts=("query", *_under("documents", 0, 1, 2)), own="/rank",
+    read=_ranked, many="documents", uncut=_LEFT,
 )  # fmt: skip
 score = partial(
     DialectRequest, body={"text_1": A, "text_2": [C, B]}, errors=OPENAI, texts=("text_1", *_under("text_2", 0, 1)),

@@ -61,7 +61,7 @@ async def test_only_an_answer_of_a_model_adds_series(serve: Serve) -> None:
             await client.post(path, content=b"{")
             await client.post(path, content=b" " * 3000)
             await client.put(path)
-        for path in ("/models", "/info", "/v1/models/avg-sick", "/docs", "/nowhere"):
+        for path in ("/models", "/tei/info", "/v1/models/avg-sick", "/docs", "/nowhere"):
             await client.get(path)
         ranged = await client.get("/static-offline-docs/swagger-ui.css", headers={"range": "bytes=0-1"})
         assert ranged.status_code == 206
