@@ -28,7 +28,7 @@ test: .venv/.development  ## all tests; ARGS="-k redis" chooses
 	@.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rs $(ARGS)
 
 # What `make test` skips for want of large packages: their tests alone, in an environment of their own (4 GB).
-EXTRAS := tests/client/test_engines.py tests/deploy/test_replicas.py \
+EXTRAS := tests/semblance/jobs/test_engines.py tests/deploy/test_replicas.py \
 	tests/deploy/test_static.py tests/deploy/test_watching.py tests/dialects/test_integrations.py \
 	tests/parity tests/training/architectures/test_transformer.py tests/workbench
 

@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 
 from benchmarks.report import arguments, command, figures, machine, write
 from semblance import FAQ, Client
-from semblance.cli import app
-from semblance.faq.saved import FAQEntry
+from semblance.cli.app import app
+from semblance.client.faq import FAQEntry
 from training.corpora.readers import written
 from training.corpora.readers.written import Part, Policy
 

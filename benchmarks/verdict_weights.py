@@ -58,7 +58,7 @@ def read(part: written.Part) -> list[Claim]:
             client.claims(policy.document, [claim.text for claim in policy.claims], model=MODEL)
             for claim in policy.claims:
                 readings = asked[claim.text]
-                near = [(r.found.cosine, r.found.words, *(r.beside or (0.0, 0.0))) for r in readings]
+                near = [(r.found.cosine, r.found.words, *(r.aux_scores or (0.0, 0.0))) for r in readings]
                 stated, entailed, _ = zip(*(features_of(claim.text, r) for r in readings), strict=True)
                 decides = [any(s in r.passage.text or r.passage.text in s for s in claim.deciding) for r in readings]
                 arrays = map(np.array, (near, stated, entailed, decides))

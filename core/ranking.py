@@ -1,6 +1,6 @@
 """Texts that an entry of an FAQ is matched by, and the confidence that the first of a ranking is right.
 
-The service answers `confidence` with these functions, and `semblance/faq/` fits it with the same ones.
+The service answers `confidence` with these functions, and `semblance/jobs/faq/` fits it with the same ones.
 """
 
 import hashlib

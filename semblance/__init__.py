@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from semblance.extras import needs
 
 if TYPE_CHECKING:
-    from semblance.client import AsyncClient, Client
-    from semblance.columns import scorer
-    from semblance.faq.saved import FAQ
-    from semblance.retries import Retries
+    from semblance.client.clients import AsyncClient, Client
+    from semblance.client.faq import FAQ
+    from semblance.client.retries import Retries
+    from semblance.jobs.columns import scorer
 
 __all__ = ["FAQ", "AsyncClient", "Client", "Retries", "scorer"]
 
@@ -27,6 +27,6 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with needs("the client", extra="cli"):
-        from semblance import client, columns, retries
-        from semblance.faq import saved
-    return getattr({"Retries": retries, "scorer": columns, "FAQ": saved}.get(name, client), name)
+        from semblance.client import clients, faq, retries
+        from semblance.jobs import columns
+    return getattr({"Retries": retries, "scorer": columns, "FAQ": faq}.get(name, clients), name)

@@ -3,18 +3,18 @@
 import sys
 from io import TextIOWrapper
 
+from semblance.cli.exits import USAGE, exit_code
 from semblance.errors import SemblanceError
-from semblance.exits import USAGE, exit_code
 from semblance.extras import needs
 
 
 def main() -> int:
-    """Run the command line; returns or exits with a code of `semblance/exits.py`."""
+    """Run the command line; returns or exits with a code of `semblance/cli/exits.py`."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for terminals that cannot show a bar
     try:
         with needs("the command line", extra="cli"):
-            from semblance.cli import app
+            from semblance.cli.app import app
         app()
     except SemblanceError as error:
         return _say(str(error), exit_code(error))

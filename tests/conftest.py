@@ -14,8 +14,8 @@ from service.engine import cache, vectors
 
 # Files, or folders, whose tests export graphs, open every published model, or start services and browsers.
 SLOW = (
-    "tests/client/test_docs.py",
-    "tests/client/test_tutorial.py",
+    "tests/semblance/client/test_docs.py",
+    "tests/semblance/cli/test_tutorial.py",
     "tests/deploy",
     "tests/dialects",
     "tests/parity",
@@ -59,5 +59,5 @@ def vectors_are_kept() -> Iterator[None]:
     """As those of a model whose vectors pay to keep: otherwise the speed of the machine would choose for the toys."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (cache, vectors):
-            patch.setattr(module, "FINDING_SECONDS", 0.0)
+            patch.setattr(module, "LOOKUP_SECONDS", 0.0)
         yield

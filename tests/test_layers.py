@@ -61,8 +61,8 @@ def test_the_graphs_are_whole() -> None:
     assert "training.runs.loop" in training["training.runs.run"]
     assert "training.publishing.publish" in training["training.__main__"]
     assert "training.families.siamese" in training["training.families"]
-    assert "semblance.batch.parquet" in semblance["semblance.batch.formats"]  # imported inside a function
-    assert "semblance.client" in semblance["semblance"]
+    assert "semblance.tables.parquet" in semblance["semblance.tables.formats"]  # imported inside a function
+    assert "semblance.client.clients" in semblance["semblance"]
     assert "benchmarks.servers" in GRAPHS["benchmarks"]["benchmarks.beside"]
     assert len(service) > 60
     assert len(training) > 100

@@ -16,10 +16,10 @@ from sklearn.metrics import roc_auc_score
 
 from core.manifest import Manifest
 from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, texts_of
-from semblance.client import Client
-from semblance.faq.configurations import order_of
-from semblance.faq.decisions import Line, best_threshold, calibration_error, fit
-from semblance.logistic import Flags, Floats
+from semblance.client.clients import Client
+from semblance.jobs.faq.configurations import order_of
+from semblance.jobs.faq.decisions import Line, best_threshold, calibration_error, fit
+from semblance.jobs.faq.logistic import Flags, Floats
 from training.corpora.files import read_rows
 from training.corpora.readers import written
 

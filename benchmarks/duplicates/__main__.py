@@ -33,7 +33,7 @@ from core.duplicates import JOINED_FROM, LEAST_MEAN, DuplicateDecision, find_can
 from core.groups import KeptApart, group
 from core.same_words import same_words
 from semblance import Client
-from semblance.cli import app
+from semblance.cli.app import app
 
 HERE = Path(__file__).parent
 SETS = ("development", "kept_back")

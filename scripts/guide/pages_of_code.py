@@ -108,7 +108,7 @@ def commands_page() -> str:
     """What every command says about itself, as Typer writes it in Markdown."""
     # Imported here: the command line of training brings torch along.
     from papers.__main__ import app as papers
-    from semblance.cli import app as semblance
+    from semblance.cli.app import app as semblance
     from training.__main__ import app as training
     from workbench.__main__ import app as workbench
 

@@ -23,13 +23,13 @@ PIECE_SECONDS = 0.05  # of a piece or a batch at most: whoever comes next waits 
 SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits, and has a thread more
 # The share of its remaining time in which a new request must end, and in which those must that it overtakes. The room
 # between the two is for small requests.
-SURE, STILL_SURE = 0.8, 0.9
-_SURELY = 0.5  # of a guess by the length of texts, that they take at least
+NEW_TIME_SHARE, OVERTAKEN_TIME_SHARE = 0.8, 0.9
+_LEAST_OF_GUESS = 0.5  # of a guess by the length of texts, that they take at least
 # Of a measured pace:
-_LASTS = 5.0  # seconds in which a measurement loses most of its weight
-_UNMEASURED = 0.25  # expected seconds that the guess weighs, which holds while little was measured
-_CAUTIOUS = 2.0  # the guess for what is promised: a machine that others use as much
-_SLOWEST = 30.0  # times the expected seconds: what takes longer is a stopped process, not slow work
+_DECAY_SECONDS = 5.0  # seconds in which a measurement loses most of its weight
+_PRIOR_SECONDS = 0.25  # expected seconds that the guess weighs, which holds while little was measured
+_CAUTIOUS_FACTOR = 2.0  # the guess for what is promised: a machine that others use as much
+_MAX_FACTOR = 30.0  # times the expected seconds: what takes longer is a stopped process, not slow work
 
 
 class Pace:
@@ -43,32 +43,33 @@ class Pace:
     def __init__(self, clock: Callable[[], float]) -> None:
         """Start with nothing measured."""
         self._clock = clock
-        self._passed = self._expected = 0.0
-        self._at = clock()  # of the last measurement
+        self._measured_seconds = self._expected_seconds = 0.0
+        self._measured_at = clock()  # of the last measurement
 
-    def ran(self, expected_seconds: float, seconds: float) -> None:
+    def record(self, expected_seconds: float, seconds: float) -> None:
         """Work was done that was expected to take `expected_seconds`; both more than 0."""
-        kept = self._kept()
-        self._passed = kept * self._passed + min(seconds, _SLOWEST * expected_seconds)
-        self._expected = kept * self._expected + expected_seconds
-        self._at = self._clock()
+        decay = self._decay()
+        self._measured_seconds = decay * self._measured_seconds + min(seconds, _MAX_FACTOR * expected_seconds)
+        self._expected_seconds = decay * self._expected_seconds + expected_seconds
+        self._measured_at = self._clock()
 
     @property
     def recent(self) -> float:
         """The factor; while nothing was measured, that of an idle machine."""
-        return self._with(1.0)
+        return self._factor(1.0)
 
     @property
     def cautious(self) -> float:
         """The factor to promise an end by; while nothing was measured, that of a machine that others use too."""
-        return self._with(_CAUTIOUS)
+        return self._factor(_CAUTIOUS_FACTOR)
 
-    def _with(self, guess: float) -> float:
-        kept = self._kept()
-        return max(1.0, (_UNMEASURED * guess + kept * self._passed) / (_UNMEASURED + kept * self._expected))
+    def _factor(self, guess: float) -> float:
+        decay = self._decay()
+        measured, expected = decay * self._measured_seconds, decay * self._expected_seconds
+        return max(1.0, (_PRIOR_SECONDS * guess + measured) / (_PRIOR_SECONDS + expected))
 
-    def _kept(self) -> float:
-        return exp((self._at - self._clock()) / _LASTS)
+    def _decay(self) -> float:
+        return exp((self._measured_at - self._clock()) / _DECAY_SECONDS)
 
 
 @dataclass(slots=True, eq=False)
@@ -87,7 +88,7 @@ class Admission:
     turn: float
     failure: Overloaded | None = None
 
-    def did(self, seconds: float) -> None:
+    def complete(self, seconds: float) -> None:
         """So many expected seconds of its work are done."""
         self.left = max(0.0, self.left - seconds)
 
@@ -115,11 +116,11 @@ class Admissions:
 
     def possible(self, context: RequestContext) -> float:
         """Expected seconds of work that would surely end in the time that a request has left, were it alone."""
-        return self._possible_in(self._time_left(context))
+        return self._feasible_within(self._time_left(context))
 
     def refusal(self, context: RequestContext, seconds: float) -> Overloaded | None:
         """Why a request of so many expected seconds would not be let in now; None if it would."""
-        return self._refusal(self._place(context, seconds))
+        return self._refusal(self._admission_of(context, seconds))
 
     def admit(self, context: RequestContext, seconds: float, in_all: float = 0.0) -> Admission:
         """Let a request in at the first stage of its work; at a later stage note what is left.
@@ -136,16 +137,16 @@ class Admissions:
         whole = max(seconds, in_all) / context.share
         context.expected = max(context.expected, whole)
         known = self._all.get(context)
-        surely = max(seconds / context.share, _SURELY * whole)
+        surely = max(seconds / context.share, _LEAST_OF_GUESS * whole)
         if surely > (possible := self.possible(context)):
-            if known is not None and surely <= self._possible_in(self._max_seconds):
+            if known is not None and surely <= self._feasible_within(self._max_seconds):
                 raise Overloaded("others were served first, and too little time is left", seconds=self.seconds)
             raise TooSlow(whole, possible)
         if known is not None:
             known.turn += whole - known.left
             known.left = whole
             return known
-        admission = self._place(context, whole)
+        admission = self._admission_of(context, whole)
         if not context.ended:  # otherwise others wait for this work, who were let in
             if (refusal := self._refusal(admission)) is not None:
                 raise refusal
@@ -156,11 +157,11 @@ class Admissions:
         """A request has ended; no effect if it was not let in."""
         self._all.pop(context, None)
 
-    def served(self, seconds: float) -> None:
+    def add_served(self, seconds: float) -> None:
         """So many expected seconds of work are done, of whomever."""
         self._served += seconds / max(1, len({context.caller for context in self._all}))
 
-    def give_up(self) -> None:
+    def mark_late(self) -> None:
         """Mark those who cannot end in time any more in their turn."""
         pace, ahead = self.pace.recent, 0.0
         for each in sorted(self._all.values(), key=lambda each: each.turn):
@@ -174,7 +175,7 @@ class Admissions:
                 else:
                     ahead += each.left
 
-    def _place(self, context: RequestContext, seconds: float) -> Admission:
+    def _admission_of(self, context: RequestContext, seconds: float) -> Admission:
         own = (each.left for each in self._all.values() if each.context.caller == context.caller)
         return Admission(context, seconds, self._served + seconds + sum(min(left, seconds) for left in own))
 
@@ -189,26 +190,27 @@ class Admissions:
             message = f"the wait would be more than {self._max_queue_seconds:g} seconds"
             return Overloaded(message, seconds=ahead * recent - self._max_queue_seconds)
         done = ahead + new.left
-        if ahead and (late := done * pace - SURE * self._time_left(new.context)) > 0:
+        if ahead and (late := done * pace - NEW_TIME_SHARE * self._time_left(new.context)) > 0:
             message = f"with what is being done it would take more than {self._max_seconds:g} seconds"
-            return self._late(new, message, late, ahead)
+            return self._late_refusal(new, message, late, ahead)
         if new.left <= SHORT_SECONDS:
             return None
         for each in sorted(self._all.values(), key=lambda each: each.turn):
             if each.turn > new.turn:
                 done += each.left
-                late = done * pace - STILL_SURE * self._time_left(each.context)
+                late = done * pace - OVERTAKEN_TIME_SHARE * self._time_left(each.context)
                 if late > 0 and work[each.context.caller] <= work[caller] + new.left:
-                    return self._late(new, "others, who came before, would wait too long", late, done - new.left)
+                    message = "others, who came before, would wait too long"
+                    return self._late_refusal(new, message, late, done - new.left)
         return None
 
-    def _late(self, new: Admission, message: str, late: float, others: float) -> Overloaded:
+    def _late_refusal(self, new: Admission, message: str, late: float, others: float) -> Overloaded:
         """The refusal of a request by which somebody would be late; it may come again when the others' work is done."""
         pace = self.pace.cautious / self._threads
         return Overloaded(message, seconds=min(late, others * pace), share=1.0 - late / (new.left * pace))
 
-    def _possible_in(self, seconds: float) -> float:
-        return SURE * seconds * self._threads / self.pace.cautious
+    def _feasible_within(self, seconds: float) -> float:
+        return NEW_TIME_SHARE * seconds * self._threads / self.pace.cautious
 
     def _time_left(self, context: RequestContext) -> float:
         return min(self._max_seconds, context.left)

@@ -20,7 +20,7 @@ from service.engine.admission import PIECE_SECONDS
 from service.engine.context import RequestContext
 from service.engine.cost import UNKNOWN, Cost, best_time
 from service.engine.graph import Padding, Rows, Shape, TextGraph
-from service.engine.queue import IN_A_THREAD, INLINE_SECONDS, Job, Queue
+from service.engine.queue import INLINE_SECONDS, MIN_THREAD_SECONDS, Job, Queue
 from service.observe.metrics import INFERENCE
 
 DIRECT_SECONDS = 0.0002  # waking a waiting request costs a tenth of it
@@ -33,8 +33,8 @@ def padded(shapes: Sequence[Shape]) -> Padding:
     return Padding(shapes[0] if len(shapes) == 1 else tuple(map(max, zip(*shapes, strict=True))), len(shapes))
 
 
-def batched(
-    shapes: Sequence[Shape], cost: Callable[[Shape], float], most: Callable[[Shape], int], *, alike: bool = False
+def make_batches(
+    shapes: Sequence[Shape], cost: Callable[[Shape], float], most: Callable[[Shape], int], *, same_shape: bool = False
 ) -> list[list[int]]:
     """Positions in batches, the cheapest first.
 
@@ -53,7 +53,7 @@ def batched(
         shape = shapes[i]
         if batch and shape != longest:
             longest = tuple(map(max, longest, shape))
-            fit = 0 if alike else most(longest)
+            fit = 0 if same_shape else most(longest)
         if len(batch) >= fit:
             batch, longest, fit = [], shape, most(shape)
             batches.append(batch)
@@ -88,7 +88,7 @@ class Batcher(Generic[K]):
 
         self.cost = Cost.measured(seconds, len(self.graph.shape(key)), max_tokens)
         if self.graph.repeats:
-            self.cost = replace(self.cost, fixed=max(self.cost.fixed, IN_A_THREAD))
+            self.cost = replace(self.cost, fixed=max(self.cost.fixed, MIN_THREAD_SECONDS))
 
     def expected_seconds(self, keys: Sequence[K]) -> float:
         """Expected seconds for these keys, in batches of their own."""
@@ -98,22 +98,22 @@ class Batcher(Generic[K]):
         """Expected seconds that the median one of these keys adds to a batch."""
         return sorted(self.cost.each(self.graph.shape(key)) for key in keys)[len(keys) // 2]
 
-    def if_quick(self, context: RequestContext, keys: Sequence[K]) -> Rows | None:
+    def rows_if_quick(self, context: RequestContext, keys: Sequence[K]) -> Rows | None:
         """The rows, computed at once in the event loop; None if that would take too long.
 
         Raises:
             Exception: whatever the run raises.
         """
         # Two lower bounds, by the number of keys and without padding, are cheaper than batches.
-        of_units = self._at_once_seconds() - self.cost.fixed
+        of_units = self._inline_limit() - self.cost.fixed
         if (self.cost.per_item + self.cost.per_token) * len(keys) > of_units:
             return None
         if sum(self.cost.each(self.graph.shape(key)) for key in keys) > of_units:
             return None
         pieces = self._pieces(keys)
-        if _seconds_of(pieces) > self._at_once_seconds():
+        if _seconds_of(pieces) > self._inline_limit():
             return None
-        return self._at_once(context, pieces, len(keys))
+        return self._run_inline(context, pieces, len(keys))
 
     def in_this_thread(self, keys: Sequence[K]) -> Rows:
         """The rows of at least one key, in batches within the budget, whatever that takes; in any thread.
@@ -136,43 +136,43 @@ class Batcher(Generic[K]):
             Exception: whatever the run raises of these keys.
         """
         pieces = self._pieces(keys)
-        if (expected := _seconds_of(pieces)) <= self._at_once_seconds():
-            return self._at_once(context, pieces, len(keys))
+        if (expected := _seconds_of(pieces)) <= self._inline_limit():
+            return self._run_inline(context, pieces, len(keys))
         admission = self._queue.admissions.admit(context, expected)
         done = await self._queue.done(Job(pieces, admission, partial(_Batch, self), kind=self))
         return _joined([(piece.places, rows) for piece, rows in zip(pieces, done, strict=True)], len(keys))
 
-    def pays(self, joined: Padding, one: Padding, other: Padding) -> bool:
+    def should_join(self, joined: Padding, one: Padding, other: Padding) -> bool:
         """Whether one run costs less than two."""
         if self.graph.reproducible and one.longest != other.longest:
             return False
-        return joined.items <= self._most(joined.longest) and self.cost.of(joined) <= self.cost.of(one) + self.cost.of(
-            other
-        )
+        apart = self.cost.of(one) + self.cost.of(other)
+        return joined.items <= self._max_items(joined.longest) and self.cost.of(joined) <= apart
 
     def _pieces(self, keys: Sequence[K]) -> list[_Piece[K]]:
         shapes = list(map(self.graph.shape, keys))
         together = padded(shapes)
-        alike = self.graph.reproducible
-        if len(keys) <= self._most(together.longest) and not (alike and len(set(shapes)) > 1):  # the common case
+        same_shape = self.graph.reproducible
+        may_join = not same_shape or len(set(shapes)) == 1
+        if may_join and len(keys) <= self._max_items(together.longest):  # the common case
             return [_Piece(range(len(keys)), keys, together, self.cost.of(together))]
         pieces = []
-        for batch in batched(shapes, self.cost.each, self._most, alike=alike):
+        for batch in make_batches(shapes, self.cost.each, self._max_items, same_shape=same_shape):
             padding = padded([shapes[i] for i in batch])
             pieces.append(_Piece(batch, [keys[i] for i in batch], padding, self.cost.of(padding)))
         return pieces
 
-    def _most(self, longest: Shape) -> int:
+    def _max_items(self, longest: Shape) -> int:
         """How many items of this shape are in one batch at most."""
         most = self.graph.budget.most(longest)
         each = self.cost.each(longest)
         return max(1, min(most, int(PIECE_SECONDS / each))) if each else most
 
-    def _at_once_seconds(self) -> float:
+    def _inline_limit(self) -> float:
         """Of a run in the event loop, at most: more where all threads are busy, and it would wait much longer."""
         return INLINE_SECONDS if self._queue.saturated else DIRECT_SECONDS
 
-    def _at_once(self, context: RequestContext, pieces: Sequence[_Piece[K]], count: int) -> Rows:
+    def _run_inline(self, context: RequestContext, pieces: Sequence[_Piece[K]], count: int) -> Rows:
         began = perf_counter()
         rows = _joined([(piece.places, self.graph.rows(piece.keys)) for piece in pieces], count)
         context.timings.spent(INFERENCE, began, perf_counter())
@@ -192,7 +192,7 @@ class _Batch(Generic[K]):
         """Take a piece whose padding costs less than a run of its own."""
         joined = self._padding.with_(piece.padding)
         seconds = self._batcher.cost.of(joined)
-        if seconds > most or not self._batcher.pays(joined, self._padding, piece.padding):
+        if seconds > most or not self._batcher.should_join(joined, self._padding, piece.padding):
             return False
         self._padding, self.expected_seconds = joined, seconds
         self._parts.append(piece.keys)
@@ -204,12 +204,12 @@ class _Batch(Generic[K]):
         try:
             rows = graph.rows([key for keys in self._parts for key in keys])
         except Exception as error:  # raised where the request waits
-            return [error] if len(self._parts) == 1 else [_outcome(graph, keys) for keys in self._parts]
+            return [error] if len(self._parts) == 1 else [_rows_or_error(graph, keys) for keys in self._parts]
         ends = np.cumsum([len(keys) for keys in self._parts])[:-1]
         return np.split(rows, ends)
 
 
-def _outcome(graph: TextGraph[K], keys: Sequence[K]) -> Rows | Exception:
+def _rows_or_error(graph: TextGraph[K], keys: Sequence[K]) -> Rows | Exception:
     try:
         return graph.rows(keys)
     except Exception as error:  # raised where the request waits

@@ -29,7 +29,7 @@ LARGEST_ENTRY_BYTES = 8192
 ENTRY_BYTES = 296  # of the ordered dict: its node, its share of both tables, half of them empty; value with size
 TUPLE_BYTES = 56  # without elements: header, length, its part in garbage collection
 ID_BYTES = 8  # a reference: the tokenizer holds one object for each token id
-_SEEN, _MOST_SEEN = 1 << 20, 100_000  # flags, of a byte each, and the number of keys after which all are reset
+_FLAGS, _MAX_KEYS = 1 << 20, 100_000  # flags, of a byte each, and the number of keys after which all are reset
 
 H = TypeVar("H")
 V = TypeVar("V")
@@ -53,7 +53,7 @@ class MemoryBudget:
     @property
     def held(self) -> int:
         """Bytes that the caches hold."""
-        return sum(cache.held for cache in self._living())
+        return sum(cache.held for cache in self._live_caches())
 
     def lru(self, size: Callable[[H, V], int], counts: CacheCounts | None = None) -> "LruCache[H, V]":
         """A cache within this budget; `size` computes the bytes of a key and its value, always the same."""
@@ -65,9 +65,9 @@ class MemoryBudget:
     def make_room(self) -> None:
         """Drop entries until the caches fit the budget."""
         while (excess := self.held - self.most) > 0:
-            max(self._living(), key=lambda cache: cache.held).forget(excess)
+            max(self._live_caches(), key=lambda cache: cache.held).evict(excess)
 
-    def _living(self) -> "list[LruCache[Any, Any]]":
+    def _live_caches(self) -> "list[LruCache[Any, Any]]":
         return [cache for each in self._caches if (cache := each()) is not None]
 
 
@@ -80,15 +80,15 @@ class Doorkeeper:
 
     def __init__(self) -> None:
         """Start with an empty set of keys."""
-        self._flags = bytearray(_SEEN)
-        self._rest = _MOST_SEEN
+        self._flags = bytearray(_FLAGS)
+        self._keys_left = _MAX_KEYS
 
-    def again(self, keys: Sequence[Hashable]) -> list[int]:
+    def seen_before(self, keys: Sequence[Hashable]) -> list[int]:
         """1 for each key that an earlier call had, else 0."""
-        if self._rest < len(keys):
-            self._flags, self._rest = bytearray(_SEEN), _MOST_SEEN
-        self._rest -= len(keys)
-        flags, places = self._flags, [hash(key) % _SEEN for key in keys]
+        if self._keys_left < len(keys):
+            self._flags, self._keys_left = bytearray(_FLAGS), _MAX_KEYS
+        self._keys_left -= len(keys)
+        flags, places = self._flags, [hash(key) % _FLAGS for key in keys]
         found = [flags[place] for place in places]
         for place in places:
             flags[place] = 1
@@ -141,7 +141,7 @@ class LruCache(Generic[H, V]):
                 self.held += needed
         self._memory.make_room()
 
-    def forget(self, needed: int) -> None:
+    def evict(self, needed: int) -> None:
         """Drop the oldest entries until `needed` bytes are free, or the cache is empty."""
         rest = self.held - needed
         while self._entries and self.held > rest:
@@ -151,12 +151,12 @@ class LruCache(Generic[H, V]):
 
 # The remote tier is not asked for more new keys than this at once: 1,000 take Redis 25 ms to look up and 75 ms to
 # write, which is over its time limit and would count as its failure.
-REMOTE_MOST = 500
+REMOTE_MAX_KEYS = 500
 # Models that need less time for a key do not use it with `auto`: measurements are in docs/caching.md.
 REMOTE_PAYS_SECONDS = 250e-6
 # To find a vector in memory, or to add one, takes some 8 us. With `auto`, a model that computes one in less is not
 # cached: averaging models take 2 to 4 us, the next fastest 30.
-FINDING_SECONDS = 10e-6
+LOOKUP_SECONDS = 10e-6
 
 Ids = tuple[int, ...]
 Pair = tuple[Ids, Ids]
@@ -216,7 +216,7 @@ class VectorCache:
 
     def tiers(self, policy: CachePolicy, alone: float, more: float) -> CacheTiers:
         """The tiers by a policy, for a graph that needs `alone` seconds for one key, and `more` for one more key."""
-        wanted = policy in ("memory", "redis") or (policy == "auto" and more >= FINDING_SECONDS)
+        wanted = policy in ("memory", "redis") or (policy == "auto" and more >= LOOKUP_SECONDS)
         memory = self.memory.most > 0 and wanted
         pays = policy == "redis" or (policy == "auto" and alone >= REMOTE_PAYS_SECONDS)
         return CacheTiers(memory, self.remote is not None and pays)
@@ -232,7 +232,7 @@ class VectorCache:
 
     async def fetch(self, space: VectorSpace, wanted: Sequence[K], tiers: CacheTiers) -> dict[K, Vector]:
         """The vectors that the remote tier has; they are added to those in memory."""
-        if self.remote is None or len(wanted) > REMOTE_MOST:
+        if self.remote is None or len(wanted) > REMOTE_MAX_KEYS:
             return {}
         found = await self.remote.get_many(space, wanted)
         if tiers.memory:
@@ -243,7 +243,7 @@ class VectorCache:
         """Keep new vectors, which must be finite and own their memory; very many only in memory."""
         if tiers.memory:
             self._keep(space, vectors)
-        if self.remote is not None and tiers.remote and len(vectors) <= REMOTE_MOST:
+        if self.remote is not None and tiers.remote and len(vectors) <= REMOTE_MAX_KEYS:
             self.remote.put_many(space, vectors)
 
     def _keep(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:

@@ -19,9 +19,9 @@ from service.errors import Overloaded, TooSlow
 from service.observe.metrics import INFERENCE
 
 INLINE_SECONDS = 0.001
-IN_A_THREAD = 2 * INLINE_SECONDS  # at least, of what must not run in the event loop
+MIN_THREAD_SECONDS = 2 * INLINE_SECONDS  # at least, of what must not run in the event loop
 THREADS = "scorer"  # how the names of the threads begin
-_LOOK_SECONDS = 0.05  # between two looks who will be late
+_LATE_CHECK_SECONDS = 0.05  # between two looks who will be late
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class Batch(Protocol[Q]):
 class Job(Generic[P]):
     """Pieces of work of one request; `future` gets their results, in their order, when the last one is done."""
 
-    __slots__ = ("_left", "_phase", "_results", "_seen", "admission", "begin", "future", "kind", "pieces")
+    __slots__ = ("_phase", "_pieces_left", "_results", "_timed_until", "admission", "begin", "future", "kind", "pieces")
 
     def __init__(
         self,
@@ -82,12 +82,12 @@ class Job(Generic[P]):
         self.begin = begin
         self.kind = kind
         self._phase = phase
-        self._seen = perf_counter()  # end of the time that is already in its timings
-        self._left = len(pieces)
+        self._timed_until = perf_counter()  # end of the time that is already in its timings
+        self._pieces_left = len(pieces)
         self._results: list[Any] = [None] * len(pieces)
 
     @property
-    def waits(self) -> bool:
+    def can_begin(self) -> bool:
         """Whether a piece may begin: the request has time left, or is over while others wait for its work."""
         context = self.admission.context
         return not self.future.done() and (context.ended or context.left > 0)
@@ -96,13 +96,13 @@ class Job(Generic[P]):
         """Add the result of a piece; an exception fails the whole job."""
         if self.future.done():  # cancelled, or another piece has failed
             return
-        self._seen = self.admission.context.timings.waited(self._phase, self._seen, began, ended)
+        self._timed_until = self.admission.context.timings.waited(self._phase, self._timed_until, began, ended)
         if isinstance(outcome, Exception):
             self.future.set_exception(outcome)
             return
         self._results[position] = outcome
-        self._left -= 1
-        if not self._left:
+        self._pieces_left -= 1
+        if not self._pieces_left:
             self.future.set_result(self._results)
 
 
@@ -134,9 +134,9 @@ class Queue:
         self._clock = clock
         self._jobs: list[Job[Any]] = []
         self._running = 0
-        self._short_runs = False  # whether the thread for short work is busy
-        self._called = False
-        self._looked = -inf  # at who will be late
+        self._short_thread_busy = False  # whether the thread for short work is busy
+        self._serving_scheduled = False
+        self._late_checked_at = -inf  # at who will be late
         self._idle_since: list[float] = []  # since when threads have been free although work waits
 
     @property
@@ -176,7 +176,7 @@ class Queue:
             context.timings.spent(phase, began, perf_counter())
             return results
         admission = self.admissions.admit(context, expected_seconds, in_all)
-        return await self.done(Job([_Alone(*each) for each in works], admission, _itself, phase=phase))
+        return await self.done(Job([_SingleWork(*each) for each in works], admission, _own_batch, phase=phase))
 
     async def done(self, job: Job[P]) -> list[Any]:
         """The results of a job's pieces.
@@ -188,7 +188,7 @@ class Queue:
             Exception: whatever a piece raised.
         """
         self._jobs.append(job)
-        self._call()
+        self._schedule_serving()
         try:
             return await job.future
         except (asyncio.CancelledError, Overloaded, TooSlow):
@@ -201,48 +201,48 @@ class Queue:
         context.ended = True
         self.admissions.leave(context)
         if self._jobs:
-            self._call()  # what was over for this request may be shared with others, and goes on
+            self._schedule_serving()  # what was over for this request may be shared with others, and goes on
 
     def close(self) -> None:
         """Drop waiting work; what runs goes on in its thread, which ends after it (`THREADS`)."""
         self._jobs.clear()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _call(self) -> None:
-        if not self._called:
-            self._called = True
+    def _schedule_serving(self) -> None:
+        if not self._serving_scheduled:
+            self._serving_scheduled = True
             asyncio.get_running_loop().call_soon(self._serve)
 
     def _serve(self) -> None:
         """Give work to all threads that are free."""
-        self._called = False
-        while self._jobs and not (self.saturated and self._short_runs):
+        self._serving_scheduled = False
+        while self._jobs and not (self.saturated and self._short_thread_busy):
             short = self.saturated
-            taken = self._take(SHORT_SECONDS if short else inf)
+            taken = self._next_batch(SHORT_SECONDS if short else inf)
             if taken is None:
                 return
             batch, parts = taken
             if batch.expected_seconds <= INLINE_SECONDS:
-                self._give_back(batch, parts, *_timed(batch))
+                self._deliver(batch, parts, *_timed(batch))
                 if self._jobs:  # in the event loop's next iteration
-                    self._call()
+                    self._schedule_serving()
                 return
             since = self._clock()
             if short:
-                self._short_runs = True
+                self._short_thread_busy = True
             else:
                 self._running += 1
                 since = self._idle_since.pop() if self._idle_since else since
             running = asyncio.get_running_loop().run_in_executor(self._executor, partial(_timed, batch))
-            running.add_done_callback(partial(self._ran, batch, parts, short, since))
+            running.add_done_callback(partial(self._batch_done, batch, parts, short, since))
 
-    def _take(self, most: float) -> "tuple[Batch[Any], list[Part]] | None":
+    def _next_batch(self, most: float) -> "tuple[Batch[Any], list[Part]] | None":
         """A batch of at most so many expected seconds, of the lowest turn."""
         for job in self._jobs:
             if job.admission.failure is not None and not job.future.done():
                 job.future.set_exception(job.admission.failure)
         self._jobs = sorted((job for job in self._jobs if not job.future.done()), key=lambda job: job.admission.turn)
-        able = [job for job in self._jobs if job.waits]
+        able = [job for job in self._jobs if job.can_begin]
         first = next((job for job in able if job.pieces[-1][1].expected_seconds <= most), None)
         if first is None:
             return None
@@ -254,7 +254,7 @@ class Queue:
         self._jobs = [job for job in self._jobs if job.pieces]
         return batch, parts
 
-    def _ran(
+    def _batch_done(
         self,
         batch: Batch[Any],
         parts: list[Part],
@@ -263,34 +263,34 @@ class Queue:
         running: "asyncio.Future[tuple[float, float, Sequence[Any]]]",
     ) -> None:
         if short:
-            self._short_runs = False
+            self._short_thread_busy = False
         else:
             self._running -= 1
         if running.cancelled():  # the queue was closed
             return
         began, ended, outcomes = running.result()
-        self.admissions.pace.ran(batch.expected_seconds, ended - min(since, began))
-        self._give_back(batch, parts, began, ended, outcomes)
-        if ended >= self._looked + _LOOK_SECONDS:
-            self._looked = ended
-            self.admissions.give_up()
+        self.admissions.pace.record(batch.expected_seconds, ended - min(since, began))
+        self._deliver(batch, parts, began, ended, outcomes)
+        if ended >= self._late_checked_at + _LATE_CHECK_SECONDS:
+            self._late_checked_at = ended
+            self.admissions.mark_late()
         if not self._jobs:
             self._idle_since.clear()
             return
         if not short:
             self._idle_since.append(ended)
-        self._call()
+        self._schedule_serving()
 
-    def _give_back(
+    def _deliver(
         self, batch: Batch[Any], parts: list[Part], began: float, ended: float, outcomes: Sequence[Any]
     ) -> None:
-        self.admissions.served(batch.expected_seconds)
+        self.admissions.add_served(batch.expected_seconds)
         for (job, position, piece), outcome in zip(parts, outcomes, strict=True):
-            job.admission.did(piece.expected_seconds)
+            job.admission.complete(piece.expected_seconds)
             job.receive(position, began, ended, outcome)
 
 
-class _Alone(NamedTuple):
+class _SingleWork(NamedTuple):
     """A piece of work that is not batched, and its own batch."""
 
     expected_seconds: float
@@ -308,7 +308,7 @@ class _Alone(NamedTuple):
             return [error]
 
 
-def _itself(piece: _Alone) -> _Alone:
+def _own_batch(piece: _SingleWork) -> _SingleWork:
     return piece
 
 

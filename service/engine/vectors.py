@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from service.engine.batcher import Batcher
-from service.engine.cache import FINDING_SECONDS, CacheTiers, K, Vector, VectorCache, VectorSpace
+from service.engine.cache import LOOKUP_SECONDS, CacheTiers, K, Vector, VectorCache, VectorSpace
 from service.engine.context import RequestContext
 from service.engine.graph import Rows, TextGraph
 from service.engine.queue import Queue
@@ -23,7 +23,7 @@ from service.errors import Overloaded, TooSlow
 from service.observe.metrics import CACHE, QUEUE
 from service.settings import CachePolicy
 
-_MOST_TIMES = 8  # a request joins no computation of more than so many times its own keys
+_MAX_KEYS_RATIO = 8  # a request joins no computation of more than so many times its own keys
 
 R = TypeVar("R")
 
@@ -66,7 +66,7 @@ class SingleFlight(Generic[K, R]):
         for key in keys:
             flight = self._by_key.get(key)
             # One that is done is forgotten in this turn of the event loop; what it found is kept, a refusal not shared.
-            if flight is None or flight.task.done() or len(flight.keys) > _MOST_TIMES * len(keys):
+            if flight is None or flight.task.done() or len(flight.keys) > _MAX_KEYS_RATIO * len(keys):
                 alone.append(key)
             else:
                 flights.setdefault(flight, []).append(key)
@@ -107,12 +107,12 @@ class SingleFlight(Generic[K, R]):
         flight = _Flight(keys, search(keys))
         self._by_key.update(dict.fromkeys(keys, flight))
 
-        def landed(task: asyncio.Task[Mapping[K, R]]) -> None:
+        def finished(task: asyncio.Task[Mapping[K, R]]) -> None:
             self._forget(flight)
             if not task.cancelled():
                 task.exception()  # retrieved, or asyncio would log it as never retrieved
 
-        flight.task.add_done_callback(landed)
+        flight.task.add_done_callback(finished)
         return flight
 
     def _forget(self, flight: _Flight[K, R]) -> None:
@@ -136,7 +136,7 @@ class Vectors(Generic[K]):
         """Measure the graph's cost, and choose the cache tiers by it; `max_tokens` is of a sentence."""
         self.batcher.measure(keys, max_tokens)
         alone, more = self.batcher.expected_seconds(keys[:1]), self.batcher.seconds_of_one_more(keys)
-        self.by_position = more < FINDING_SECONDS
+        self.by_position = more < LOOKUP_SECONDS
         self.tiers = self._cache.tiers(policy, alone, more)
 
     async def get(self, context: RequestContext, keys: Sequence[K], *, cached: bool = True) -> Rows:
@@ -163,7 +163,7 @@ class Vectors(Generic[K]):
             context.timings.spent(CACHE, began, perf_counter())
         if missing := [key for key in wanted if key not in found]:
             # No await between look-up and result: no other request can compute the same keys meanwhile.
-            if not self.tiers.remote and (new := self.batcher.if_quick(context, missing)) is not None:
+            if not self.tiers.remote and (new := self.batcher.rows_if_quick(context, missing)) is not None:
                 found |= self._keep(missing, new)
             else:
                 found |= await self._flights.get(context, missing, partial(self._search, context))

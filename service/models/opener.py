@@ -41,7 +41,7 @@ THREAD = "models"  # how the name of the thread begins
 STEP_SECONDS = 60.0  # for opening one model, or listing the folder: longer means that the storage hangs
 
 # An absolute path and everything after it: a path may contain spaces, so its end is unknown.
-_PATH_TO_THE_END = re.compile(r"[\s\"'(]*(?<![\w./-])/(?=\S).*", re.DOTALL)
+_ABSOLUTE_PATH = re.compile(r"[\s\"'(]*(?<![\w./-])/(?=\S).*", re.DOTALL)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -65,8 +65,8 @@ class Opener:
         self._tokenizers: MutableMapping[str, AnyTokenizer] = WeakValueDictionary()
         # One thread for reloads and first requests, because the allocator keeps memory for each thread.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=THREAD)
-        self._turn = asyncio.Lock()
-        self._given_up: asyncio.Future[Any] | None = None  # timed out, and still running in the thread
+        self._lock = asyncio.Lock()
+        self._timed_out: asyncio.Future[Any] | None = None  # timed out, and still running in the thread
 
     def read(self, release: ModelFolder, known: dict[Path, FileEntry] | None = None) -> ServedModel:
         """Read a model's manifest and hold its files against it; opens no graph.
@@ -153,24 +153,24 @@ class Opener:
         trim_allocator()  # opening a graph copies its external weights for a moment
         return opened
 
-    async def aside(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run_in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `work` in the opener's thread, after what waits for it.
 
         Raises:
             ModelError: it takes too long, or earlier work that took too long still runs.
         """
-        async with self._turn:  # so that waiting for others is no part of the time limit
-            if self._given_up is not None and not self._given_up.done():
+        async with self._lock:  # so that waiting for others is no part of the time limit
+            if self._timed_out is not None and not self._timed_out.done():
                 raise ModelError("what was read before this hangs: is the storage of SEMBLANCE_MODELS_DIR there?")
             doing = asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
             done, _ = await asyncio.wait([doing], timeout=STEP_SECONDS)
             if not done:
-                self._given_up = doing
+                self._timed_out = doing
                 doing.add_done_callback(lambda late: late.cancelled() or late.exception())  # retrieves the exception
                 raise ModelError(f"not read and opened within {STEP_SECONDS:g} seconds, and given up")
             return doing.result()
 
-    def told(self, error: object) -> str:
+    def describe_error(self, error: object) -> str:
         """An error of a model, without the path of the models folder; an unexpected one is also logged."""
         if isinstance(error, Exception) and not isinstance(error, ContractError | ServiceError):
             log.error("a model could not be opened", exc_info=error)
@@ -226,9 +226,9 @@ class Opener:
         return session
 
 
-def public(reason: str) -> str:
+def without_paths(reason: str) -> str:
     """A reason without paths of this machine, for readiness and answers, which everybody can read."""
-    return _PATH_TO_THE_END.sub(" ...", reason)
+    return _ABSOLUTE_PATH.sub(" ...", reason)
 
 
 def _wanted_sizes(graph: str, manifest: Manifest) -> Iterator[tuple[str, str, int]]:

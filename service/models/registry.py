@@ -9,7 +9,7 @@ from typing import NamedTuple
 from service.engine.context import RequestContext
 from service.errors import ModelUnavailable, UnknownModel, UnsupportedTask
 from service.models.model import Failure, Opened, ServedModel
-from service.models.opener import Opener, public
+from service.models.opener import Opener, without_paths
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import Capability, Scorer
@@ -148,11 +148,11 @@ class ModelRegistry(Mapping[str, ServedModel]):
     async def _open(self, model: ServedModel) -> Opened:
         name = model.release.id
         try:
-            model.opened = await self._opener.aside(self._opener.open, model)
+            model.opened = await self._opener.run_in_thread(self._opener.open, model)
         except Exception as error:
-            reason = self._opener.told(error)
+            reason = self._opener.describe_error(error)
             log.error("model not opened", extra=fields(model=name, reason=reason))
-            model.failure = Failure(public(reason), monotonic() + RETRY_SECONDS)
+            model.failure = Failure(without_paths(reason), monotonic() + RETRY_SECONDS)
             self._telemetry.opened("failed")
             raise ModelUnavailable(name, model.failure.reason, RETRY_SECONDS) from error
         finally:

@@ -20,9 +20,9 @@ from service.errors import ModelError
 from service.machine import trim_allocator
 from service.models.defaults import USUAL
 from service.models.model import ServedModel
-from service.models.opener import Opener, public
+from service.models.opener import Opener, without_paths
 from service.models.registry import ModelRegistry, RequiredModel, unmet
-from service.models.repository import ModelFolder, RepositoryContents, look
+from service.models.repository import ModelFolder, RepositoryContents, list_folders
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
 from service.parsing import ALL, NONE
@@ -31,7 +31,7 @@ from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
-GONE_SECONDS = 0.5  # a folder may be missing for a moment while it is replaced
+REPLACING_SECONDS = 0.5  # a folder may be missing for a moment while it is replaced
 
 
 Outcome = Literal["unchanged", "reloaded", "added", "removed", "failed"]
@@ -55,8 +55,8 @@ class Reloader:
         self._telemetry = telemetry
         self._required = list(required)
         self._refusals: dict[str, str] = {}  # reasons, by id, or by the name of a folder
-        self._first: set[str] = set()  # ids of the models that are always open
-        self._one_at_a_time = asyncio.Lock()
+        self._always_open: set[str] = set()  # ids of the models that are always open
+        self._lock = asyncio.Lock()
         self._next: asyncio.Task[ReloadReport] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -69,10 +69,10 @@ class Reloader:
                 settings or is a usual default.
         """
         roots, refusals = self._settings.models_dir, dict[str, str]()
-        contents = look(roots, self._settings.models)
+        contents = list_folders(roots, self._settings.models)
         broken = [(name, problem.reason) for name, problem in contents.problems.items()]
         for name, problem in contents.problems.items():
-            refusals[name] = self._opener.told(problem.reason)
+            refusals[name] = self._opener.describe_error(problem.reason)
         models: dict[str, ServedModel] = {}
         known: dict[Path, FileEntry] = {}
         for name, release in contents.releases.items():
@@ -80,7 +80,7 @@ class Reloader:
                 models[name] = self._opener.read(release, known)
             except (ContractError, ModelError) as error:
                 broken.append((name, str(error)))
-                refusals[name] = self._opener.told(error)
+                refusals[name] = self._opener.describe_error(error)
         must = {each.name for each in self._required}.union(*USUAL.values())
         for name, reason in broken:
             if not models or name in must or ALL in self._settings.preload:
@@ -91,7 +91,7 @@ class Reloader:
         for _, problem_of_setting in unmet(self._required, models):
             raise ModelError(problem_of_setting)
         self._serve(models)
-        self._note(refusals)
+        self._record_refusals(refusals)
 
     def open_first(self, names: Iterable[str]) -> None:
         """Open these models, and those that the settings open before the service is ready.
@@ -107,7 +107,7 @@ class Reloader:
                 model.opened = self._opener.open(model)
             except ContractError as error:
                 raise ModelError(str(error)) from error
-        self._first = {model.release.id for model in found}
+        self._always_open = {model.release.id for model in found}
         self._serve(dict(self._registry))
 
     def keep(self, required: Iterable[RequiredModel]) -> None:
@@ -131,25 +131,26 @@ class Reloader:
     def soon(self) -> None:
         """Reload, from any thread or signal handler; no effect before `start` and after `close`."""
         if (loop := self._loop) is not None:
-            loop.call_soon_threadsafe(lambda: self._begin(self.reload()))
+            loop.call_soon_threadsafe(lambda: self._create_task(self.reload()))
 
     async def reload(self) -> ReloadReport:
         """Reload now, and verify unchanged folders too; a call during a reload gets the report of the next one."""
         if self._next is None:
-            self._next = self._begin(self._after_this_one())
+            self._next = self._create_task(self._reload_after_current())
         return await asyncio.shield(self._next)
 
     @property
     def problems(self) -> list[str]:
         """The models that are refused or cannot be opened, for readiness."""
         refused = [
-            f"model {name} is not {self._done(name)}: {public(refusal)}" for name, refusal in self._refusals.items()
+            f"model {name} is not {self._refused_step(name)}: {without_paths(refusal)}"
+            for name, refusal in self._refusals.items()
         ]
         failed = [(name, model.failure) for name, model in self._registry.items()]
         return refused + [f"model {name} cannot be opened: {why.reason}" for name, why in failed if why is not None]
 
-    async def _after_this_one(self) -> ReloadReport:
-        async with self._one_at_a_time:
+    async def _reload_after_current(self) -> ReloadReport:
+        async with self._lock:
             self._next = None  # a later call sees changes made after this point
             return await self._reload()
 
@@ -160,26 +161,26 @@ class Reloader:
         refusals: dict[str, str] = {}
         outcomes: dict[str, Outcome] = {}
         try:
-            contents = await self._opener.aside(self._look, ids)
+            contents = await self._opener.run_in_thread(self._list_folders, ids)
         except ModelError as error:
             for name in sorted(ids):
-                outcomes[name], refusals[name] = "failed", self._opener.told(error)
-            self._note(refusals)
+                outcomes[name], refusals[name] = "failed", self._opener.describe_error(error)
+            self._record_refusals(refusals)
             return self._report(outcomes, started)
         # Of folders, by the id of the model that was opened from each, or else by the folder's name.
         owners = {model.release.folder.name: name for name, model in self._registry.items()}
         problems = {owners.get(folder, folder): problem for folder, problem in contents.problems.items()}
         for name in sorted({*ids, *contents.releases, *problems}):
             old, release = self._registry.get(name), contents.releases.get(name)
-            new, refusal = old, self._forbidden(name, old, release)
+            new, refusal = old, self._conflict_with_settings(name, old, release)
             try:
                 if (problem := problems.get(name)) is not None:
-                    refusal = self._opener.told(problem.reason)
+                    refusal = self._opener.describe_error(problem.reason)
                 elif refusal is None:
-                    new, refusal = await self._opener.aside(self._attempt, release, old)
+                    new, refusal = await self._opener.run_in_thread(self._read_or_keep, release, old)
             except ModelError as error:
-                refusal = self._opener.told(error)
-            if new is not None and new is not old and (lack := self._lacking(name, new)) is not None:
+                refusal = self._opener.describe_error(error)
+            if new is not None and new is not old and (lack := self._missing_capability(name, new)) is not None:
                 new, refusal = old, lack
             outcomes[name] = outcome_of(old, new, refusal)
             if refusal is not None:
@@ -189,20 +190,20 @@ class Reloader:
                 self._serve(others if new is None else {**others, name: new})
                 fingerprint = None if new is None else new.manifest.fingerprint[:16]
                 log.info(f"model {outcomes[name]}", extra=fields(model=name, fingerprint=fingerprint))
-                self._begin(self._trim_later())
+                self._create_task(self._trim_later())
             del old, new  # so that this frame does not keep replaced models alive
-        self._note(refusals)
+        self._record_refusals(refusals)
         return self._report(outcomes, started)
 
-    def _look(self, served: Iterable[str]) -> RepositoryContents:
+    def _list_folders(self, served: Iterable[str]) -> RepositoryContents:
         """In the thread: list the folder; once more if a served model is missing."""
-        contents = look(self._settings.models_dir, self._settings.models)
+        contents = list_folders(self._settings.models_dir, self._settings.models)
         if any(name not in contents.releases for name in served):
-            time.sleep(GONE_SECONDS)
-            contents = look(self._settings.models_dir, self._settings.models)
+            time.sleep(REPLACING_SECONDS)
+            contents = list_folders(self._settings.models_dir, self._settings.models)
         return contents
 
-    def _forbidden(self, name: str, old: ServedModel | None, release: ModelFolder | None) -> str | None:
+    def _conflict_with_settings(self, name: str, old: ServedModel | None, release: ModelFolder | None) -> str | None:
         """What a setting forbids: a new model by the name of an alias, and that a model goes which it names."""
         aliases = self._settings.model_aliases
         if old is None and name in aliases:
@@ -213,12 +214,14 @@ class Reloader:
             return f"{name} is gone, but {needs[0]} needs it" if needs else None
         return None
 
-    def _lacking(self, name: str, new: ServedModel) -> str | None:
+    def _missing_capability(self, name: str, new: ServedModel) -> str | None:
         """A capability that a setting needs, and the new model has not."""
         others = {**self._registry, name: new}
         return next((reason for each, reason in unmet(self._required, others) if each.name == name), None)
 
-    def _attempt(self, release: ModelFolder | None, old: ServedModel | None) -> tuple[ServedModel | None, str | None]:
+    def _read_or_keep(
+        self, release: ModelFolder | None, old: ServedModel | None
+    ) -> tuple[ServedModel | None, str | None]:
         """In the thread: the model to serve, and why it is not the new one. A new or changed one is read, and opened
         too if the old one is in use.
         """
@@ -235,10 +238,10 @@ class Reloader:
                 return old, None
             model = self._opener.read(release)
             in_use = old is not None and (old.opened or old.failure)
-            if in_use or release.id in self._first or ALL in self._settings.preload:
+            if in_use or release.id in self._always_open or ALL in self._settings.preload:
                 model.opened = self._opener.open(model)
         except Exception as error:  # the old model must stay, whatever is wrong with the new one
-            return old, self._opener.told(error)
+            return old, self._opener.describe_error(error)
         return model, None
 
     def _serve(self, models: Mapping[str, ServedModel]) -> None:
@@ -246,16 +249,16 @@ class Reloader:
         for name in models:
             self._telemetry.reload_failures.labels(name)
 
-    def _note(self, refusals: dict[str, str]) -> None:
+    def _record_refusals(self, refusals: dict[str, str]) -> None:
         """Keep the refusals; log and count them."""
         for name, refusal in refusals.items():
             self._telemetry.reload_failures.labels(name).inc()
-            log.error(f"model not {self._done(name)}", extra=fields(model=name, reason=refusal))
+            log.error(f"model not {self._refused_step(name)}", extra=fields(model=name, reason=refusal))
         self._refusals = refusals
         if not refusals:
             self._telemetry.reload_success.set_to_current_time()
 
-    def _done(self, name: str) -> str:
+    def _refused_step(self, name: str) -> str:
         """What was refused: a new model, or a change of one that is served."""
         return "reloaded" if name in self._registry else "served"
 
@@ -264,7 +267,7 @@ class Reloader:
         for name, outcome in outcomes.items():
             model, refusal = self._registry.get(name), self._refusals.get(name)
             fingerprint = None if model is None else model.manifest.fingerprint
-            reason = None if refusal is None else public(refusal)
+            reason = None if refusal is None else without_paths(refusal)
             models.append({"model": name, "outcome": outcome, "fingerprint": fingerprint, "reason": reason})
         failed = "failed" in outcomes.values()
         return {"status": "failed" if failed else "done", "models": models, "seconds": perf_counter() - started}
@@ -272,15 +275,15 @@ class Reloader:
     async def _trim_later(self) -> None:
         """Give memory back: a replaced model is freed when its last request ends."""
         await asyncio.sleep(self._settings.request_timeout)
-        await self._opener.aside(trim_allocator)
+        await self._opener.run_in_thread(trim_allocator)
 
-    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def _create_task(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._task_done)
         return task
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _task_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a reload broke off", exc_info=error)

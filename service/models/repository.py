@@ -41,7 +41,7 @@ class RepositoryContents:
     problems: dict[str, FolderProblem] = field(default_factory=dict)  # by the name of the folder
 
 
-def look(roots: Iterable[Path], only: Collection[str] = ()) -> RepositoryContents:
+def list_folders(roots: Iterable[Path], only: Collection[str] = ()) -> RepositoryContents:
     """List the models folders, without hidden folders and those of shared files.
 
     Args:

@@ -26,7 +26,7 @@ from core.tokenizer import Encoded
 from service.engine.cache import Ids, Pair, VectorSpace
 from service.engine.context import RequestContext
 from service.engine.graph import PairGraph, Rows, SentenceGraph
-from service.engine.queue import IN_A_THREAD
+from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vectors import Vectors
 from service.scoring.reading import ScorerParts
 from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, as_pairs, sides_of
@@ -38,14 +38,14 @@ _RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range
 class SiameseScorer(Scorer):
     """An encoder, and a comparison of embeddings or head graphs."""
 
-    beside: ClassVar[tuple[Capability, ...]] = ("embedding",)
+    extra_capabilities: ClassVar[tuple[Capability, ...]] = ("embedding",)
     embeddings: Vectors[Ids]
 
     def __init__(self, parts: ScorerParts) -> None:
         super().__init__(parts)
         manifest, of_tokens = parts.manifest, parts.manifest.token_embeddings
         self._encoder = cast(SentenceGraph, parts.graphs[manifest.encoder or ""])
-        self._of_tokens = None if of_tokens is None else cast(SentenceGraph, parts.graphs[of_tokens])
+        self._token_graph = None if of_tokens is None else cast(SentenceGraph, parts.graphs[of_tokens])
         space = VectorSpace(manifest.fingerprint, manifest.dim or 0)
         self.embeddings = Vectors(self._encoder, parts.queue, parts.cache, space)
 
@@ -59,11 +59,11 @@ class SiameseScorer(Scorer):
 
     async def embed_tokens(self, context: RequestContext, sentence: Encoded) -> Embeddings:
         """See `Scorer.embed_tokens`; the TOKENS graph's output, or of an additive model the tokens' own embeddings."""
-        if self._of_tokens is not None:
+        if self._token_graph is not None:
             expected = self.embeddings.batcher.expected_seconds([sentence.ids])
-            expected = max(expected, IN_A_THREAD if self._of_tokens.repeats else 0.0)
+            expected = max(expected, MIN_THREAD_SECONDS if self._token_graph.repeats else 0.0)
             vectors: Embeddings = (
-                await self._queue.run(context, expected, partial(self._of_tokens.rows, [sentence.ids]))
+                await self._queue.run(context, expected, partial(self._token_graph.rows, [sentence.ids]))
             )[0]
             return vectors
         return await self.embeddings.get(context, [(i,) for i in sentence.ids], cached=False)
@@ -71,14 +71,15 @@ class SiameseScorer(Scorer):
     async def classify(self, context: RequestContext, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
         """Probabilities of the model's own labels, as in `Scorer.classify`."""
         embeddings = await self.embed(context, sentences)
-        return await self._queue.run(context, self._comparing(len(sentences)), partial(self._label, embeddings))
+        work = partial(self._label_embeddings, embeddings)
+        return await self._queue.run(context, self._comparison_seconds(len(sentences)), work)
 
     def answers(self, a: str, b: str) -> dict[str, float]:
         """See `Scorer.answers`; with the labels of each sentence."""
         found = super().answers(a, b)
         if self.manifest.classification is not None:
             sentences = self.prompted([a, b])
-            labels = self._label(self.embed_at_once([sentence.ids for sentence in sentences]))
+            labels = self._label_embeddings(self.embed_at_once([sentence.ids for sentence in sentences]))
             for side, of_side in zip("ab", labels, strict=True):
                 found |= {f"{label} of {side}": value for label, value in of_side.items()}
         return found
@@ -86,8 +87,8 @@ class SiameseScorer(Scorer):
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
         """See `Scorer.false_claim`; the claim is that an embedding is the mean of vectors of its tokens."""
         graph, claim = self._encoder, "additive"
-        if self._of_tokens is not None:
-            graph, claim = self._of_tokens, f"it has {self.manifest.token_embeddings}"
+        if self._token_graph is not None:
+            graph, claim = self._token_graph, f"it has {self.manifest.token_embeddings}"
         elif not self.manifest.additive:
             return None
         for ids in chain.from_iterable(as_pairs(a, b)):
@@ -98,15 +99,15 @@ class SiameseScorer(Scorer):
                 return f"{claim}, but an embedding is not the mean of those of its tokens: off by {gap:.1e}"
         return None
 
-    def _measured(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+    def _sample_inputs(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         yield self.embeddings, list(dict.fromkeys(chain.from_iterable(pairs)))
 
     def _comparisons(self, pairs: Sequence[Pair]) -> Iterator[Callable[[], object]]:
         yield from super()._comparisons(pairs)
         if self.manifest.classification is not None:
-            yield partial(self._label, np.repeat(self.embed_at_once([pairs[0][0]]), MEASURED_PAIRS, axis=0))
+            yield partial(self._label_embeddings, np.repeat(self.embed_at_once([pairs[0][0]]), MEASURED_PAIRS, axis=0))
 
-    def _asked(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         yield self.embeddings, sides_of(pairs)
 
     def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
@@ -116,7 +117,7 @@ class SiameseScorer(Scorer):
     def _raw_output(self, task: EntailmentTask, features: Features) -> Rows:
         return compare(self.graphs[task.graph], *features)
 
-    def _label(self, embeddings: Embeddings) -> list[dict[str, float]]:
+    def _label_embeddings(self, embeddings: Embeddings) -> list[dict[str, float]]:
         task = self.manifest.classification
         assert task is not None, "the registry lets no model be asked what it cannot do"
         return classification(task, classify(self.graphs[task.graph], embeddings))
@@ -147,8 +148,8 @@ class InteractionScorer(Scorer):
         pairs = [(a.ids, b.ids)]
         # About as long as a score: the graphs differ only at their end.
         expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
-        graph = self._of_matrices()
-        expected = max(expected, IN_A_THREAD if graph.repeats else 0.0)
+        graph = self._explanation_graph()
+        expected = max(expected, MIN_THREAD_SECONDS if graph.repeats else 0.0)
         found = await self._queue.run(context, expected, partial(graph.rows, pairs))
         return np.asarray(found[0])
 
@@ -158,7 +159,7 @@ class InteractionScorer(Scorer):
         if explanation is None:
             return None
         for left, right in as_pairs(a, b):
-            found = self._of_matrices().rows([(left, right)])
+            found = self._explanation_graph().rows([(left, right)])
             expected = (1, len(explanation.matrices), len(left), len(right))
             if found.shape != expected:
                 return f"{explanation.graph} gives matrices of shape {found.shape}, expected {expected}"
@@ -168,13 +169,13 @@ class InteractionScorer(Scorer):
                     return f"matrix {matrix.name} holds {values.min():g} to {values.max():g}, outside {low:g}..{high:g}"
         return None
 
-    def _measured(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+    def _sample_inputs(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         distinct = list(dict.fromkeys(pairs))
         yield from ((vectors, distinct) for vectors in self.outputs.values())
         if self.embeddings is not None:
             yield self.embeddings, list(dict.fromkeys(chain.from_iterable(pairs)))
 
-    def _asked(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         pairs = self._ordered(pairs, name)
         task = self._tasks[name]
         yield self.outputs[task.graph or ""], pairs
@@ -187,7 +188,7 @@ class InteractionScorer(Scorer):
     def _raw_output(self, task: EntailmentTask, features: Features) -> Rows:
         return features[0]
 
-    def _of_matrices(self) -> PairGraph:
+    def _explanation_graph(self) -> PairGraph:
         assert self.manifest.explanation is not None, "asked only of models that have one"
         return cast(PairGraph, self.graphs[self.manifest.explanation.graph])
 

@@ -111,7 +111,7 @@ async def rank(
     )
     declined = wanted.declines and not answered
     top_k = SUGGESTIONS if declined else wanted.top_k
-    stages = coarse.results(last=top_k) if fine is None else _both(coarse, fine, wanted.rerank_top, top_k)
+    stages = coarse.results(last=top_k) if fine is None else _join_stages(coarse, fine, wanted.rerank_top, top_k)
     results = await stages
     answer: RankResponse = {
         "model": first.id,
@@ -131,7 +131,7 @@ async def rank(
     return answer
 
 
-async def _both(coarse: _Stage, fine: _Stage, rerank_top: int, top_k: int | None) -> list[Answer]:
+async def _join_stages(coarse: _Stage, fine: _Stage, rerank_top: int, top_k: int | None) -> list[Answer]:
     """The results of two stages."""
     results = await fine.results(last=top_k)
     rest = await coarse.results(rerank_top, top_k)

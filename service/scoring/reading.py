@@ -18,19 +18,19 @@ from service.errors import EmptyText
 from service.observe.metrics import TOKENISE
 from service.observe.telemetry import ModelTelemetry
 
-_TIMES_BEYOND_ASCII = 8  # for other characters, each of which is looked up
+_CHARS_OF_NON_ASCII = 8  # for other characters, each of which is looked up
 _TURN_SECONDS = 0.0008  # of reading in the event loop for one request before other requests have a turn
 # Expected cost of reading a text, in characters of ASCII:
 _CHARS_OF_A_TOKEN = 8  # with white space; models read at most their limit of tokens
 _BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are not read
 _FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
-_NEWS = 0.5  # weight of a request's texts in the number of tokens in a character
+_TOKENS_WEIGHT = 0.5  # weight of a request's texts in the number of tokens in a character
 _EACH_TEXT_BYTES = ENTRY_BYTES + tuple_bytes(len(Encoded._fields)) + tuple_bytes(0)
 
 
 def weight_of(text: str) -> int:
     """Its cost, in characters of ASCII."""
-    return len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII)
+    return len(text) * (1 if text.isascii() else _CHARS_OF_NON_ASCII)
 
 
 def turns_of(chars: Sequence[float], seconds: float) -> Iterator[tuple[float, slice]]:
@@ -61,7 +61,7 @@ class _Cost:
 
     def read(self, chars: float, tokens: int) -> None:
         """Texts of so many characters had so many tokens."""
-        self.tokens += _NEWS * (tokens / chars - self.tokens)
+        self.tokens += _TOKENS_WEIGHT * (tokens / chars - self.tokens)
 
 
 class ScorerParts(NamedTuple):
@@ -145,7 +145,7 @@ class Reader:
             read = await self._queue.run_all(context, turns, phase=TOKENISE, in_all=in_all)
             sentences = list(chain.from_iterable(read))
             self._cost.read(scored, sum(len(sentence.ids) for sentence in sentences))
-        again = compress(zip(new, sentences, strict=True), self._memory.seen.again(new))
+        again = compress(zip(new, sentences, strict=True), self._memory.seen.seen_before(new))
         self._lru.keep(each for each in again if len(each[0]) <= _FEW_CHARS)
         if len(new) == len(texts):  # all of them, each once
             return sentences

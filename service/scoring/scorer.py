@@ -20,18 +20,18 @@ from service.engine.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
 from service.engine.context import RequestContext
 from service.engine.cost import best_time
 from service.engine.graph import Rows
-from service.engine.queue import IN_A_THREAD
+from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vectors import Vectors
 from service.scoring.reading import Reader, ScorerParts, weight_of
 from service.settings import CachePolicy
 
-_FEW_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
+_MAX_CACHED_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
 MEASURED_PAIRS = 128  # so that what a comparison costs whatever it holds does not count for each pair
-_UNASKED = "the registry lets no model be asked what it cannot do"
+_INCAPABLE = "the registry lets no model be asked what it cannot do"
 
 Capability = Task | Literal["embedding", "explanation"]
 Features = tuple[Rows, ...]  # what graphs made of n pairs, [n, ...] each, or [1, ...] where it is the same for all
-Raw = tuple[float, float] | None  # what a graph gives for relevance and for paraphrase
+AuxScores = tuple[float, float] | None  # what a graph gives for relevance and for paraphrase
 
 
 class ScoredPairs(NamedTuple):
@@ -45,7 +45,8 @@ class ScoredPairs(NamedTuple):
 class Scorer(Reader, ABC):
     """One opened model. Its family says how graphs answer the tasks of pairs, and what models can do beside them."""
 
-    beside: ClassVar[tuple[Capability, ...]] = ()  # what all models of the family can do, beside their tasks
+    # What all models of the family can do, beside their tasks.
+    extra_capabilities: ClassVar[tuple[Capability, ...]] = ()
     embeddings: Vectors[Ids] | None = None  # of sentences, where the model makes some
 
     def __init__(self, parts: ScorerParts) -> None:
@@ -60,7 +61,7 @@ class Scorer(Reader, ABC):
         self._symmetric = frozenset(name for name, task in self._scored.items() if task.symmetric)
         self._scores: dict[ScoreTask, ScoreCache] = {name: parts.cache.of_scores() for name in self._scored}
         heads = (graph for name, graph in parts.graphs.items() if manifest.graph_kinds[name] in ("head", "classifier"))
-        self._least_comparing = IN_A_THREAD if any(graph.repeats for graph in heads) else 0.0
+        self._min_comparison_seconds = MIN_THREAD_SECONDS if any(graph.repeats for graph in heads) else 0.0
         # Before `measure`: large, so that nothing runs in the event loop.
         self.seconds_per_pair = 1e-3  # of a comparison
         self.seconds_per_new_pair = 0.0  # with nothing of it cached
@@ -69,7 +70,7 @@ class Scorer(Reader, ABC):
     def capabilities(cls, manifest: Manifest) -> tuple[Capability, ...]:
         """What a model of this family can do; what is explained is its similarity."""
         explained: tuple[Capability, ...] = () if manifest.similarity is None else ("explanation",)
-        return (*manifest.tasks, *cls.beside, *explained)
+        return (*manifest.tasks, *cls.extra_capabilities, *explained)
 
     async def similarity(
         self,
@@ -94,31 +95,31 @@ class Scorer(Reader, ABC):
             Overloaded: too much is waiting already.
         """
         pairs = as_pairs(*self.fit(a, b))
-        if name in self._scores and cached and len(pairs) <= _FEW_PAIRS:
-            found = await self._remembered(context, name, self._ordered(pairs, name))
+        if name in self._scores and cached and len(pairs) <= _MAX_CACHED_PAIRS:
+            found = await self._cached_scores(context, name, self._ordered(pairs, name))
         else:
-            found = await self._computed(context, name, pairs, cached=cached)
+            found = await self._compute_scores(context, name, pairs, cached=cached)
         if cached:
             self._telemetry.scored(found.score)
         return found
 
-    async def _computed(
+    async def _compute_scores(
         self, context: RequestContext, name: ScoreTask, pairs: Sequence[Pair], *, cached: bool = True
     ) -> ScoredPairs:
         features = await self._features(context, name, pairs, cached=cached)
         work = partial(self._similarities, self._scored[name], features)
-        answer = await self._queue.run(context, self._comparing(len(pairs)), work)
+        answer = await self._queue.run(context, self._comparison_seconds(len(pairs)), work)
         ratings = None if answer.rating is None else answer.rating.tolist()
         return ScoredPairs(answer.raw_score.tolist(), ratings, answer.score.tolist())
 
-    async def _remembered(self, context: RequestContext, name: ScoreTask, pairs: Sequence[Pair]) -> ScoredPairs:
+    async def _cached_scores(self, context: RequestContext, name: ScoreTask, pairs: Sequence[Pair]) -> ScoredPairs:
         """Scores from the cache; the missing ones are computed and added."""
         cache = self._scores[name]
         scores = cache.get_many(pairs)
         if places := [i for i, score in enumerate(scores) if score is None]:
             # By position: a pair that a request repeats is compared twice, which costs less than finding it.
             new = [pairs[i] for i in places]
-            answer = await self._computed(context, name, new)
+            answer = await self._compute_scores(context, name, new)
             fresh = list(map(ScoreEntry, answer.raw, answer.rating or repeat(None), answer.score))
             for i, score in zip(places, fresh, strict=True):
                 scores[i] = score
@@ -154,7 +155,7 @@ class Scorer(Reader, ABC):
 
     async def read_claims(
         self, context: RequestContext, a: Sequence[Encoded], b: Sequence[Encoded]
-    ) -> tuple[list[dict[str, float]], list[Raw]]:
+    ) -> tuple[list[dict[str, float]], list[AuxScores]]:
         """Label n pairs of passage and claim, and what else the graph of entailment says of them.
 
         Returns:
@@ -166,7 +167,7 @@ class Scorer(Reader, ABC):
             Overloaded: too much is waiting already.
         """
         answers, features = await self._label_pairs(context, a, b)
-        columns = self._beside_entailment()
+        columns = self._aux_columns()
         if columns is None:
             return answers, [None] * len(answers)
         return answers, [(float(row[columns[0]]), float(row[columns[1]])) for row in features[0]]
@@ -176,13 +177,14 @@ class Scorer(Reader, ABC):
     ) -> tuple[list[dict[str, float]], Features]:
         """The probabilities of n pairs, and all outputs of the graph that they are made of."""
         features = await self._features(context, "entailment", as_pairs(*self.fit(a, b)))
-        return await self._queue.run(context, self._comparing(len(a)), partial(self._entailments, features)), features
+        work = partial(self._entailments, features)
+        return await self._queue.run(context, self._comparison_seconds(len(a)), work), features
 
-    def _comparing(self, count: int) -> float:
+    def _comparison_seconds(self, count: int) -> float:
         """Expected seconds of what follows the vectors of so many pairs or texts."""
-        return max(self._least_comparing, count * self.seconds_per_pair)
+        return max(self._min_comparison_seconds, count * self.seconds_per_pair)
 
-    def _beside_entailment(self) -> tuple[int, int] | None:
+    def _aux_columns(self) -> tuple[int, int] | None:
         """The columns of relevance and paraphrase in the graph of entailment, if each is one there."""
         entailment, found = self.manifest.entailment, []
         for task in (self.manifest.relevance, self.manifest.paraphrase):
@@ -206,22 +208,22 @@ class Scorer(Reader, ABC):
 
     async def embed(self, context: RequestContext, sentences: Sequence[Encoded]) -> Embeddings:
         """Sentences -> [n, dim]; of models that embed. Raises as `similarity`."""
-        raise NotImplementedError(_UNASKED)
+        raise NotImplementedError(_INCAPABLE)
 
     async def embed_tokens(self, context: RequestContext, sentence: Encoded) -> Embeddings:
         """The vectors whose mean is the embedding, [tokens, dim]; of models whose embedding is one."""
-        raise NotImplementedError(_UNASKED)
+        raise NotImplementedError(_INCAPABLE)
 
     async def classify(self, context: RequestContext, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
         """The probability of each label of the model's own for n sentences; of models with classification.
 
         Raises as `similarity`.
         """
-        raise NotImplementedError(_UNASKED)
+        raise NotImplementedError(_INCAPABLE)
 
     async def matrices(self, context: RequestContext, a: Encoded, b: Encoded) -> Rows:
         """The model's own explanation of a pair, [matrices, tokens of a, tokens of b]; of models that have one."""
-        raise NotImplementedError(_UNASKED)
+        raise NotImplementedError(_INCAPABLE)
 
     def answers(self, a: str, b: str) -> dict[str, float]:
         """All answers for a golden pair, at once and without caches; named as `GoldenPair.answers`.
@@ -252,7 +254,7 @@ class Scorer(Reader, ABC):
         texts = [*a, *b]
         chars = max(sum(map(weight_of, texts)), 1)
         pairs = as_pairs(*self.fit(self.tokenise(a), self.tokenise(b)))
-        measured = list(self._measured(pairs))
+        measured = list(self._sample_inputs(pairs))
         limits = self.manifest.limits
         most = min(limits.max_tokens, (limits.max_pair_tokens or 2 * limits.max_tokens) // 2)  # of each of two texts
         for vectors, keys in measured:
@@ -278,25 +280,26 @@ class Scorer(Reader, ABC):
         return tuple(np.repeat(side, MEASURED_PAIRS, axis=0) for side in self._features_at_once(name, pairs))
 
     @abstractmethod
-    def _measured(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+    def _sample_inputs(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         """The vectors that answers are made of, and what n pairs need of each."""
 
     @abstractmethod
-    def _asked(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         """The vectors that a task asks of n pairs, each with what it asks; of `embeddings` by `sides_of`."""
 
     async def _features(
         self, context: RequestContext, name: Task, pairs: Sequence[Pair], *, cached: bool = True
     ) -> Features:
         """What a task needs of n pairs."""
-        found = [(each, await each.get(context, keys, cached=cached)) for each, keys in self._asked(name, pairs)]
-        return self._by_side(found, len(pairs))
+        found = [(each, await each.get(context, keys, cached=cached)) for each, keys in self._graph_inputs(name, pairs)]
+        return self._split_sides(found, len(pairs))
 
     def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
         """The same at once, in this thread and without caches."""
-        return self._by_side([(each, each.at_once(keys)) for each, keys in self._asked(name, pairs)], len(pairs))
+        found = [(each, each.at_once(keys)) for each, keys in self._graph_inputs(name, pairs)]
+        return self._split_sides(found, len(pairs))
 
-    def _by_side(self, found: Sequence[tuple[Vectors[Any], Rows]], count: int) -> Features:
+    def _split_sides(self, found: Sequence[tuple[Vectors[Any], Rows]], count: int) -> Features:
         sides = ((rows[:-count], rows[-count:]) if each is self.embeddings else (rows,) for each, rows in found)
         return tuple(chain.from_iterable(sides))
 
@@ -309,7 +312,7 @@ class Scorer(Reader, ABC):
         """Features of n pairs -> the log-probabilities of classes, [n, outputs of the task's graph]."""
 
     def _entailments(self, features: Features) -> list[dict[str, float]]:
-        assert self.manifest.entailment is not None, _UNASKED
+        assert self.manifest.entailment is not None, _INCAPABLE
         return entailment(self.manifest.entailment, self._raw_output(self.manifest.entailment, features))
 
     def _ordered(self, pairs: Sequence[Pair], name: Task) -> Sequence[Pair]:

@@ -14,7 +14,7 @@ from core.answers import ClaimLabel
 from core.facts import amounts_of, differences, is_met
 from core.measures import to_digits
 from service.scoring.evidence import Found, Passage
-from service.scoring.scorer import Raw
+from service.scoring.scorer import AuxScores
 
 _FLOOR = 1e-3  # of a probability: surer a model is not
 _MOST_CHARS = 1000  # of a claim, whose numbers are read
@@ -43,7 +43,7 @@ class Reading(NamedTuple):
     passage: Passage
     entailment: float
     contradiction: float
-    beside: Raw = None  # what the model's graph gives for relevance and paraphrase, if it does
+    aux_scores: AuxScores = None  # what the model's graph gives for relevance and paraphrase, if it does
 
 
 class Statement(NamedTuple):
@@ -90,7 +90,7 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
     entailing, contradicting, differing = [], [], []
     for share, each in zip(shares, readings, strict=True):
         stated_by, entailed_by, differ = features_of(claim, each)
-        weights = (_STATED_ALONE, _ENTAILED_ALONE) if each.beside is None else (_STATED, _ENTAILED)
+        weights = (_STATED_ALONE, _ENTAILED_ALONE) if each.aux_scores is None else (_STATED, _ENTAILED)
         stated, entailed = _weighted(stated_by, weights[0]), _weighted(entailed_by, weights[1])
         e, c = exp(stated + entailed), exp(stated - entailed)
         entailing.append(share * e / (1 + e + c) / sum(shares))
@@ -120,7 +120,7 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
 
 def _relevance(reading: Reading) -> float:
     """How much a passage seems to be the one that decides."""
-    relevance, paraphrase = reading.beside or (0.0, 0.0)
+    relevance, paraphrase = reading.aux_scores or (0.0, 0.0)
     found = reading.found
     return found.cosine + _WORDS * found.words + _RELEVANCE * relevance + _PARAPHRASE * paraphrase
 
@@ -132,7 +132,7 @@ def features_of(claim: str, reading: Reading) -> tuple[Sequence[float], Sequence
     asked = amounts_of(start)
     said = amounts_of(text) if asked.said else asked
     differ = [str(each) for each in differences(asked, said)]
-    relevance = 0.0 if reading.beside is None else reading.beside[0]
+    relevance = 0.0 if reading.aux_scores is None else reading.aux_scores[0]
     negated = (_NEGATION.search(start) is None) != (_NEGATION.search(text) is None)
     agrees = bool(asked.said) and all(is_met(fact, said) for fact in asked.said)
     stated = (log(max(e + c, _FLOOR)), reading.found.cosine, relevance, 1.0)

@@ -103,12 +103,12 @@ async def verify(
         zip(places, await pair.read(context, [passages[i].text for i in places], lambda _: "documents"), strict=True)
     )
     hypotheses = await pair.read(context, claims, lambda i: f"claims.{i}")
-    answers, beside = await pair.read_claims(
+    answers, aux_scores = await pair.read_claims(
         context, [premises[each.passage] for _, each in of_claim], [hypotheses[i] for i, _ in of_claim]
     )
     readings: list[list[Reading]] = [[] for _ in claims]
     stating: list[list[Reading]] = [[] for _ in claims]  # those of passages that have words
-    for (i, each), answer, more in zip(of_claim, answers, beside, strict=True):
+    for (i, each), answer, more in zip(of_claim, answers, aux_scores, strict=True):
         reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more)
         readings[i].append(reading)
         if _states(reading.passage.text, premises[each.passage]) and _states(claims[i], hypotheses[i]):

@@ -6,7 +6,7 @@ from tests.harness.service import Client
 
 def unmeasured(client: Client) -> None:
     """Keep the pace that is expected of a machine on which nothing was measured, however busy this one is."""
-    client.app.service.queue.admissions.pace.ran = lambda *_: None  # type: ignore[method-assign]
+    client.app.service.queue.admissions.pace.record = lambda *_: None  # type: ignore[method-assign]
 
 
 def costs(client: Client, model: str, seconds: float) -> list[int]:

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from core.manifest import EntailmentTask, Manifest
-from semblance.batch.delimited import FileFormat
-from semblance.batch.formats import AS_FOUND
-from semblance.threshold.own_pairs import PairsError, read_own
+from semblance.tables.delimited import FileFormat
+from semblance.tables.formats import AS_FOUND
+from semblance.tables.labelled_pairs import PairsError, read_own
 from training.pairs import Pair
 from training.publishing.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
 from training.publishing.runtime import PublishedModel

@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 
 from core.sequences import PoolingMode
-from semblance.batch.delimited import FileFormat
-from semblance.options import Delimiter, Encoding
+from semblance.cli.options import Delimiter, Encoding
+from semblance.tables.delimited import FileFormat
 from workbench.imports.model import Head, ImportOptions, Storage
 
 

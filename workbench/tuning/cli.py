@@ -7,9 +7,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from semblance.batch.delimited import FileFormat
-from semblance.batch.formats import KNOWN
-from semblance.options import Delimiter, Encoding
+from semblance.cli.options import Delimiter, Encoding
+from semblance.tables.delimited import FileFormat
+from semblance.tables.formats import KNOWN
 
 
 def tune_model(

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from semblance.threshold.own_pairs import Kind
+from semblance.tables.labelled_pairs import Kind
 from training.objectives.metrics import graded, labelled, ranked
 from training.objectives.supervised import LABELS
 from training.pairs import Pair

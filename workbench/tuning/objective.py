@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import nll_loss
 
 from core.subwords import AnyTokenizer
-from semblance.threshold.own_pairs import Kind
+from semblance.tables.labelled_pairs import Kind
 from training.objectives.objective import Objective
 from training.objectives.ordering import ordering_loss
 from training.objectives.parts.batches import Indices

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from semblance.threshold.own_pairs import Kind
+from semblance.tables.labelled_pairs import Kind
 from training.architectures.models import output_dim
 from training.architectures.parts.heads import PairHead
 from training.objectives.supervised import LABELS

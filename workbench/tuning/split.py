@@ -8,7 +8,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from core.text import split_words
-from semblance.threshold.own_pairs import Kind, PairsError
+from semblance.tables.labelled_pairs import Kind, PairsError
 from training.objectives.parts.batches import Indices
 from training.pairs import Pair
 

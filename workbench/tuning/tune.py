@@ -15,9 +15,9 @@ from pydantic import JsonValue
 
 from core.golden import GOLDEN_TEXTS, TOLERANCE, GoldenPairs
 from core.manifest import MANIFEST_NAME, Figure, Manifest, Provenance, TrainingData
-from semblance.batch.delimited import FileFormat
-from semblance.batch.formats import AS_FOUND
-from semblance.threshold.own_pairs import Kind, read_own
+from semblance.tables.delimited import FileFormat
+from semblance.tables.formats import AS_FOUND
+from semblance.tables.labelled_pairs import Kind, read_own
 from training.objectives.metrics import calibration_error
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens

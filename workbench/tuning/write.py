@@ -8,7 +8,7 @@ import numpy as np
 
 from core.manifest import EntailmentTask, Manifest, Provenance, TrainingData
 from core.measures import Calibration
-from semblance.threshold.own_pairs import Kind
+from semblance.tables.labelled_pairs import Kind
 from training.architectures.models import output_dim
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import SentenceBERT

@@ -117,17 +117,17 @@ async def test_a_large_request_lets_others_come_in_between(batcher, graph, monke
 
 
 async def test_a_request_that_is_too_large_for_the_time_leads_no_batch(batcher, graph, queue, monkeypatch) -> None:
-    monkeypatch.setattr(queue, "_call", lambda: None)  # batches are taken here
+    monkeypatch.setattr(queue, "_schedule_serving", lambda: None)  # batches are taken here
     batcher.cost = Cost(fixed=0.0, per_token=1.0)  # each request is alone in its batch
     asking = [asyncio.create_task(batcher.get(RequestContext(), [key])) for key in (900, 20, 10)]
     await turn()
     for most, taken in ((5.0, []), (15.0, [10]), (15.0, []), (50.0, [20]), (50.0, []), (inf, [900])):
-        found = queue._take(most)
+        found = queue._next_batch(most)
         assert (found is not None) is bool(taken)
         if found is not None:
-            queue._give_back(*found, 0.0, 1.0, found[0].run())
+            queue._deliver(*found, 0.0, 1.0, found[0].run())
             assert graph.batches[-1] == taken
-    assert queue._take(inf) is None
+    assert queue._next_batch(inf) is None
     await asyncio.gather(*asking)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks.faults.load import difference
-from service.engine.cache import FINDING_SECONDS, REMOTE_PAYS_SECONDS, CacheTiers, VectorCache
+from service.engine.cache import LOOKUP_SECONDS, REMOTE_PAYS_SECONDS, CacheTiers, VectorCache
 from service.engine.context import RequestContext
 from service.engine.vectors import SingleFlight
 from service.errors import Overloaded, TooSlow
@@ -21,7 +21,7 @@ MEMORY, BOTH = CacheTiers(True, False), CacheTiers(True, True)
 @pytest.fixture
 def finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """What finding a vector costs, as the service has it."""
-    monkeypatch.setattr("service.engine.cache.FINDING_SECONDS", FINDING_SECONDS)
+    monkeypatch.setattr("service.engine.cache.LOOKUP_SECONDS", LOOKUP_SECONDS)
 
 
 @pytest.mark.usefixtures("finding")
@@ -31,8 +31,8 @@ def finding(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: CacheTiers, dear: CacheTiers) -> None:
     cache = VectorCache(MUCH, Telemetry(), REMOTE)
-    assert cache.tiers(policy, REMOTE_PAYS_SECONDS * 0.9, FINDING_SECONDS) == cheap
-    assert cache.tiers(policy, REMOTE_PAYS_SECONDS, FINDING_SECONDS) == dear
+    assert cache.tiers(policy, REMOTE_PAYS_SECONDS * 0.9, LOOKUP_SECONDS) == cheap
+    assert cache.tiers(policy, REMOTE_PAYS_SECONDS, LOOKUP_SECONDS) == dear
     assert VectorCache(0, Telemetry(), REMOTE).tiers(policy, 1.0, 1.0) == dear._replace(memory=False)
     assert VectorCache(MUCH, Telemetry()).tiers(policy, 1.0, 1.0) == dear._replace(remote=False)
 

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from service.engine.admission import SHORT_SECONDS, SURE, Pace
+from service.engine.admission import NEW_TIME_SHARE, SHORT_SECONDS, Pace
 from service.engine.context import RequestContext
 from service.engine.queue import Queue
 from service.errors import Overloaded, TooSlow
@@ -224,7 +224,7 @@ async def test_what_a_slower_machine_cannot_end_in_time_is_refused_with_what_it_
     assert len(world.served) == 20  # none of the second one's
     error = second.refused.of("candidates", 100)
     fitting = error.limit or 0
-    assert SURE * LIMIT / 2 <= fitting * PIECE * 4.0 <= LIMIT
+    assert NEW_TIME_SHARE * LIMIT / 2 <= fitting * PIECE * 4.0 <= LIMIT
     third = Request(0.0, fitting)
     await world.run([third])
     assert third.refused is None
@@ -263,7 +263,7 @@ def test_a_pace_of_long_ago_says_nothing(clock) -> None:
     assert (pace.recent, pace.cautious) == (1.0, 2.0)
     for _ in range(100):
         clock.now += 0.3
-        pace.ran(0.1, 0.3)
+        pace.record(0.1, 0.3)
     assert pace.recent == pytest.approx(3.0, rel=0.15)
     assert pace.cautious == pytest.approx(pace.recent, rel=0.1)
     clock.now += 60

@@ -11,7 +11,7 @@ from tests.harness.service import Client, Serve
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reload, "GONE_SECONDS", 0.0)
+    monkeypatch.setattr(reload, "REPLACING_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -326,7 +326,7 @@ async def test_storage_that_hangs_is_given_up_and_told(root: Path, client: Clien
     finally:
         goes_on.set()
     monkeypatch.setattr(opener, "STEP_SECONDS", 60.0)
-    given_up = reader._given_up
+    given_up = reader._timed_out
     await until(given_up.done, "it hangs still")
     assert outcomes(await reloaded(client))[ID] == "reloaded"
 

@@ -22,7 +22,7 @@ async def test_answers_are_those_of_kept_vectors(serve: Serve, monkeypatch: pyte
     answers = []
     for finding in (0.0, 1.0):  # seconds: every vector pays to keep, and none
         for module in (cache, vectors):
-            monkeypatch.setattr(module, "FINDING_SECONDS", finding)
+            monkeypatch.setattr(module, "LOOKUP_SECONDS", finding)
         async with serve() as client:
             answers.append([(await client.post(path, json=body)).json() for path, body in ASKED.items() for _ in "12"])
             kept = await client.metric("semblance_cache_entries")

@@ -23,7 +23,7 @@ def reading(place: int, text: str, e: float, c: float, cosine: float = 0.8, last
 def test_the_nearest_passage_decides(first: tuple[float, float], label: str) -> None:
     readings = [reading(0, "We open at nine.", *first), reading(3, "Dogs bark.", NEVER, SURE, cosine=0.1)]
     if label == "not_stated":  # nothing that is near says anything
-        readings = [each._replace(beside=(-6.0, -6.0)) for each in readings]
+        readings = [each._replace(aux_scores=(-6.0, -6.0)) for each in readings]
     found = verdict("We open early.", readings)
     assert found.label == label
     assert sum(found.probabilities.values()) == pytest.approx(1)
@@ -54,7 +54,7 @@ def test_what_speaks_against_it_shares_no_sentence_with_the_evidence_if_it_can()
 
 
 def test_a_model_whose_graph_gives_nothing_beside_is_judged_too() -> None:
-    alone = reading(0, "We open at nine.", SURE, NEVER)._replace(beside=None)
+    alone = reading(0, "We open at nine.", SURE, NEVER)._replace(aux_scores=None)
     found = verdict("We open at nine.", [alone])
     assert found.label == "entailed"
     assert found.runner_up.passage == alone.passage  # there is no other

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from core.manifest import Manifest
-from semblance.threshold.own_pairs import PairsError
+from semblance.tables.labelled_pairs import PairsError
 from tests.harness import toys
 from tests.workbench.tuning import starts
 from training.architectures import WordAveraging

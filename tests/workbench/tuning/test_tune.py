@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.manifest import Manifest
-from semblance.threshold.own_pairs import PairsError, read_own
+from semblance.tables.labelled_pairs import PairsError, read_own
 from tests.harness.tables import write
 from tests.workbench.tuning import starts
 from training.publishing.runtime import PublishedModel

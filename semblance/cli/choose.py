@@ -1,0 +1,176 @@
+"""The command `semblance choose`: of which model, and where to cut its scores."""
+
+import asyncio
+import json
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from semblance.cli.options import Json, ServiceOptions, TextFile, expand_option_groups
+from semblance.cli.render import bar
+from semblance.tables.formats import KNOWN
+
+SHOWN = np.arange(0.1, 1.0, 0.1)  # thresholds of the table, beside the recommended one
+
+
+class ThresholdTask(StrEnum):
+    """The tasks whose score may be cut."""
+
+    similarity = "similarity"
+    paraphrase = "paraphrase"
+    relevance = "relevance"
+    entailment = "entailment"
+
+
+@expand_option_groups
+def choose(
+    service: ServiceOptions,
+    read_as: TextFile,
+    pairs: Annotated[
+        Path, typer.Argument(help=f"labelled pairs, or with --faq questions (question, expected or id): {KNOWN}")
+    ],
+    faq: Annotated[
+        Path | None,
+        typer.Option(help="an FAQ (columns question, answer and id) to choose for: models, texts and a confidence"),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option(help="with --faq: where to write what was chosen, for POST /rank and the client")
+    ] = Path("faq.json"),
+    model: Annotated[list[str] | None, typer.Option(help="once for each to compare [default: the main ones]")] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="compare every model that is served, which takes longer")
+    ] = False,
+    task: Annotated[
+        list[ThresholdTask] | None,
+        typer.Option(help="once for each to compare [default: similarity, paraphrase and relevance]"),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            help="three times: the two texts and the label [default: a, b, label]; with --faq once for each column of "
+            "another name, such as answer=Reply: question, answer, id, asked (a question of people), expected (its id)",
+        ),
+    ] = None,
+    precision: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="the least wanted; without it the highest F1 is chosen")
+    ] = None,
+    resamples: Annotated[int, typer.Option(min=20, max=100_000, help="bootstrap samples behind the intervals")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="of the resampling")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Choose a model, and a threshold of its score, on some 30 labelled pairs of your own: docs/threshold.md.
+
+    The best model is recommended, and what each costs is a column. With --faq: how to answer from an FAQ, and when to
+    say that it has no answer, on 20 to 200 questions of your own: docs/faq.md.
+    """
+    if faq is not None:
+        for name, given in (("--task", task), ("--precision", precision)):
+            if given is not None and given != []:
+                raise typer.BadParameter("is not for an FAQ", param_hint=name)
+        from semblance.cli.choose_faq import choose_for_faq
+
+        choose_for_faq(
+            service,
+            read_as,
+            faq,
+            pairs,
+            output,
+            models=model or None,
+            every=every,
+            columns=column or (),
+            resamples=resamples,
+            seed=seed,
+            as_json=as_json,
+        )
+        return
+    from semblance.jobs.threshold.choice import choose, quality, resampled
+    from semblance.jobs.threshold.labelled import COLUMNS, read_pairs
+    from semblance.jobs.threshold.models import OF_A_PAIR, Candidate, candidates, compare, recommended
+
+    read = read_pairs(pairs, tuple(column) if column else COLUMNS, read_as)
+    for note in read.notes:
+        typer.echo(f"semblance: {note}", err=True)
+
+    async def ask() -> tuple[list[Candidate], int]:
+        tasks = [each.value for each in task or ()] or OF_A_PAIR
+        with Console(stderr=True).status("opening the models") as shown:  # at a terminal alone
+            async with service.of_batch() as client:
+                return await candidates(client, read, model, tasks, every=every, told=shown.update)
+
+    found, others = asyncio.run(ask())
+    compared = compare(found, read.labels, resamples=resamples, seed=seed)
+    taken = recommended(compared)
+    best = taken.candidate
+    here = quality(best.scores, read.labels, choose(best.scores, read.labels, precision))
+    sure = resampled(best.scores, read.labels, precision, resamples=resamples, seed=seed)
+    table = [quality(best.scores, read.labels, float(at)) for at in SHOWN]
+    if as_json:
+        rows = [
+            {
+                "model": each.candidate.model,
+                "task": each.candidate.task,
+                "auc": each.auc,
+                "auc_95": [each.low, each.high],
+                "ms_a_pair": 1000 * each.candidate.seconds,
+                "truncated": each.candidate.truncated,
+                "recommended": each is taken,
+                **asdict(each.best),
+            }
+            for each in compared
+        ]
+        said: dict[str, Any] = {"pairs": len(read.a), "positive": int(read.labels.sum()), "models": rows}
+        said |= {"recommended": asdict(here), "intervals": asdict(sure), "table": [asdict(each) for each in table]}
+        typer.echo(json.dumps(said))
+        return
+    console = Console()
+
+    def say(line: str) -> None:
+        console.print(line, soft_wrap=True, highlight=False)
+
+    counted = f"{len(read.a):,} pairs, {int(read.labels.sum()):,} with the label 1"
+    if len(compared) > 1:
+        say(counted)
+        shown = Table("model", "AUC", "95 %", "", "threshold", "F1", "ms/pair", box=None, padding=(0, 1, 0, 0))
+        for each in compared:
+            task_of = "" if each.candidate.task == "similarity" else f", {each.candidate.task}"
+            shown.add_row(
+                f"{each.candidate.model}{task_of}",
+                f"{each.auc:.3f}",
+                f"{each.low:.3f}-{each.high:.3f}",
+                bar(2 * each.auc - 1, 6),  # of chance there is none
+                f"{each.best.threshold:.4f}",
+                f"{each.best.f1:.3f}",
+                f"{1000 * each.candidate.seconds:.3g}",
+                style="bold" if each is taken else "",
+            )
+        console.print(shown)
+        option = "" if best.task == "similarity" else f" --task {best.task}"
+        say(f"recommended: --model {best.model}{option}, the best on these pairs")
+    if others and not model:
+        say(f"not compared: {others:,} other models; --all compares them too")
+    say(f"{best.model}, {best.task}: {counted}")
+    if best.truncated:
+        say(f"{best.truncated:,} pairs have a text that was cut at the model's limit")
+    cuts = Table("threshold", "precision", "recall", "F1", "pairs that pass", box=None, pad_edge=False)
+    for at in sorted([*table, here], key=lambda q: q.threshold):
+        cuts.add_row(
+            f"{at.threshold:.{4 if at is here else 1}f}",
+            *(f"{value:.3f}" for value in (at.precision, at.recall, at.f1)),
+            f"{at.passing:,}{'  <- recommended' if at is here else ''}",
+            style="bold" if at is here else "",
+        )
+    console.print(cuts)
+    why = "the highest F1" if precision is None else f"a precision of at least {precision:g}, and most recall"
+    say(f"recommended: {here.threshold:.4f}, for {why}")
+    say(f"95 % of {sure.resamples:,} resamples choose {sure.threshold.low:.4f} to {sure.threshold.high:.4f}")
+    for measure, spread in (("precision", sure.precision), ("recall", sure.recall), ("F1", sure.f1)):
+        say(f"{measure:<9} on other pairs: {spread.mean:.3f} ({spread.low:.3f} to {spread.high:.3f})")
+    if precision is not None and sure.precision.mean < precision:
+        say(f"On other pairs expect less than the precision of {precision:g}: ask for more, or give more pairs.")

@@ -1,0 +1,238 @@
+"""`semblance choose --faq`: which models answer from an FAQ, by which texts, and from which confidence on."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from core.ranking import ConfidenceFit, digest_of
+from semblance.cli.options import ServiceOptions, TextFile
+from semblance.client.faq import FAQ
+from semblance.errors import BatchError, InvalidArgument
+from semblance.jobs.faq.configurations import configurations, ranked
+from semblance.jobs.faq.decisions import Decided, compare, default_of, recommended
+from semblance.jobs.faq.files import NONE, Faq, Questions, columns_given, read_faq, read_questions
+from semblance.jobs.faq.scores import score
+
+SHOWN = 10  # configurations in the table, the best ones
+_LONGEST = 70  # characters of a text in a list
+_NARROWEST = 120  # columns that the table needs
+
+
+def choose_for_faq(
+    service: ServiceOptions,
+    read_as: TextFile,
+    faq_file: Path,
+    questions_file: Path,
+    output: Path,
+    *,
+    models: Sequence[str] | None,
+    every: bool,
+    columns: Sequence[str],
+    resamples: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Compare, recommend, and write `output`; arguments as the command's options.
+
+    Raises:
+        BatchError: a file cannot be read or does not fit, or `output` holds something else.
+        SemblanceError: raised by the client.
+    """
+    _may_write(output)
+    names = columns_given(columns)
+    faq = read_faq(faq_file, read_as, names)
+    questions = read_questions(questions_file, faq, read_as, names)
+    for note in (*faq.notes, *questions.notes):
+        typer.echo(f"semblance: {note}", err=True)
+    here = service.is_here
+    with Console(stderr=True).status("opening the models") as shown, service.client() as client:
+        scores = score(
+            client,
+            faq,
+            questions,
+            models,
+            every=every,
+            clock=process_time if here else perf_counter,
+            said=lambda what, share: shown.update(f"{what}, {share:.0%}"),
+        )
+        found = [ranked(each, scores, faq, questions) for each in configurations(scores.models)]
+        shown.update(f"comparing {len(found)} ways to rank")
+        compared = compare(found, questions, resamples=resamples, seed=seed)
+    default = default_of(compared, scores.default)
+    taken = recommended(compared, default)
+    command = f"semblance choose --faq {faq_file.name} {questions_file.name} --seed {seed}"
+    chosen_faq(taken, faq, scores.rerank_top, command[:512]).save(output)
+    if as_json:
+        typer.echo(json.dumps(_summary(compared, taken, default, faq, questions, output)))
+        return
+    console = Console()
+    wide = Console(width=max(console.width, _NARROWEST))
+
+    def say(line: str) -> None:
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+    known = sum(place != NONE for place in questions.right)
+    size = len(questions.texts)
+    refusing = 1 - known / size
+    say(f"{len(faq.entries):,} entries; {size:,} questions, of which {known:,} have an answer there")
+    table = _table(compared, taken, default, cpu=here)
+    wide.print(table)
+    if len(compared) > table.row_count:
+        say(f"not shown: other ways to answer, {len(compared) - table.row_count}; --json has all")
+    say(f"refusing everything: {refusing:.2f} of the decisions right")
+    say(f"recommended: {_name(taken)}, {_why(taken, default)}")
+    if taken.decisions_right.value <= refusing:
+        say("No way to answer from this FAQ decides more often rightly than refusing everything.")
+    say(f"answers from a confidence of {taken.threshold:.3f} on; calibration error {taken.calibration_error:.2f}")
+    for line in _wrong(taken, faq, questions):
+        say(line)
+    say(f"written: {output}")
+
+
+def _why(taken: Decided, default: Decided | None) -> str:
+    if taken is default:
+        return "which is the default: nothing is surely better on these questions"
+    return "the best" if default is None else f"better than the default, {_name(default)}"
+
+
+def _may_write(output: Path) -> None:
+    if not output.parent.is_dir():
+        raise BatchError(f"{output}: there is no folder {output.parent}")
+    if output.exists():
+        try:
+            FAQ.load(output)
+        except InvalidArgument:
+            raise BatchError(f"{output} holds something else: give another --output") from None
+
+
+def chosen_faq(taken: Decided, faq: Faq, rerank_top: int, command: str) -> FAQ:
+    """The file: fields of `POST /rank`. The built-in fit is not among them: it is what the service takes anyway."""
+    model, match, second = taken.ranked.configuration
+    stages = {} if second is None else {"rerank_model": second.id, "rerank_top": rerank_top}
+    settings: dict[str, Any] = {"model": model.id, **stages, "match": match}
+    if taken.own:
+        fit = ConfidenceFit(
+            model=model.id,
+            fingerprint=model.fingerprint,
+            rerank_model=None if second is None else second.id,
+            rerank_fingerprint=None if second is None else second.fingerprint,
+            rerank_top=None if second is None else rerank_top,
+            match=match,
+            entries=digest_of((entry.question, entry.answer) for entry in faq.entries),
+            intercept=round(taken.line.intercept, 6),
+            weights={
+                name: round(weight, 6) for name, weight in taken.line.named(taken.ranked.configuration.features).items()
+            },
+            threshold=round(taken.threshold, 4),
+            rows=len(taken.ranked.first),
+            calibration_error=round(taken.calibration_error, 4),
+            fitted_by=command,
+        )
+        settings["confidence_fit"] = fit.model_dump(mode="json", exclude_none=True)
+    return FAQ(tuple(faq.entries), settings)
+
+
+def _name(each: Decided) -> str:
+    model, match, second = each.ranked.configuration
+    stages = model.id if second is None else f"{model.id} and then {second.id}"
+    return f"{stages}, matching {match}, with {_fit(each)}"
+
+
+def _fit(each: Decided) -> str:
+    return "a fit of your own" if each.own else "the built-in fit"
+
+
+def _table(compared: Sequence[Decided], taken: Decided, default: Decided | None, *, cpu: bool) -> Table:
+    time = "CPU ms" if cpu else "ms"
+    heads = ("model", "match", "fit", "first right", "decided right", "95 %", "wrong given", "refused", time)
+    table = Table(*heads, box=None, padding=(0, 1, 0, 0))
+    for each in [*compared[:SHOWN], *(each for each in compared[SHOWN:] if each is taken or each is default)]:
+        model, match, second = each.ranked.configuration
+        right = each.decisions_right
+        table.add_row(
+            model.id if second is None else f"{model.id} > {second.id}",
+            match,
+            "own" if each.own else "built-in",
+            f"{each.first_right:.2f}",
+            f"{right.value:.2f}",
+            f"{right.low:.2f}-{right.high:.2f}",
+            f"{each.outcome.wrong_given.mean():.2f}",
+            f"{each.outcome.refused_known.mean():.2f}",
+            _milliseconds(each.ranked.seconds),
+            style="bold" if each is taken else "",
+        )
+    return table
+
+
+def _milliseconds(seconds: float) -> str:
+    found = 1000 * seconds
+    return f"{found:,.0f}" if found >= 100 else f"{found:.3g}"
+
+
+def _wrong(taken: Decided, faq: Faq, questions: Questions) -> Iterator[str]:
+    """The questions whose decision goes wrong in most of the repeats, each with what was answered."""
+    wrong = np.flatnonzero(taken.outcome.right < 0.5).tolist()
+    if len(wrong):
+        yield f"wrong, of questions that the fit had not seen ({len(wrong)}):"
+    for i in wrong:
+        answered = faq.entries[taken.ranked.first[i]]
+        right = questions.right[i]
+        given = taken.outcome.given[i] >= 0.5
+        if right == NONE:
+            what = f"answered {answered.id} ({_short(answered.question)}), and there is no answer"
+        elif not given:
+            what = f"refused, and {faq.entries[right].id} has the answer"
+            what += " and came first" if right == taken.ranked.first[i] else f"; first came {answered.id}"
+        else:
+            what = f"answered {answered.id} ({_short(answered.question)}) instead of {faq.entries[right].id}"
+        yield f"  {_short(questions.texts[i])}: {what}; confidence {taken.outcome.chances[i]:.2f}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3].rstrip()}..."
+
+
+def _summary(
+    compared: Sequence[Decided], taken: Decided, default: Decided | None, faq: Faq, questions: Questions, output: Path
+) -> dict[str, Any]:
+    rows = []
+    for each in compared:
+        model, match, second = each.ranked.configuration
+        rows.append(
+            {
+                "model": model.id,
+                "rerank_model": None if second is None else second.id,
+                "match": match,
+                "fit": "own" if each.own else "built-in",
+                "first_right": each.first_right,
+                "decisions_right": each.decisions_right.value,
+                "decisions_right_95": [each.decisions_right.low, each.decisions_right.high],
+                "wrong_given": float(each.outcome.wrong_given.mean()),
+                "refused_known": float(each.outcome.refused_known.mean()),
+                "ms_a_question": 1000 * each.ranked.seconds,
+                "threshold": each.threshold,
+                "calibration_error": each.calibration_error,
+                "default": each is default,
+                "recommended": each is taken,
+            }
+        )
+    wrong = [
+        {
+            "question": questions.texts[i],
+            "id": "" if questions.right[i] == NONE else faq.entries[questions.right[i]].id,
+            "first": faq.entries[taken.ranked.first[i]].id,
+            "answered": bool(taken.outcome.given[i] >= 0.5),
+            "confidence": float(taken.outcome.chances[i]),
+        }
+        for i in np.flatnonzero(taken.outcome.right < 0.5).tolist()
+    ]
+    counts = {"entries": len(faq.entries), "questions": len(questions.texts)}
+    return {**counts, "configurations": rows, "wrong": wrong, "output": str(output)}

@@ -1,0 +1,78 @@
+"""The command `semblance claims`."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import TypeAdapter
+from rich.console import Console
+
+from semblance.cli import render
+from semblance.cli.options import PATIENCE, Json, ModelName, Patience, ServiceOptions, TextFile, expand_option_groups
+from semblance.cli.progress import run_shown, tell_end
+from semblance.jobs.claims import check, names_of
+from semblance.tables.rows import Say, Step
+from semblance.types import ClaimResult
+
+
+@expand_option_groups
+def claims(
+    service: ServiceOptions,
+    read_as: TextFile,
+    documents: Annotated[list[Path], typer.Argument(metavar="DOCUMENT...", help=".txt, .md, .html or .pdf")],
+    source: Annotated[
+        Path, typer.Argument(metavar="CLAIMS", help=".jsonl, .csv, .tsv or .parquet; or .txt, a claim a line")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="write a row for each claim: .jsonl, .csv, .tsv or .parquet")
+    ] = None,
+    column: Annotated[str, typer.Option(help="of the claims")] = "claim",
+    prefix: Annotated[str, typer.Option(help="put before the names of the new columns")] = "",
+    model: ModelName = None,
+    encoder: Annotated[str | None, typer.Option(help="whose embeddings find the passages")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace OUTPUT")] = False,
+    patience: Patience = PATIENCE,
+    as_json: Json = False,
+) -> None:
+    """What documents say of claims: entailed, contradicted or not stated, and where.
+
+    Each claim is held against all DOCUMENTs, or against the one that a column `document` of CLAIMS names. New columns
+    of OUTPUT: document, label, confidence, evidence, heading, start and end (characters of the document's text),
+    differences (numbers and dates that are others), against (what speaks most for another label). Without --output
+    the answers are shown.
+    """
+
+    async def run(step: Step, say: Say) -> Any:
+        async with service.of_batch(patience) as client:
+            return await check(
+                client,
+                documents,
+                source,
+                output,
+                column,
+                read_as,
+                model=model,
+                encoder=encoder,
+                prefix=prefix,
+                overwrite=overwrite,
+                step=step,
+            )
+
+    checked, answers = run_shown(run)
+    if output is None:
+        for problem in checked.problems:
+            typer.echo(f"semblance: {source}, {problem}", err=True)
+    if output is None and not as_json:
+        Console().print(render.claims(answers, names_of(documents)))
+    if output is None and as_json:
+        plain = [
+            {"claim": claim, **TypeAdapter(ClaimResult).dump_python(each, exclude_none=True)} for claim, each in answers
+        ]
+        typer.echo(json.dumps({**asdict(checked), "results": plain}, ensure_ascii=False))
+        return
+    skipped = f", {checked.skipped} skipped" + (" (see {})" if output is not None else "") if checked.skipped else ""
+    counts = f"entailed: {checked.entailed}, contradicted: {checked.contradicted}, not stated: {checked.not_stated}"
+    lines = [f"claims: {checked.claims}, {counts}{skipped}" + (f"; {output}" if output is not None else "")]
+    tell_end(lines, asdict(checked), output, as_json)

@@ -1,0 +1,158 @@
+"""Options that several commands share, and the client that they select."""
+
+import inspect
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from semblance.client.clients import AsyncClient, Client
+from semblance.client.retries import Retries
+from semblance.errors import RequestFailed
+from semblance.tables.delimited import FileFormat
+
+ModelsDir = Annotated[
+    Path | None,
+    typer.Option(help="folder of models to open here, as --local [default: SEMBLANCE_MODELS_DIR, or models]"),
+]
+File = Annotated[
+    typer.FileText | None,
+    typer.Option(encoding="utf-8", errors="surrogateescape", help="texts, one a line; - or nothing for standard input"),
+]
+Json = Annotated[bool, typer.Option("--json", help="print the answer as one line of JSON")]
+ModelName = Annotated[str | None, typer.Option(help="who answers; see `semblance models` [default: the service's]")]
+RerankModel = Annotated[str | None, typer.Option(help="a second model, which orders the best again")]
+RerankTop = Annotated[int | None, typer.Option(min=1, help="how many the second model orders")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="begin again, and replace OUTPUT")]
+PATIENCE = 600.0  # seconds
+Concurrency = Annotated[int, typer.Option(min=1, help="requests under way at once")]
+Patience = Annotated[
+    float, typer.Option(min=0, help="seconds to go on asking a service that refuses everything because it is busy")
+]
+TopK = Annotated[int | None, typer.Option(min=1, help="how many of the best to give; all without it")]
+
+
+Encoding = Annotated[
+    str | None, typer.Option(help="of text files, such as cp1252 or utf-16 [default: utf-8, with or without its mark]")
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="between the columns of .csv and .tsv: one character, or tab [default: what the header has]"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile(FileFormat):
+    """The options that say how text files are read."""
+
+    encoding: Encoding = None
+    delimiter: Delimiter = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """The options that select a service, or models that are opened in this process."""
+
+    url: Annotated[
+        str | None, typer.Option(envvar="SEMBLANCE_URL", help="service to ask, such as http://127.0.0.1:8000")
+    ] = None
+    local: Annotated[bool, typer.Option("--local", help="open the models here even if SEMBLANCE_URL is set")] = False
+    models_dir: ModelsDir = None
+    api_key: Annotated[
+        str | None,
+        typer.Option(
+            envvar="SEMBLANCE_API_KEY",
+            show_envvar=True,
+            help="of the service; in the variable other users do not see it",
+        ),
+    ] = None
+    timeout: Annotated[float, typer.Option(min=0.001, help="seconds to wait for an answer of a service")] = 30.0
+
+    @property
+    def is_here(self) -> bool:
+        """Whether to open the models in this process; if so, silences the service's log: errors carry its messages."""
+        here = self.url is None or self.local or self.models_dir is not None
+        if here:
+            logging.getLogger("service").addHandler(logging.NullHandler())
+        return here
+
+    @contextmanager
+    def client(self, words: Mapping[str, str] | None = None) -> Iterator[Client]:
+        """The client, closed afterwards; its errors name what the user typed.
+
+        `words` is field of the request -> its name on the command line; "*" stands for the number of an item.
+
+        Raises:
+            SemblanceError: raised by the client.
+        """
+        if self.is_here:
+            client = Client.local(self.models_dir)
+        else:
+            assert self.url is not None, "without one the models are opened here"
+            client = Client(self.url, api_key=self.api_key, timeout=self.timeout)
+        with client:
+            try:
+                yield client
+            except RequestFailed as error:
+                raise error.about(in_words(error, {**_OPTIONS, **(words or {})})) from None
+
+    def of_batch(self, patience: float = PATIENCE) -> AsyncClient:
+        """What a batch asks: a service, or local models, of which only the task's own are opened.
+
+        A service that refuses a request because it is busy is asked again for `patience` seconds.
+
+        Raises:
+            InvalidArgument: the URL or the key is invalid.
+            CannotStart: a setting, or the models folder, cannot be read.
+        """
+        if self.is_here:
+            return AsyncClient.local(self.models_dir, whole_files=True)
+        assert self.url is not None, "without one the models are opened here"
+        return AsyncClient(self.url, api_key=self.api_key, timeout=self.timeout, retries=Retries.of_batch(patience))
+
+
+def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with a parameter for each field of its parameters that are dataclasses, such as `ServiceOptions`."""
+    whole, by_name = inspect.signature(command), inspect.Parameter.KEYWORD_ONLY
+    groups: dict[str, Any] = {p.name: p.annotation for p in whole.parameters.values() if is_dataclass(p.annotation)}
+    own = [p.replace(kind=by_name) for p in whole.parameters.values() if p.name not in groups]
+    others = [
+        inspect.Parameter(f.name, by_name, default=f.default, annotation=f.type)
+        for group in groups.values()
+        for f in fields(group)
+    ]
+
+    @wraps(command)
+    def wrapped(**given: Any) -> None:
+        made = {name: of(**{f.name: given.pop(f.name) for f in fields(of)}) for name, of in groups.items()}
+        command(**made, **given)
+
+    wrapped.__signature__ = whole.replace(parameters=[*own, *others])  # type: ignore[attr-defined]
+    return wrapped
+
+
+def in_words(error: RequestFailed, words: Mapping[str, str]) -> str | None:
+    """The name of an error's field on the command line, such as `--model` or `candidate 3`; else the field itself."""
+    if error.field is None:
+        return None
+    if error.field in words:
+        return words[error.field]
+    name, _, rest = error.field.partition(".")
+    if rest.isdecimal() and f"{name}.*" in words:
+        return words[f"{name}.*"].format(int(rest) + 1)
+    return error.field
+
+
+_OPTIONS: Mapping[str, str] = {
+    "model": "--model",
+    "top_k": "--top-k",
+    "rerank_model": "--rerank-model",
+    "rerank_top": "--rerank-top",
+    "min_score": "--min-score",
+    "min_confidence": "--min-confidence",
+}

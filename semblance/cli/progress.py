@@ -1,0 +1,69 @@
+"""How far a long command is: a bar on a terminal, elsewhere a line every half minute; both on standard error."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from semblance.cli.exits import SKIPPED
+from semblance.tables.outputs import errors_of
+from semblance.tables.rows import Say, Step
+
+T = TypeVar("T")
+EVERY = 30.0  # seconds
+
+
+def run_shown(work: Callable[[Step, Say], Coroutine[Any, Any, T]]) -> T:
+    """Run it, and show what it tells of its steps; after Ctrl-C say that the command can go on."""
+    errors = Console(stderr=True)
+
+    def say(line: str) -> None:
+        errors.print(f"semblance: {line}", markup=False, highlight=False, soft_wrap=True)
+
+    told = monotonic()
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        shown = bar.add_task("", total=1.0)
+
+        def step(what: str, share: float) -> None:
+            nonlocal told
+            bar.update(shown, description=what, completed=share)
+            if not errors.is_terminal and monotonic() - told >= EVERY:
+                told = monotonic()
+                say(f"{what}, {share:.0%}")
+
+        try:
+            return asyncio.run(work(step, say))
+        except KeyboardInterrupt:
+            typer.echo("semblance: interrupted; the same command goes on from here", err=True)
+            raise
+
+
+def tell_end(lines: Sequence[str], summary: Mapping[str, Any], output: Path | None, as_json: bool) -> None:
+    """Print how a command ended, `{}` in its lines being the file of skipped rows; a code says that there are any.
+
+    Args:
+        lines: for people.
+        summary: for programs; `skipped` is how many rows were.
+        output: the file that was written; None: none was.
+        as_json: print the summary.
+
+    Raises:
+        Exit: rows were skipped.
+    """
+    errors = "" if output is None else str(errors_of(output))
+    if as_json:
+        more = {} if output is None else {"output": str(output)}
+        more |= {"errors": errors} if summary["skipped"] and errors else {}
+        typer.echo(json.dumps({**summary, **more}))
+    else:
+        for line in lines:
+            typer.echo(line.replace("{}", errors))
+    if summary["skipped"]:
+        raise typer.Exit(SKIPPED)

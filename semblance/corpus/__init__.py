@@ -1,6 +1,0 @@
-"""`semblance dedupe`: the rows of a file that say the same.
-
-From the bottom up: `texts` collects the distinct texts of a file; `vectors` embeds them with `semblance.batch`, which
-can be resumed; `neighbours` finds the nearest of each; `reading` asks a model that reads both texts of a pair;
-`core.duplicates` decides; `dedupe` writes the answers, `review` the pairs for people; `command` is the command line.
-"""

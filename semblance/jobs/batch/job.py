@@ -1,0 +1,198 @@
+"""Runs a batch: reads chunks, requests answers a few chunks ahead, records them in order, writes the output at the end.
+
+A fixed number of chunks is under way. Chunks are small, so that with a slow model too some rows are answered, and kept,
+every few seconds.
+"""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+from semblance.client.clients import AsyncClient
+from semblance.errors import BatchError
+from semblance.jobs.batch.journal import Journal
+from semblance.jobs.batch.tasks import BatchOptions, Task, ask_rows, make_task
+from semblance.tables.delimited import FileFormat
+from semblance.tables.formats import AS_FOUND, PARQUET, open_source, write_of
+from semblance.tables.outputs import errors_of, refuse_input, unfinished_of, write_output
+from semblance.tables.rows import Answered, BadRow, Chunk, Outcome, RowSource, Say
+
+ROWS_AT_ONCE = 64  # of a chunk, at most
+ROWS_OF_REQUESTS = 16  # of a chunk in which each row is a request
+ROWS_WRITTEN = 16_384  # at a time
+OWN_PREFIX = "semblance"  # of new columns, if the input has a column with one of their names
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """The progress of a batch."""
+
+    position: int  # of total, in bytes or rows of the input
+    total: int
+    rows: int
+    skipped: int
+
+
+Watch = Callable[[BatchProgress], None]
+
+
+def partial_of(output: Path) -> Path:
+    """The file in which the progress towards an output is."""
+    return output.with_name(f"{output.name}.partial")
+
+
+async def run_batch(
+    client: AsyncClient,
+    source_path: Path,
+    output: Path,
+    options: BatchOptions,
+    *,
+    read_as: FileFormat = AS_FOUND,
+    overwrite: bool = False,
+    quote_formulas: bool = False,
+    concurrency: int = 4,
+    watch: Watch = lambda _: None,
+    say: Say = lambda _: None,
+) -> BatchProgress:
+    """Request an answer for every row of a file and write the output; resumes after an interruption.
+
+    Args:
+        client: sends the requests; `Retries` of a batch say how long a busy service is asked.
+        source_path: .jsonl, .ndjson, .csv, .tsv or .parquet.
+        output: the same suffixes; may differ from the input's.
+        options: task, columns, model.
+        read_as: encoding and separator of the input.
+        overwrite: start again, and replace an existing output.
+        quote_formulas: put an apostrophe before cells that a spreadsheet would run.
+        concurrency: chunks in flight at once.
+        watch: called after every chunk.
+        say: called with messages for the user, one line each.
+
+    Returns:
+        The final progress.
+
+    Raises:
+        BatchError: files, columns, model or progress do not fit, or the input changed while it was read.
+        SemblanceError: the service does not answer, or is too busy; progress is kept.
+    """
+    write = write_of(output, quote_formulas=quote_formulas)
+    needed = list(options.columns) if output.suffix.lower() in PARQUET else None
+    source = open_source(source_path, needed, read_as=read_as)
+    refuse_input(source_path, output, errors_of(output), unfinished_of(output), partial_of(output))
+    for note in source.notes:
+        say(note)
+    task = make_task(options, await client.models())
+    options = task.options = replace(options, prefix=_prefix(source, task, say))
+    if output.exists() and not partial_of(output).exists() and not overwrite:
+        raise BatchError(f"{output} exists; --overwrite replaces it")
+    identity = _identity(source, source_path.suffix, read_as, output, options, task)
+    with closing(Journal(partial_of(output), identity, overwrite=overwrite)) as journal:
+        await _ask_all(client, source, task, journal, concurrency, watch)
+        adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
+        bad = ((row, each) for row, each in enumerate(journal.outcomes()) if isinstance(each, BadRow))
+        write_output(write, output, source, adds, lambda: _answered(source, journal, options.prefix or ""), bad)
+        journal.path.unlink()
+        return BatchProgress(source.total, source.total, journal.rows, journal.skipped)
+
+
+def _answered(source: RowSource, journal: Journal, prefix: str) -> Iterator[Answered]:
+    """The rows that have answers, from the first on."""
+    outcomes = journal.outcomes()
+    for chunk in source.chunks(0, ROWS_WRITTEN):
+        of_chunk = list(islice(outcomes, len(chunk.rows)))
+        kept = [place for place, each in enumerate(of_chunk) if isinstance(each, dict)]
+        cells = [
+            {f"{prefix}{name}": cell for name, cell in each.items()} for each in of_chunk if isinstance(each, dict)
+        ]
+        yield Answered(chunk, kept, cells)
+
+
+async def _ask_all(
+    client: AsyncClient, source: RowSource, task: Task, journal: Journal, concurrency: int, watch: Watch
+) -> None:
+    size = min(ROWS_AT_ONCE, task.rows_at_once) if task.rows_at_once > 1 else ROWS_OF_REQUESTS
+    asking: deque[tuple[Chunk, asyncio.Task[list[Outcome]]]] = deque()
+
+    async def record_one() -> None:
+        chunk, answers = asking.popleft()
+        journal.append(await answers)
+        watch(BatchProgress(chunk.position, source.total, journal.rows, journal.skipped))
+
+    try:
+        for chunk in source.chunks(journal.rows, size):
+            asking.append((chunk, asyncio.ensure_future(_answer(client, task, chunk))))
+            if len(asking) >= concurrency:
+                await record_one()
+        while asking:
+            await record_one()
+    finally:
+        for _, one in asking:
+            one.cancel()
+        await asyncio.gather(*(one for _, one in asking), return_exceptions=True)
+
+
+async def _answer(client: AsyncClient, task: Task, chunk: Chunk) -> list[Outcome]:
+    """What becomes of each row of a chunk."""
+    rows = [(place, row) for place, row in enumerate(chunk.rows) if row is not None]
+    cells, bad = await ask_rows(client, task, rows)
+    placed = {place: why.at(chunk.line(place)) for place, why in bad.items()}
+    return [cells.get(place) or placed.get(place) for place in range(len(chunk.rows))]
+
+
+def _prefix(source: RowSource, task: Task, say: Say) -> str:
+    """The prefix of the new columns: the chosen one, or one that does not clash with the input's columns.
+
+    Raises:
+        BatchError: the input lacks a column that the task reads, or the chosen prefix gives a name that it has.
+    """
+    columns = _columns(source)
+    chosen = task.options.prefix
+    if columns is None:
+        return chosen or ""
+    for name in task.columns:
+        if name not in columns:
+            raise BatchError(f"there is no column {name!r}, but {', '.join(map(repr, columns))}; --column names others")
+
+    def taken(prefix: str) -> list[str]:
+        return [name for name in task.adds if f"{prefix}{name}" in columns]
+
+    there = taken(chosen or "")
+    if not there:
+        return chosen or ""
+    if chosen is not None:
+        raise BatchError(f"the input has a column {chosen + there[0]!r} already: choose another --prefix")
+    found = next(prefix for i in count(1) if not taken(prefix := f"{OWN_PREFIX}{i if i > 1 else ''}_"))
+    say(
+        f"the input has a column {there[0]!r} already, which is kept: the new columns are "
+        f"{', '.join(found + name for name in task.adds)} (--prefix names them otherwise)"
+    )
+    return found
+
+
+def _columns(source: RowSource) -> list[str] | None:
+    """The input's columns, from the file or its first row; None where that row cannot be read."""
+    if source.columns is not None:
+        return source.columns
+    first = next(source.chunks(0, 1), None)
+    row = first.rows[0] if first else None
+    return list(row) if isinstance(row, dict) else None
+
+
+def _identity(
+    source: RowSource, suffix: str, read_as: FileFormat, output: Path, options: BatchOptions, task: Task
+) -> dict[str, Any]:
+    """What must be unchanged for a batch to resume, as JSON values."""
+    return {
+        "input": {"sha256": source.file.sha256, "suffix": suffix.lower()},
+        **{name: value for name, value in asdict(read_as).items() if value is not None},
+        "output": output.suffix.lower(),
+        **json.loads(json.dumps(asdict(options))),
+        "model": task.model.id,
+        "fingerprints": list(task.fingerprints),
+    }

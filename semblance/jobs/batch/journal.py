@@ -1,0 +1,127 @@
+"""A batch's progress, `OUTPUT.partial`: of which batch it is, then what became of each chunk's rows, a line each.
+
+A line that was not written whole, and what follows it, is cut off when the batch is resumed.
+"""
+
+import base64
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from semblance.errors import BatchError
+from semblance.tables.rows import BadRow, Outcome
+
+
+class Journal:
+    """Appends the outcomes of rows.
+
+    Attributes:
+        rows: number of input rows that have one.
+        skipped: number of these that are bad.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, Any], *, overwrite: bool = False) -> None:
+        """Open it, and begin it if there is none.
+
+        Args:
+            path: of the file.
+            identity: of the batch, as JSON values; only the same batch is resumed.
+            overwrite: begin anew.
+
+        Raises:
+            BatchError: it is of another batch, no journal, or another batch is writing it.
+        """
+        self.path = path
+        self.rows = self.skipped = 0
+        self._file = path.open("a+b")
+        try:
+            _lock(self._file.fileno(), path)
+            if overwrite:
+                self._file.truncate(0)
+            if not os.fstat(self._file.fileno()).st_size:
+                self._file.write(_line({"batch": identity}))
+                self._file.flush()
+            self._resume(identity)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, outcomes: Sequence[Outcome]) -> None:
+        """Add the next rows."""
+        self._file.write(_line(outcomes))
+        self._file.flush()
+        self._count(outcomes)
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Those of all rows so far, in order."""
+        with self.path.open("rb") as file:
+            next(file)
+            for line in file:
+                yield from (BadRow(*each) if isinstance(each, list) else each for each in _read(line))
+
+    def close(self) -> None:
+        """Close the file of the journal."""
+        self._file.close()
+
+    def _resume(self, identity: Mapping[str, Any]) -> None:
+        self._file.seek(0)
+        try:
+            before = _read(self._file.readline())["batch"]
+            differences = [
+                f"{name} was {json.dumps(before.get(name))}, is {json.dumps(identity.get(name))}"
+                for name in sorted({*before, *identity})
+                if before.get(name) != identity.get(name)
+            ]
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise BatchError(f"{self.path}: not of a batch ({error}); --overwrite begins again") from None
+        if differences:
+            raise BatchError(f"{self.path} is of another batch ({'; '.join(differences)}); --overwrite begins again")
+        whole = self._file.tell()
+        for line in self._file:
+            try:
+                self._count(_read(line))
+            except (ValueError, TypeError):
+                break
+            whole += len(line)
+        self._file.truncate(whole)
+
+    def _count(self, outcomes: Sequence[Any]) -> None:
+        self.rows += len(outcomes)
+        self.skipped += sum(isinstance(each, list | BadRow) for each in outcomes)
+
+
+def _line(content: Any) -> bytes:
+    return json.dumps(content, default=_packed).encode() + b"\n"
+
+
+def _packed(value: object) -> Any:
+    if isinstance(value, BadRow):
+        return [value.code, value.reason, value.column, value.line]
+    assert isinstance(value, np.ndarray), "a vector"
+    return {"float32": base64.b64encode(value.astype(np.float32).tobytes()).decode()}
+
+
+def _read(line: bytes) -> Any:
+    if not line.endswith(b"\n"):
+        raise ValueError("it ends within a line")
+    return json.loads(line, object_hook=_unpacked)
+
+
+def _unpacked(found: dict[str, Any]) -> Any:
+    packed = found.get("float32")
+    return found if packed is None else np.frombuffer(base64.b64decode(packed), np.float32)
+
+
+def _lock(handle: int, path: Path) -> None:
+    if os.name != "posix":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BatchError(f"{path}: another batch is writing it") from None

@@ -1,0 +1,239 @@
+"""Each claim of a file is held against documents; one row of the output for each."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from semblance.client.clients import AsyncClient
+from semblance.errors import BatchError, RequestFailed
+from semblance.jobs.dedupe.texts import ROWS_AT_ONCE, Input, opened
+from semblance.tables.delimited import FileFormat
+from semblance.tables.documents import text_of_file
+from semblance.tables.formats import write_of
+from semblance.tables.outputs import errors_of, refuse_input, unfinished_of, write_output
+from semblance.tables.rows import Answered, BadRow, Chunk, Kind, Row, Step, Unreadable, text_of
+from semblance.types import ClaimPassage, ClaimResult
+
+DOCUMENT = "document"  # a column that says against which document a claim is held
+_ADDS: dict[str, Kind] = {
+    DOCUMENT: "text",  # of the evidence
+    "label": "text",
+    "confidence": "number",
+    "evidence": "text",
+    "heading": "text",
+    "start": "place",
+    "end": "place",
+    "differences": "text",
+    "against": "text",
+}
+SHOWN = 5  # problems that are told
+CLAIMS_AT_ONCE = 25  # of one request, so that a file's progress is seen
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How many claims there were, by label."""
+
+    claims: int
+    entailed: int
+    contradicted: int
+    not_stated: int
+    skipped: int
+    problems: list[str]  # the first of the rows without an answer, and why
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a file: its chunk and place there, and the documents that it is held against, by position."""
+
+    chunk: int
+    place: int
+    text: str
+    documents: tuple[int, ...]
+
+
+async def check(
+    client: AsyncClient,
+    documents: Sequence[Path],
+    claims: Path,
+    output: Path | None,
+    column: str,
+    read_as: FileFormat,
+    *,
+    model: str | None = None,
+    encoder: str | None = None,
+    prefix: str = "",
+    overwrite: bool = False,
+    step: Step = lambda what, share: None,
+) -> tuple[Checked, list[tuple[str, ClaimResult]]]:
+    """Hold the claims of a file against documents.
+
+    Args:
+        client: of a service.
+        documents: files, .txt, .md, .html or .pdf.
+        claims: .jsonl, .ndjson, .csv, .tsv or .parquet; or .txt, a claim a line. A column `document` with the name of a
+            file says that a claim is held against that one only.
+        output: one of these too, but .txt: the columns of the input, and new ones; None: none is written.
+        column: of the claims.
+        read_as: encoding of documents and claims, separator of claims.
+        model: reads passages with claims.
+        encoder: finds the passages.
+        prefix: put before the names of the new columns.
+        overwrite: replace an output that is there.
+        step: is told what is done.
+
+    Returns:
+        How many claims there were, and each with the answer.
+
+    Raises:
+        BatchError: a file cannot be read or written, or a claim names no document.
+        SemblanceError: the service refuses, or cannot be asked.
+    """
+    write = None if output is None else write_of(output)
+    if output is not None:
+        for path in (claims, *documents):
+            if path.exists():
+                refuse_input(path, output, errors_of(output), unfinished_of(output))
+    if output is not None and output.exists() and not overwrite:
+        raise BatchError(f"{output} exists; --overwrite replaces it")
+    names = names_of(documents)
+    adds = {f"{prefix}{name}": kind for name, kind in _ADDS.items()}
+    given = opened(claims, column, read_as)
+    has_names = not prefix and DOCUMENT in (given.source.columns or ())
+    if has_names:  # it comes along, and says where the evidence is
+        adds.pop(DOCUMENT)
+    if taken := sorted(set(adds) & set(given.source.columns or ())):
+        raise BatchError(f"{claims} has a column {taken[0]!r} already: rename it, or choose a --prefix")
+    texts = [text_of_file(path, read_as.encoding) for path in documents]
+    chunks = list(given.source.chunks(0, ROWS_AT_ONCE))
+    found, bad = _claims_of(given, chunks, names)
+    places = {row: f"row {row + 1}" if why.line is None else f"line {why.line}" for row, why in bad.items()}
+    problems = [f"{places[row]}: {why.reason}" for row, why in sorted(bad.items())]
+    if not found:
+        if problems:
+            raise BatchError(f"{claims}, {problems[0]}")
+        raise BatchError(f"{claims}: no row has a claim in the column {column!r}")
+    answers = await _answers(client, found, texts, names, model, encoder, step)
+
+    def rows() -> Iterator[Answered]:
+        for number, chunk in enumerate(chunks):
+            own = [claim for claim in found if claim.chunk == number]
+            cells = [_cells(adds, prefix, names, answers[claim]) for claim in own]
+            yield Answered(chunk, [claim.place for claim in own], cells)
+
+    if output is not None and write is not None:
+        write_output(write, output, given.source, adds, rows, sorted(bad.items()))
+    counts = Counter(each.label for each in answers.values())
+    counted = Checked(
+        len(answers), counts["entailed"], counts["contradicted"], counts["not_stated"], len(bad), problems[:SHOWN]
+    )
+    return counted, [(claim.text, answers[claim]) for claim in found]
+
+
+def names_of(documents: Sequence[Path]) -> list[str]:
+    """How documents are called: by the names of their files, which differ.
+
+    Raises:
+        BatchError: two have one name.
+    """
+    names = [path.name for path in documents]
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise BatchError(f"two documents are called {twice[0]}: rename one, so that evidence can name it")
+    return names
+
+
+def _claims_of(given: Input, chunks: Sequence[Chunk], names: Sequence[str]) -> tuple[list[Claim], dict[int, BadRow]]:
+    """The claims, and why other rows have none, by row from 0."""
+    everywhere = tuple(range(len(names)))
+    found: list[Claim] = []
+    bad: dict[int, BadRow] = {}
+    for number, chunk in enumerate(chunks):
+        for place, row in enumerate(chunk.rows):
+            if row is None:
+                continue
+            try:
+                if isinstance(row, Unreadable):
+                    raise BadRow("unreadable", row.reason)
+                text = text_of(row.get(given.column), given.column).strip()
+                found.append(Claim(number, place, text, _against(row, names) or everywhere))
+            except BadRow as why:
+                bad[chunk.before + place] = why.at(chunk.line(place))
+    return found, bad
+
+
+def _against(row: Row, names: Sequence[str]) -> tuple[int, ...]:
+    """The document that a row names; empty where it names none."""
+    name = row.get(DOCUMENT)
+    if name is None or name == "":
+        return ()
+    if name not in names:
+        raise BadRow("no_document", f"no document {str(name)!r} was given, but {', '.join(names)}", DOCUMENT)
+    return (names.index(str(name)),)
+
+
+async def _answers(
+    client: AsyncClient,
+    claims: Sequence[Claim],
+    texts: Sequence[str],
+    names: Sequence[str],
+    model: str | None,
+    encoder: str | None,
+    step: Step,
+) -> dict[Claim, ClaimResult]:
+    """The answer to each claim; those that are held against the same documents are asked together."""
+    answers: dict[Claim, ClaimResult] = {}
+    for documents in dict.fromkeys(claim.documents for claim in claims):
+        own = [claim for claim in claims if claim.documents == documents]
+        for start in range(0, len(own), CLAIMS_AT_ONCE):
+            step("checking", len(answers) / len(claims))
+            part = own[start : start + CLAIMS_AT_ONCE]
+            try:
+                answer = await client.claims(
+                    [texts[i] for i in documents], [claim.text for claim in part], model=model, encoder=encoder
+                )
+            except RequestFailed as error:
+                raise _said_of(error, part, [names[i] for i in documents]) from None
+            for claim, result in zip(part, answer.results, strict=True):
+                answers[claim] = _at(result, documents)
+    return answers
+
+
+def _said_of(error: RequestFailed, part: Sequence[Claim], names: Sequence[str]) -> RequestFailed:
+    """An error about one of the claims or documents, which says which."""
+    field, _, place = (error.field or "").partition(".")
+    if field == "documents" and place.isdecimal() and int(place) < len(names):
+        return error.about(f"the document {names[int(place)]}")
+    if error.index is None or not (error.field or "").startswith("claims.") or error.index >= len(part):
+        return error
+    text = part[error.index].text
+    return error.about(f"the claim {text[:40] + '...' if len(text) > 40 else text!r}")
+
+
+def _at(result: ClaimResult, documents: Sequence[int]) -> ClaimResult:
+    """The answer, with documents counted as the command has them."""
+
+    def moved(passage: ClaimPassage) -> ClaimPassage:
+        return replace(passage, document=documents[passage.document])
+
+    found = None if result.evidence is None else moved(result.evidence)
+    return replace(result, evidence=found, runner_up=moved(result.runner_up))
+
+
+def _cells(adds: Mapping[str, Kind], prefix: str, names: Sequence[str], result: ClaimResult) -> Row:
+    found = result.evidence
+    cells: Row = {
+        "label": result.label,
+        "confidence": round(result.confidence, 6),
+        "differences": None if found is None else "; ".join(found.differences) or None,
+        "against": result.runner_up.text,
+    }
+    if found is not None:
+        cells |= {
+            DOCUMENT: names[found.document],
+            "evidence": found.text,
+            "heading": " > ".join(found.headings) or None,
+            "start": found.start,
+            "end": found.end,
+        }
+    return {name: cells.get(name.removeprefix(prefix)) for name in adds}

@@ -1,0 +1,281 @@
+"""Near-duplicates of a file: each row gets the first row of its group."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.duplicates import (
+    JOINED_FROM,
+    LEAST_COSINE,
+    LISTED,
+    READ_NEAREST,
+    DuplicateDecision,
+    Indices,
+    Judged,
+    find_candidates,
+    left_apart,
+    probability,
+    questions,
+)
+from core.groups import ContradictoryAnswers, KeptApart, Pair
+from core.same_words import same_words
+from semblance.errors import BatchError
+from semblance.jobs.batch.tasks import find_model
+from semblance.jobs.dedupe.neighbours import EXACT_ROWS, nearest_of
+from semblance.jobs.dedupe.options import CorpusSession
+from semblance.jobs.dedupe.reading import read_pairs
+from semblance.jobs.dedupe.review import ReviewedPair, ReviewRow, apart_path, read_review, review_path, write_review
+from semblance.jobs.dedupe.texts import NO_TEXT, ROWS_AT_ONCE, opened
+from semblance.jobs.dedupe.work import EmbeddedCorpus, forget, place, read
+from semblance.tables.delimited import FileFormat
+from semblance.tables.formats import write_of
+from semblance.tables.outputs import write_output
+from semblance.tables.rows import Answered, Kind, Row, Step
+
+LARGE_COSINE = 0.9  # decides where a file has too many texts to judge pairs
+AGAINST = 0.1  # below the least cosine: pairs so near still count in the mean of two groups
+
+
+@dataclass(frozen=True)
+class DedupeSummary:
+    """The result of a deduplication, as it is printed."""
+
+    rows: int
+    texts: int  # with different words
+    clusters: int
+    skipped: int
+    model: str
+    recall: float  # of near pairs, on a sample; 1 where all were compared
+    largest: int  # rows of the largest cluster
+    largest_first: int  # its first row, from 1
+    chosen: Sequence[str]  # how pairs were judged: lines for people
+    review: str | None  # the file of pairs to review
+    apart: str | None  # the file of near pairs that were not joined
+
+
+async def dedupe(
+    work: CorpusSession,
+    path: Path,
+    output: Path,
+    column: str,
+    read_as: FileFormat,
+    *,
+    cosine: float | None,
+    reviewed: Path | None,
+    only_first: bool,
+    guarded: bool,
+) -> DedupeSummary:
+    """Write a file with each row's cluster.
+
+    Args:
+        work: the client, what the user asks for, and where progress is told.
+        path: .jsonl, .ndjson, .csv, .tsv or .parquet; or .txt, a text a line.
+        output: one of these too, but .txt. New columns: `cluster`, the number of the cluster's first row, from 1;
+            `cluster_size`, in rows; `cosine` with that first row; `kept_apart`, the nearest row that differs in a fact,
+            and how.
+        column: of the texts.
+        read_as: encoding and separator of the file.
+        cosine: of texts that are one; None: pairs are judged one by one.
+        reviewed: pairs of rows, answered by a person; whatever their score, they are joined or parted.
+        only_first: write only the first row of each cluster.
+        guarded: keep texts apart that differ in a fact.
+
+    Raises:
+        BatchError, SemblanceError: see `place`, `opened`, `read` and `read_review`.
+    """
+    asking, step = work.asking, work.step
+    beside = place(path, output, asking)
+    names: dict[str, Kind] = {"cluster": "place", "cluster_size": "place", "cosine": "number"}
+    names |= {"kept_apart": "text"} if guarded else {}
+    adds = {f"{asking.prefix}{name}": kind for name, kind in names.items()}
+    source = opened(path, column, read_as, adds)
+    given = [] if reviewed is None else read_review(reviewed, read_as)
+    reader = None if cosine is not None else await _reader(work)
+    corpus = await read(work, source, beside)
+    values, numbers = corpus.vectors.values, corpus.vectors.texts.tolist()
+    if not numbers:
+        forget(beside)
+        row, why = corpus.without()[0]
+        raise BatchError(f"{path}: no row has a text that can be compared; row {row + 1}: {why.reason}")
+    known = corpus.texts.read(numbers)
+    texts = [known[number] for number in numbers]
+    words = [same_words(text).split() for text in texts]
+    answers = _answers(given, corpus, words)
+    if cosine is None and len(values) > EXACT_ROWS:
+        cosine, reader = LARGE_COSINE, None
+    step(f"comparing {len(values):,} texts", 0.0)
+    kept_apart = KeptApart(texts) if guarded else None
+    least = LEAST_COSINE if cosine is None else cosine - AGAINST
+    nearest, recall = nearest_of(values, LISTED, max(least, 0.0))
+    if cosine is None:
+        duplicates = DuplicateDecision(words, find_candidates(nearest), kept_apart)
+        joined_from = JOINED_FROM
+    else:
+        candidates = find_candidates(nearest, LISTED, least)
+        duplicates = DuplicateDecision(words, candidates, kept_apart, LISTED)
+        joined_from = probability(cosine, None, nearest=True)
+    readings = None
+    if reader is not None:
+        pairs = [duplicates.candidates[i].pair for i in duplicates.to_read]
+        readings = await read_pairs(work, [(texts[a], texts[b]) for a, b in pairs], reader, beside) if pairs else []
+    try:
+        first, judged = duplicates.decide(readings, answers, joined_from)
+    except ContradictoryAnswers as error:
+        rows = " and ".join(str(corpus.first_row(text) + 1) for text in error.pair)
+        raise BatchError(f"--reviewed: rows {rows} are others by one answer, and the same by further ones") from None
+    clusters = RowClusters(corpus, first, _kept_apart(duplicates, corpus) if guarded else None)
+    bad = corpus.without()
+    write_output(
+        write_of(output), output, corpus.source, adds, lambda: clusters.rows(adds, step, only_first=only_first), bad
+    )
+    asked = [each for each in questions(judged, len(texts), joined_from) if each.pair not in answers]
+    asked += _answered(answers, judged)
+    files = {review_path(output): asked, apart_path(output): left_apart(judged, asked)}
+    for file, rows_of_pairs in files.items():
+        file.unlink(missing_ok=True)
+        if rows_of_pairs and cosine is None:
+            write_review(file, [_review_row(each, answers, corpus, texts) for each in rows_of_pairs])
+    if asking.keep is None:
+        forget(beside)
+    largest = int(clusters.sizes.argmax())
+    review, apart = (str(file) if file.exists() else None for file in files)
+    return DedupeSummary(
+        rows=len(clusters.leaders),
+        texts=len(corpus.texts.first_row),
+        clusters=int((clusters.sizes > 0).sum()),
+        skipped=len(bad),
+        model=corpus.vectors.model,
+        recall=recall,
+        largest=int(clusters.sizes[largest]),
+        largest_first=largest + 1,
+        chosen=_reasons(cosine, reader, duplicates, len(answers)),
+        review=review,
+        apart=apart,
+    )
+
+
+async def _reader(work: CorpusSession) -> str | None:
+    """The model that reads near pairs; None: no model that is served can.
+
+    Raises:
+        BatchError: the one that the user names lacks paraphrase or entailment.
+    """
+    models = await work.client.models()
+    if (named := work.asking.rerank) is not None:
+        for task in ("paraphrase", "entailment"):
+            found = find_model(models, named, task)
+        return found.id
+    able = (model.id for model in models.models if model.main and {"paraphrase", "entailment"} <= {*model.tasks})
+    return next(able, None)
+
+
+class RowClusters:
+    """The clusters of a file's rows, from the groups of its embedded texts.
+
+    Attributes:
+        leaders: of each row the first row of its cluster, [R]; below 0 where a row has no text.
+        sizes: rows of the cluster that each row leads, [R].
+    """
+
+    def __init__(self, corpus: EmbeddedCorpus, first: Sequence[int], apart: Mapping[int, str] | None) -> None:
+        """Carry over from embedded texts [N] to distinct texts to rows.
+
+        Args:
+            corpus: the file, its texts and their vectors.
+            first: of each embedded text the first one of its group, [N].
+            apart: of an embedded text, what `kept_apart` says; None: there is no such column.
+        """
+        self._corpus, self._apart = corpus, apart
+        texts, embedded = corpus.texts, corpus.vectors.texts
+        values, leads = corpus.vectors.values, np.asarray(first, dtype=np.int64)
+        self._of_row = np.asarray(texts.of_row, dtype=np.int64)
+        count = len(texts.first_row) + 1  # the last is that of rows without a text
+        leader = np.full(count, NO_TEXT, dtype=np.int64)
+        leader[embedded] = np.asarray(texts.first_row)[embedded[leads]]
+        self._cosines = np.zeros(count, dtype=np.float32)
+        self._cosines[embedded] = np.minimum(np.einsum("nd,nd->n", values, values[leads]), 1.0)
+        self._vector_of = np.full(count, NO_TEXT, dtype=np.int64)
+        self._vector_of[embedded] = np.arange(len(values))
+        self.leaders: Indices = leader[self._of_row]
+        self.sizes = np.bincount(self.leaders[self.leaders >= 0], minlength=len(self._of_row))
+
+    def rows(self, columns: Iterable[str], step: Step, *, only_first: bool) -> Iterator[Answered]:
+        """The rows to write with their new cells, chunk by chunk."""
+        for chunk in self._corpus.source.chunks(0, ROWS_AT_ONCE):
+            kept: list[int] = []
+            cells: list[Row] = []
+            for at, row in enumerate(range(chunk.before, chunk.before + len(chunk.rows))):
+                leader = int(self.leaders[row])
+                if leader == row or (leader >= 0 and not only_first):
+                    kept.append(at)
+                    cells.append(dict(zip(columns, self._cells(row, leader), strict=True)))
+            yield Answered(chunk, kept, cells)
+            step("writing", (chunk.before + len(chunk.rows)) / len(self._of_row))
+
+    def _cells(self, row: int, leader: int) -> list[Any]:
+        text = self._of_row[row]
+        cells: list[Any] = [leader + 1, int(self.sizes[leader]), round(float(self._cosines[text]), 6)]
+        if self._apart is not None:
+            cells.append(self._apart.get(int(self._vector_of[text])))
+        return cells
+
+
+def _kept_apart(duplicates: DuplicateDecision, corpus: EmbeddedCorpus) -> dict[int, str]:
+    """Of each text the nearest one that differs in a fact, and how."""
+    nearest = duplicates.nearest_apart()
+    return {text: f"row {corpus.first_row(other) + 1}: {says}" for text, (other, says) in nearest.items()}
+
+
+def _answers(given: Sequence[ReviewedPair], corpus: EmbeddedCorpus, words: Sequence[Sequence[str]]) -> dict[Pair, bool]:
+    """A person's answers, by pairs of texts.
+
+    Raises:
+        BatchError: a text is not the one of its row, so that the review is of another file; two rows that should be
+            others have the same words; or two answers of the same pair differ.
+    """
+    vector_of = {int(text): vector for vector, text in enumerate(corpus.vectors.texts)}
+    of_row = corpus.texts.of_row
+    found: dict[Pair, bool] = {}
+    for answer in given:
+        a, b = (vector_of.get(of_row[row]) if 0 <= row < len(of_row) else None for row in answer.rows)
+        said = [same_words(text).split() for text in answer.texts]
+        if a is None or b is None or [words[a], words[b]] != said:
+            raise BatchError(f"--reviewed: line {answer.line} is of another file: its texts are not those of its rows")
+        if a == b:
+            if answer.same:
+                continue
+            raise BatchError(f"--reviewed: line {answer.line}: both rows have the same words, and so are the same")
+        if found.setdefault((min(a, b), max(a, b)), answer.same) != answer.same:
+            raise BatchError(f"--reviewed: line {answer.line} contradicts an earlier answer about the same two texts")
+    return found
+
+
+def _answered(answers: Mapping[Pair, bool], judged: Sequence[Judged]) -> list[Judged]:
+    """The pairs that a person has answered, so that no answer is lost."""
+    known = {each.pair: each for each in judged}
+    why = "answered; not near"
+    return [known.get(pair) or Judged(pair, 0.0, None, same, why) for pair, same in answers.items()]
+
+
+def _review_row(
+    judged: Judged, answers: Mapping[Pair, bool], corpus: EmbeddedCorpus, texts: Sequence[str]
+) -> ReviewRow:
+    a, b = judged.pair
+    rows = (corpus.first_row(a), corpus.first_row(b))
+    of_pair = (texts[a], texts[b])
+    return ReviewRow(rows, of_pair, judged.probability, judged.joined, judged.why, answers.get(judged.pair))
+
+
+def _reasons(cosine: float | None, reader: str | None, duplicates: DuplicateDecision, answers: int) -> list[str]:
+    """How pairs were judged: lines for people."""
+    count = len(duplicates.to_read)
+    if cosine is not None:
+        lines = [f"judged by a cosine of {cosine:g} or more"]
+    elif reader is None:
+        lines = [f"near pairs: {count:,}; no model that is served reads both texts, so their cosines decide"]
+    else:
+        lines = [f"near pairs: {count:,}, read by {reader}, each text with its {READ_NEAREST} nearest"]
+    return [*lines, f"reviewed pairs: {answers:,}"] if answers else lines

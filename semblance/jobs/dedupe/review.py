@@ -1,0 +1,102 @@
+"""Files of pairs for people: those on which a verdict is least sure, to answer; and those that were left apart.
+
+Columns: `row_1`, `row_2` (of the input, from 1), `text_1`, `text_2`, `score`, `joined` (yes or no), `why`, and `same`,
+which a person fills with yes or no; an empty cell says nothing.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from semblance.errors import BatchError
+from semblance.tables.delimited import FileFormat
+from semblance.tables.formats import open_source
+from semblance.tables.rows import Row, Unreadable, numbered
+
+COLUMNS = ("row_1", "row_2", "text_1", "text_2", "score", "joined", "why", "same")
+ANSWERS: Mapping[str, bool] = {"yes": True, "y": True, "1": True, "no": False, "n": False, "0": False}
+
+
+class ReviewedPair(NamedTuple):
+    """Two rows of the input, from 0, with their texts, and whether a person says that they are the same."""
+
+    rows: tuple[int, int]
+    texts: tuple[str, str]
+    same: bool
+    line: int
+
+
+class ReviewRow(NamedTuple):
+    """A pair for a person to answer; its rows are counted from 0."""
+
+    rows: tuple[int, int]
+    texts: tuple[str, str]
+    score: float | None  # None: no model read it
+    joined: bool
+    why: str
+    same: bool | None  # what a person said before
+
+
+def review_path(output: Path) -> Path:
+    """Where the review file of an output lies: clusters.csv has clusters.review.csv."""
+    return output.with_name(f"{output.stem}.review.csv")
+
+
+def apart_path(output: Path) -> Path:
+    """Where the pairs lie that are near and were not joined: clusters.csv has clusters.apart.csv."""
+    return output.with_name(f"{output.stem}.apart.csv")
+
+
+def write_review(path: Path, pairs: Iterable[ReviewRow]) -> None:
+    """Write pairs in the order given."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for pair in pairs:
+            first, second = pair.rows
+            joined = "yes" if pair.joined else "no"
+            same = "" if pair.same is None else "yes" if pair.same else "no"
+            writer.writerow(
+                [
+                    first + 1,
+                    second + 1,
+                    *pair.texts,
+                    "" if pair.score is None else f"{pair.score:.3f}",
+                    joined,
+                    pair.why,
+                    same,
+                ]
+            )
+
+
+def read_review(path: Path, read_as: FileFormat) -> list[ReviewedPair]:
+    """The pairs that a person answered.
+
+    Raises:
+        BatchError: a column is missing, a cell is neither yes nor no, a row number is none, or nothing is answered.
+    """
+    found: list[ReviewedPair] = []
+    for line, row in numbered(open_source(path, read_as=read_as)):
+        if isinstance(row, Unreadable):
+            raise BatchError(f"{path}, line {line}: {row.reason}")
+        if (pair := _answered(path, line, row)) is not None:
+            found.append(pair)
+    if not found:
+        raise BatchError(f"{path}: no row says yes or no in the column 'same'")
+    return found
+
+
+def _answered(path: Path, line: int, row: Row) -> ReviewedPair | None:
+    if lacking := [name for name in ("row_1", "row_2", "text_1", "text_2", "same") if name not in row]:
+        raise BatchError(f"{path}: there is no column {lacking[0]!r}; it should be a review file of `semblance dedupe`")
+    said = str(row["same"] or "").strip().lower()
+    if not said:
+        return None
+    if said not in ANSWERS:
+        raise BatchError(f"{path}, line {line}: 'same' must be yes or no, found {said!r}")
+    try:
+        first, second = (int(str(row[name])) - 1 for name in ("row_1", "row_2"))
+    except ValueError:
+        raise BatchError(f"{path}, line {line}: row_1 and row_2 must be numbers of rows") from None
+    return ReviewedPair((first, second), (str(row["text_1"]), str(row["text_2"])), ANSWERS[said], line)

@@ -1,0 +1,78 @@
+"""Documents in files -> their text: plain text and Markdown as they are, pages of HTML as Markdown, PDF's text.
+
+Positions are those of this text: of the file itself for .txt and .md.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from semblance.errors import BatchError
+from semblance.extras import needs
+from semblance.tables.decoding import encoding_of, open_text
+
+EXTRA = "documents"
+_NO_TEXT = ("script", "style", "head", "nav", "template", "noscript")  # parts of a page that are not read
+
+
+def text_of_file(path: Path, encoding: str | None = None) -> str:
+    """The text of a document; its suffix selects the reader.
+
+    Args:
+        path: .txt, .md, .html or .pdf.
+        encoding: of text and HTML; None: UTF-8.
+
+    Raises:
+        BatchError: it cannot be read or decoded, has no text, or its suffix is unknown.
+        MissingExtra: HTML or PDF, and the packages that read it are not installed.
+    """
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise BatchError(f"{path}: a document is .txt, .md, .html or .pdf")
+    try:
+        text = reader(path, encoding)
+    except OSError as error:
+        raise BatchError(f"{path}: {error.strerror or error}") from error
+    if not text.strip():
+        raise BatchError(f"{path}: there is no text")
+    return text
+
+
+def _plain(path: Path, encoding: str | None) -> str:
+    with open_text(path, encoding_of(path, encoding)) as file:
+        return file.read()
+
+
+def _page(path: Path, encoding: str | None) -> str:
+    with needs("reading HTML", extra=EXTRA):
+        from bs4 import BeautifulSoup
+        from markdownify import MarkdownConverter
+    soup = BeautifulSoup(_plain(path, encoding), "html.parser")
+    for part in soup(_NO_TEXT):
+        part.decompose()
+    converter = MarkdownConverter(heading_style="ATX", bullets="-", escape_asterisks=False, escape_underscores=False)
+    text: str = converter.convert_soup(soup)
+    return text
+
+
+def _pdf(path: Path, encoding: str | None) -> str:
+    with needs("reading PDF", extra=EXTRA):
+        from pypdf import PdfReader
+        from pypdf.errors import PyPdfError
+    try:
+        pages = [page.extract_text() for page in PdfReader(path).pages]
+    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError) as error:  # of files that are no whole PDF
+        raise BatchError(f"{path}: no PDF that can be read: {' '.join(str(error).split())}") from error
+    text = "\n\n".join(pages)
+    if not text.strip():
+        raise BatchError(f"{path}: its pages have no text, as those of a scanner: read it by OCR first")
+    return text
+
+
+_READERS: Mapping[str, Callable[[Path, str | None], str]] = {
+    ".txt": _plain,
+    ".md": _plain,
+    ".markdown": _plain,
+    ".html": _page,
+    ".htm": _page,
+    ".pdf": _pdf,
+}

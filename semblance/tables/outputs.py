@@ -1,0 +1,176 @@
+"""Writes the rows that have answers as JSON Lines or CSV, beside the output until they are whole."""
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, time
+from decimal import Decimal
+from io import TextIOWrapper
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from semblance.errors import BatchError
+from semblance.tables.rows import Answered, BadRow, Kind, Row, Rows, RowSource, Write
+
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how cells begin that a spreadsheet may run
+
+
+def errors_of(output: Path) -> Path:
+    """The file of the rows without an answer."""
+    return output.with_name(f"{output.name}.errors.jsonl")
+
+
+def unfinished_of(output: Path) -> Path:
+    """The output while it is being written."""
+    return output.with_name(f"{output.name}.unfinished")
+
+
+def refuse_input(source: Path, *written: Path) -> None:
+    """Look that no file to write is the input, under whatever name; raises BatchError."""
+    for path in written:
+        if path.exists() and path.samefile(source):
+            raise BatchError(f"{path} is the input too: name another output")
+
+
+def write_output(
+    write: Write,
+    output: Path,
+    source: RowSource,
+    adds: Mapping[str, Kind],
+    rows: Rows,
+    bad: Iterable[tuple[int, BadRow]],
+) -> None:
+    """Replace the output, and the file of rows without an answer; after a crash either the old or the new one exists.
+
+    Args:
+        write: of the format.
+        output: its path.
+        source: whose columns come along.
+        adds: the new columns.
+        rows: gives all rows, each time that it is called.
+        bad: numbers of rows without an answer, from 0, and why.
+
+    Raises:
+        BatchError: the format has nothing for a value, or the input changed while it was read.
+    """
+    unfinished = unfinished_of(output)
+    with unfinished.open("wb") as file:
+        try:
+            write(file, source, adds, rows)
+        except Exception:
+            source.file.check_content()  # other rows than were answered
+            raise
+        file.flush()
+        os.fsync(file.fileno())
+    source.file.check_content()
+    lines = [json.dumps(_skipped(row, why)) for row, why in bad]
+    if lines:
+        errors_of(output).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    elif errors_of(output).exists():
+        errors_of(output).unlink()
+    os.replace(unfinished, output)
+
+
+def _skipped(row: int, why: BadRow) -> dict[str, Any]:
+    line = {} if why.line is None else {"line": why.line}
+    return {"row": row + 1, **line, "column": why.column, "code": why.code, "reason": why.reason}
+
+
+def write_json_lines(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:
+    """An object a line; None for a number that JSON does not have."""
+    file.writelines(map(_line, chain.from_iterable(map(merged, rows()))))
+
+
+def write_csv(
+    file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows, *, quote_formulas: bool = False
+) -> None:
+    """The input's columns, then the new ones. A list is written as JSON, None as an empty cell."""
+    _write_delimited(file, source, adds, rows, quote_formulas, delimiter=",")
+
+
+def write_tsv(
+    file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows, *, quote_formulas: bool = False
+) -> None:
+    """The same with tabs and without quotes.
+
+    Raises:
+        BatchError: a cell has a tab or a line break, which the format cannot hold.
+    """
+    try:
+        _write_delimited(
+            file, source, adds, rows, quote_formulas, delimiter="\t", quoting=csv.QUOTE_NONE, quotechar=None
+        )
+    except csv.Error:
+        raise BatchError("a text has a tab or a line break, which .tsv cannot hold: write .csv or .jsonl") from None
+
+
+def _write_delimited(
+    file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows, quote_formulas: bool, **dialect: Any
+) -> None:
+    found = dict.fromkeys(source.columns or chain.from_iterable(chain.from_iterable(map(merged, rows()))))
+    columns = [name for name in found if name not in adds] + list(adds)
+    text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text, lineterminator="\n", **dialect)
+    shown = _no_formula if quote_formulas else str
+    writer.writerow(map(shown, columns))
+    writer.writerows([shown(_cell(row.get(name))) for name in columns] for each in rows() for row in merged(each))
+    text.detach()
+
+
+def merged(answered: Answered) -> Iterator[Row]:
+    """Input rows with their answers' cells."""
+    for place, cells in zip(answered.kept, answered.cells, strict=True):
+        row = answered.chunk.rows[place]
+        assert isinstance(row, dict), "what is answered was read"
+        yield {**row, **cells}
+
+
+def _line(row: Row) -> bytes:
+    try:
+        text = json.dumps(row, ensure_ascii=False, allow_nan=False, default=_plain)
+    except ValueError:
+        text = json.dumps(_finite(row), ensure_ascii=False, allow_nan=False, default=_plain)
+    return text.encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _finite(value: Any) -> Any:
+    """The value with None for every number that JSON cannot represent."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _cell(value: Any) -> str:
+    value = _finite(_plain(value) if isinstance(value, np.ndarray | date | time | Decimal) else value)
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _no_formula(cell: str) -> str:
+    """The cell with an apostrophe before what a spreadsheet would run as a formula; a number stays one."""
+    if not cell.startswith(_FORMULAS):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+def _plain(value: Any) -> Any:
+    """Vectors, and values of Parquet for which JSON has no type."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    raise BatchError(f"JSON has nothing for {type(value).__name__}: write .parquet instead")

@@ -1,0 +1,107 @@
+"""Reads and writes Parquet with pyarrow. From Parquet to Parquet, columns keep their types."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+from semblance.errors import BatchError
+from semblance.extras import needs
+from semblance.tables.input_file import InputFile
+from semblance.tables.rows import Answered, Chunk, Kind, Rows, RowSource
+
+with needs("Parquet", extra="parquet"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+TYPES: Mapping[Kind, Any] = {
+    "number": pa.float64(),
+    "text": pa.string(),
+    "flag": pa.bool_(),
+    "place": pa.int64(),
+    "places": pa.list_(pa.int64()),
+    "numbers": pa.list_(pa.float64()),
+    "vector": pa.list_(pa.float32()),
+}
+
+
+class ParquetSource:
+    """A Parquet file; positions are rows."""
+
+    def __init__(self, file: InputFile, needed: list[str] | None) -> None:
+        """Read the schema of the file.
+
+        Raises:
+            BatchError: it is not a Parquet file.
+        """
+        self.file, self._path = file, file.path
+        try:
+            with pq.ParquetFile(self._path) as opened:
+                self.schema = opened.schema_arrow
+                self.total = opened.metadata.num_rows
+        except pa.ArrowInvalid as error:
+            raise BatchError(f"{self._path}: {error}") from None
+        self.columns: list[str] | None = self.schema.names
+        self.notes: Sequence[str] = ()
+        self.decimal_comma = False
+        self._needed = needed
+
+    def chunks(self, start: int, size: int) -> Iterator[Chunk]:
+        """Chunks of rows after the first `start`, as in `RowSource.chunks`."""
+        return self.file.watched(self._chunks(start, size))
+
+    def _chunks(self, start: int, size: int) -> Iterator[Chunk]:
+        at = 0
+        with pq.ParquetFile(self._path) as file:
+            for batch in file.iter_batches(batch_size=size):
+                at += batch.num_rows
+                if at <= start:
+                    continue
+                table = pa.Table.from_batches([batch]).slice(max(0, batch.num_rows - (at - start)))
+                read = table if self._needed is None else table.select(self._needed)
+                try:
+                    rows = read.to_pylist()
+                except ValueError as error:  # such as a time in nanoseconds, for which Python has no type
+                    raise BatchError(f"{self._path}: {error}") from None
+                yield Chunk(at - table.num_rows, rows, at, table)
+
+
+def write_parquet(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:
+    """New columns have fixed types; others keep those of a Parquet input, or get one from their values.
+
+    Raises:
+        BatchError: a column has values of several types.
+    """
+    added = pa.schema([pa.field(name, TYPES[kind]) for name, kind in adds.items()])
+    try:
+        if isinstance(source, ParquetSource):
+            schema = pa.schema([*source.schema, *added])
+        else:
+            found = dict.fromkeys(_table(each, added).schema for each in rows() if each.kept)
+            schema = pa.unify_schemas([*found] or [added], promote_options="permissive")
+        nothing = schema.empty_table()
+        with pq.ParquetWriter(file, schema) as writer:
+            for each in rows():
+                if each.kept:
+                    tables = [nothing, _table(each, added)]
+                    writer.write_table(pa.concat_tables(tables, promote_options="permissive"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise BatchError(f"a column has values of several types ({error}); write .jsonl instead") from None
+
+
+def _table(answered: Answered, added: Any) -> Any:
+    """The rows with their answers."""
+    if answered.chunk.table is not None:
+        table = answered.chunk.table.take(pa.array(answered.kept))
+    else:
+        rows = [answered.chunk.rows[place] for place in answered.kept]
+        names = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
+        table = pa.table({name: _column(name, rows) for name in names})
+    for field in added:
+        table = table.append_column(field, pa.array([cells[field.name] for cells in answered.cells], field.type))
+    return table
+
+
+def _column(name: str, rows: Sequence[Any]) -> Any:
+    try:
+        return pa.array([row.get(name) for row in rows])
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise BatchError(f"column {name!r} has values of several types ({error}); write .jsonl instead") from None

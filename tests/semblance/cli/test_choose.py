@@ -1,0 +1,98 @@
+"""`semblance choose`: models compared on labelled pairs, and the one recommended."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from semblance.cli.app import app
+from semblance.jobs.threshold.choice import choose
+from semblance.jobs.threshold.labelled import Scored, read_pairs
+from semblance.jobs.threshold.models import Candidate, compare, recommended
+from tests.harness.labelled import ALIKE, models_in, scored
+from tests.harness.tables import write
+
+UNLIKE = [
+    ("a man plays the guitar", "a dog runs in the park"),
+    ("the cat sleeps", "the woman is playing the flute"),
+    ("a woman plays the flute", "a dog sleeps on the sofa"),
+    ("the man sleeps in the park", "a cat is not on the sofa"),
+]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models_in(tmp_path_factory.mktemp("models"))
+
+
+def candidate(name: str, scores: list[float], seconds: float) -> Candidate:
+    return Candidate(name, "similarity", np.array(scores), seconds, 0)
+
+
+LABELS = np.array([True] * 10 + [False] * 10)
+ORDERED = [0.9 - n / 100 for n in range(10)] + [0.1 + n / 100 for n in range(10)]
+SURE = [0.125, *ORDERED[1:]]  # one pair on the wrong side of seven
+NEARLY = [*ORDERED[:9], 0.105, *ORDERED[10:]]  # another on the wrong side of nine
+LUCKLESS = [0.5, 0.4, 0.6, 0.3, 0.7] * 4
+
+
+def test_the_best_is_recommended_whatever_it_costs_and_of_equal_ones_the_cheapest() -> None:
+    given = [candidate("luckless", LUCKLESS, 0.001), candidate("sure", SURE, 1.0), candidate("nearly", NEARLY, 0.01)]
+    found = compare(given, LABELS)
+    assert [each.candidate.model for each in found] == ["sure", "nearly", "luckless"]
+    assert recommended(found).candidate.model == "sure"
+    again = compare([*given, candidate("as sure", SURE, 0.5)], LABELS)
+    assert recommended(again).candidate.model == "as sure"
+    assert compare(given, LABELS) == found
+
+
+def _printed() -> list[tuple[str, str]]:
+    """Options and what is printed with them, of which nothing depends on times."""
+    parts = Path(__file__).with_name("chosen.txt").read_text(encoding="utf-8").split("=== ")[1:]
+    return [(options, text) for options, text in (part.split("\n", 1) for part in parts)]
+
+
+@pytest.mark.parametrize(("options", "text"), _printed(), ids=lambda given: given.split("\n")[0])
+def test_what_is_printed_of_24_pairs(models: Path, tmp_path: Path, options: str, text: str) -> None:
+    rows = [{"a": a, "b": b, "label": int(pairs is ALIKE)} for pairs in (ALIKE, UNLIKE) for a, b in pairs]
+    rows[0]["a"] = "word " * 30
+    path = write(tmp_path / "pairs.csv", rows * 3)
+    asked = ["choose", str(path), "--models-dir", str(models), "--resamples", "50", *options.split()]
+    lines = [line.rstrip() for line in CliRunner().invoke(app, asked, env={"COLUMNS": "80"}).output.splitlines()]
+    if options == "--all":  # which one is recommended depends on times
+        lines = [line.rpartition(" ")[0].rstrip() for line in lines[:7]]
+    assert lines == text.splitlines()
+
+
+def test_the_command_compares_the_main_models_and_every_one_where_asked(models: Path, tmp_path: Path) -> None:
+    rows = [{"a": a, "b": b, "label": int(pairs is ALIKE)} for pairs in (ALIKE, UNLIKE) for a, b in pairs]
+    path = write(tmp_path / "pairs.csv", rows * 3)
+    asked = ["choose", str(path), "--models-dir", str(models), "--resamples", "50"]
+    first = CliRunner().invoke(app, asked, env={"COLUMNS": "80"})
+    assert first.exit_code == 0, first.output
+    said = json.loads(CliRunner().invoke(app, [*asked, "--json"]).output)
+    assert [row["model"] for row in said["models"]] == ["avg-paraphrase"]
+    read = read_pairs(path)
+    assert said["recommended"]["threshold"] == choose(
+        scored(models, "avg-paraphrase", read, "similarity")[0], read.labels
+    )
+    assert said["intervals"]["resamples"] <= 50
+    assert [round(each["threshold"], 1) for each in said["table"]] == [n / 10 for n in range(1, 10)]
+    ran = CliRunner().invoke(app, [*asked, "--all"], env={"COLUMNS": "80"})
+    assert "both, paraphrase" in ran.output
+    assert "not compared" not in ran.output
+    said = json.loads(CliRunner().invoke(app, [*asked, "--all", "--json"]).output)
+    assert {(row["model"], row["task"]) for row in said["models"]} == {
+        ("avg-paraphrase", "similarity"), ("avg-sick", "similarity"),
+        *(("both", task) for task in ("similarity", "paraphrase", "relevance")),
+    }  # fmt: skip
+    for row in said["models"]:
+        task: Scored = row["task"]
+        scores, _ = scored(models, row["model"], read, task)
+        above = scores[read.labels][:, None] - scores[~read.labels]
+        assert row["auc"] == pytest.approx(np.mean((above > 1e-6) + 0.5 * (abs(above) <= 1e-6)), abs=1e-6)
+        assert row["ms_a_pair"] > 0
+    assert sum(row["recommended"] for row in said["models"]) == 1
+    assert [row["auc"] for row in said["models"]] == sorted((row["auc"] for row in said["models"]), reverse=True)

@@ -1,0 +1,69 @@
+"""How far a long command is, and how it ended."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import typer
+
+from semblance.cli import progress
+from semblance.tables.rows import Say, Step
+
+
+async def work(step: Step, say: Say) -> str:
+    step("reading [rows]", 0.25)
+    say("a [note]")
+    step("reading [rows]", 1.0)
+    return "done"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lines"),
+    [
+        (0.0, ["reading [rows], 25%", "a [note]", "reading [rows], 100%"]),
+        (progress.EVERY, ["a [note]"]),
+    ],
+)
+def test_steps_are_told_now_and_then_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, seconds: float, lines: list[str]
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", seconds)
+    assert progress.run_shown(work) == "done"
+    out, err = capsys.readouterr()
+    assert (out, err.splitlines()) == ("", [f"semblance: {line}" for line in lines])
+
+
+def test_an_interrupted_command_says_that_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    async def interrupted(step: Step, say: Say) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        progress.run_shown(interrupted)
+    assert capsys.readouterr().err == "semblance: interrupted; the same command goes on from here\n"
+
+
+DONE, SKIPPED = {"rows": 3, "skipped": 0}, {"rows": 3, "skipped": 1}
+
+
+@pytest.mark.parametrize(
+    ("summary", "output", "more"),
+    [
+        (DONE, None, {}),
+        (DONE, "out.csv", {"output": "out.csv"}),
+        (SKIPPED, None, {}),
+        (SKIPPED, "out.csv", {"output": "out.csv", "errors": "out.csv.errors.jsonl"}),
+    ],
+)
+def test_an_end_is_told_to_people_and_to_programs(
+    capsys: pytest.CaptureFixture[str], summary: Mapping[str, int], output: str | None, more: Mapping[str, str]
+) -> None:
+    for as_json in (False, True):
+        try:
+            progress.tell_end(["3 rows", "see {}"], summary, None if output is None else Path(output), as_json)
+            code = 0
+        except typer.Exit as end:
+            code = end.exit_code
+        assert code == (4 if summary["skipped"] else 0)
+    errors = "" if output is None else "out.csv.errors.jsonl"
+    assert capsys.readouterr().out == f"3 rows\nsee {errors}\n{json.dumps({**summary, **more})}\n"

@@ -1,0 +1,230 @@
+"""The command `semblance claims`: documents of every kind against claims of every kind, and its page followed."""
+
+import asyncio
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from semblance import AsyncClient
+from semblance.errors import BatchError, MissingExtra
+from semblance.jobs.claims import check
+from semblance.tables.documents import text_of_file
+from semblance.tables.formats import AS_FOUND
+from tests.harness.commands import Run
+from tests.harness.printed import shortened
+from tests.harness.tables import read, write
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs/claims.md").read_text(encoding="utf-8")
+DOCUMENT = "# The man\n\n- a man plays the guitar\n- a dog runs in the park 3 times\n\nThe cat sleeps."
+FONT = {"Type": "Font", "Subtype": "Type1", "BaseFont": "Helvetica"}
+LABELS = {"entailed", "contradicted", "not_stated"}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("man.md").write_text(DOCUMENT)
+    Path("other.txt").write_text("a woman reads")
+    Path("claims.txt").write_text("a dog runs in the park 4 times\n\nthe cat sleeps\n")
+    return tmp_path
+
+
+def test_each_claim_gets_a_row_with_its_evidence_and_where_it_stands(semblance: Run, url: str) -> None:
+    done = semblance("claims", "man.md", "claims.txt", "--output", "out.csv", "--url", url)
+    assert done.code == 0, done.err
+    found = read(Path("out.csv"))
+    assert list(found[0]) == [
+        *("claim", "document", "label", "confidence", "evidence"),
+        *("heading", "start", "end", "differences", "against"),
+    ]
+    assert [row["claim"] for row in found] == ["a dog runs in the park 4 times", "the cat sleeps"]
+    for row in found:
+        assert row["label"] in LABELS
+        assert 1 / 3 <= float(row["confidence"]) <= 1
+        assert bool(row["evidence"]) == bool(row["document"]) == (row["label"] != "not_stated")
+        assert row["against"]
+        if row["evidence"]:
+            part = DOCUMENT[int(row["start"]) : int(row["end"])]
+            assert " ".join(part.replace("- ", "").split()) == row["evidence"]
+            assert (row["document"], row["heading"]) == ("man.md", "The man")
+    counted = {label: sum(row["label"] == label for row in found) for label in LABELS}
+    assert f"claims: 2, entailed: {counted['entailed']}, contradicted: {counted['contradicted']}" in done.out
+
+
+def test_how_much_is_checked_is_told(url: str) -> None:
+    """Claims that name other documents are asked apart from each other."""
+    lines = [{"claim": f"a woman reads {n}", "document": name} for n in range(3) for name in ("man.md", "other.txt")]
+    write(Path("claims.jsonl"), lines)
+    told: list[tuple[str, float]] = []
+
+    async def checked() -> None:
+        async with AsyncClient(url) as client:
+            await check(
+                client, [Path("man.md"), Path("other.txt")], Path("claims.jsonl"), None, "claim", AS_FOUND,
+                step=lambda what, share: told.append((what, share)),
+            )  # fmt: skip
+
+    asyncio.run(checked())
+    assert told == [("checking", 0.0), ("checking", 0.5)]
+
+
+def test_a_column_says_which_document_and_bad_rows_are_told(semblance: Run, url: str) -> None:
+    lines = [
+        {"claim": "a woman reads", "document": "other.txt"},
+        {"claim": "a woman reads", "document": "man.md"},
+        {"claim": "the cat sleeps"},
+        {"claim": "the cat sleeps", "document": "absent.md"},
+        {"claim": 3},
+    ]
+    write(Path("claims.jsonl"), lines)
+    done = semblance("claims", "man.md", "other.txt", "claims.jsonl", "-o", "out.jsonl", "--prefix", "x_", "--url", url)
+    assert done.code == 4, done.err
+    found = read(Path("out.jsonl"))
+    assert [row["claim"] for row in found] == ["a woman reads", "a woman reads", "the cat sleeps"]
+    assert found[0]["x_document"] in ("other.txt", None)
+    assert found[1]["x_document"] in ("man.md", None)
+    errors = read(Path("out.jsonl.errors.jsonl"))
+    assert [(each["row"], each["code"]) for each in errors] == [(4, "no_document"), (5, "not_text")]
+
+
+def test_without_an_output_the_answers_are_shown(semblance: Run, url: str) -> None:
+    shown = semblance("claims", "man.md", "claims.txt", "--url", url)
+    assert shown.code == 0
+    assert "the cat sleeps" in shown.out
+    # Of several documents the one that has the evidence is named, before its headings.
+    both = semblance("claims", "other.txt", "man.md", "claims.txt", "--url", url)
+    assert ("man.md > The man: " in both.out, "man.md" in shown.out, "The man: " in shown.out) == (True, False, True)
+    told = semblance("claims", "man.md", "claims.txt", "--url", url, "--json")
+    answer = json.loads(told.out)
+    assert "errors" not in answer
+    assert answer["claims"] == 2
+    assert {result["label"] for result in answer["results"]} <= LABELS
+    assert [result["claim"] for result in answer["results"]] == ["a dog runs in the park 4 times", "the cat sleeps"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["absent.md", "claims.txt"], "absent.md: No such file"),
+        (["man.md", "absent.txt"], "absent.txt: No such file"),
+        (["man.docx", "claims.txt"], "a document is .txt, .md, .html or .pdf"),
+        (["man.md", "claims.txt", "-o", "claims.txt"], "claims.txt: expected .jsonl"),
+        (["man.md", "claims.csv", "-o", "claims.csv"], "claims.csv is the input too"),
+        (["man.md", "claims.csv"], "claims.csv has a column 'label' already"),
+        (["man.md", "../" + "x" * 5 + "/man.md", "claims.txt"], "two documents are called man.md"),
+        (["empty.txt", "claims.txt"], "empty.txt: there is no text"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(semblance: Run, url: str, arguments: list[str], said: str) -> None:
+    Path("claims.csv").write_text("claim,label\na man,entailed\n")
+    Path("empty.txt").write_text(" \n")
+    Path("man.docx").write_text("a man")
+    done = semblance("claims", *arguments, "--url", url)
+    assert done.code == 2
+    assert said in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_claim_that_the_service_refuses_is_named(semblance: Run, url: str) -> None:
+    Path("claims.txt").write_text("the cat sleeps\n" + "word " * 30_000 + "\n")
+    done = semblance("claims", "man.md", "claims.txt", "--url", url)
+    assert done.code == 1
+    assert "the claim 'word word" in done.err
+
+
+def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
+    pytest.importorskip("markdownify", reason="no markdownify: pip install '.[documents]'")
+    page = (
+        "<html><head><title>x</title><style>p {}</style></head><body><nav>Home</nav><h1>Rules</h1><p>Be <b>nice</b> "
+        "&amp; kind.</p><ul><li>Children</li><li>Dogs</li></ul><table><tr><th>Day</th><th>Fee</th></tr>"
+        "<tr><td>Monday</td><td>2 \u20ac</td></tr></table><script>no()</script></body></html>"
+    )
+    Path("page.html").write_text(page, encoding="utf-8")
+    text = text_of_file(Path("page.html"))
+    for part in ("# Rules", "Be **nice** & kind.", "- Children", "| Monday | 2 \u20ac |"):
+        assert part in text
+    assert not re.search(r"Home|no\(\)|p \{|x\n", text)
+
+
+def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
+    pypdf = pytest.importorskip("pypdf", reason="no pypdf: pip install '.[documents]'")
+    writer = pypdf.PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.write("blank.pdf")
+    with pytest.raises(BatchError, match="its pages have no text"):
+        text_of_file(Path("blank.pdf"))
+    words = writer.add_blank_page(200, 200)
+    font = pypdf.generic.DictionaryObject(
+        {pypdf.generic.NameObject(f"/{key}"): pypdf.generic.NameObject(f"/{value}") for key, value in FONT.items()}
+    )
+    fonts = pypdf.generic.DictionaryObject({pypdf.generic.NameObject("/F1"): font})
+    words[pypdf.generic.NameObject("/Resources")] = pypdf.generic.DictionaryObject(
+        {pypdf.generic.NameObject("/Font"): fonts}
+    )
+    stream = pypdf.generic.StreamObject()
+    stream.set_data(b"BT /F1 12 Tf 10 100 Td (The cat sleeps.) Tj ET")
+    words[pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
+    writer.write("cat.pdf")
+    assert text_of_file(Path("cat.pdf")).strip() == "The cat sleeps."
+    Path("bad.pdf").write_bytes(b"%PDF-1.4 not really")
+    with pytest.raises(BatchError, match=r"bad\.pdf: no PDF that can be read"):
+        text_of_file(Path("bad.pdf"))
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.htm", "a.pdf"])
+def test_a_reader_that_is_not_installed_is_named_with_its_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(name).write_text("<p>a</p>")
+    for each in ("bs4", "markdownify", "pypdf"):
+        monkeypatch.setitem(sys.modules, each, None)
+    with pytest.raises(MissingExtra, match=r"documents\]") as error:
+        text_of_file(Path(name))
+    assert error.value.extra == "documents"
+
+
+def test_a_row_without_an_answer_is_told_with_its_reason(semblance: Run, url: str) -> None:
+    Path("c.csv").write_text("claim,document\nthe cat sleeps,other.md\n")
+    ran = semblance("claims", "man.md", "c.csv", "--url", url)
+    assert (ran.code, "c.csv, line 2: no document 'other.md' was given, but man.md" in ran.err) == (2, True)
+    Path("c.csv").write_text("claim,document\nthe cat sleeps,man.md\n,man.md\n")
+    ran = semblance("claims", "man.md", "c.csv", "--url", url)
+    assert (ran.code, "c.csv, line 3: the text has no visible character" in ran.err) == (4, True)
+
+
+def test_an_output_that_is_there_is_replaced_when_asked_to(semblance: Run, url: str) -> None:
+    Path("out.csv").write_text("mine\n")
+    command = ("claims", "man.md", "claims.txt", "--output", "out.csv", "--url", url)
+    refused = semblance(*command)
+    assert (refused.code, "out.csv exists; --overwrite replaces it" in refused.err) == (2, True)
+    assert Path("out.csv").read_text() == "mine\n"
+    assert semblance(*command, "--overwrite").code == 0
+    assert len(read(Path("out.csv"))) == 2
+
+
+def test_a_document_that_the_service_refuses_is_called_by_its_file(semblance: Run, url: str) -> None:
+    Path("heads.md").write_text("# Only a heading\n")
+    ran = semblance("claims", "heads.md", "claims.txt", "--url", url)
+    assert ran.code == 1
+    assert "the document heads.md: there is no sentence" in ran.err
+
+
+@pytest.mark.artifacts
+def test_the_page_prints_what_it_says(published: str, semblance: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last digit of a confidence may differ."""
+    monkeypatch.setenv("COLUMNS", "110")
+    (Path.cwd() / "docs").symlink_to(ROOT / "docs")
+    ((command, printed),) = re.findall(r"^\$ (semblance claims .*?)\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
+    _, *arguments = shlex.split(command)
+    done = semblance(*arguments, "--url", published)
+    assert done.code == 0, done.err
+    number = re.compile(r"0\.\d\d")
+    said = shortened(done.out, printed)
+    shown, wanted = said.splitlines(), printed.splitlines()
+    assert [number.sub("#", line.rstrip()) for line in shown] == [number.sub("#", line) for line in wanted]
+    assert [float(x) for x in number.findall(said)] == pytest.approx(
+        [float(x) for x in number.findall(printed)], abs=0.011
+    )

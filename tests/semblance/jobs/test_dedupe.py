@@ -1,0 +1,332 @@
+"""`semblance dedupe`: files of every kind, judged pairs, the files to review, what a person answers; interruptions."""
+
+import json
+import random
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.duplicates.__main__ import f1, files_of
+from benchmarks.duplicates.edits import EDITS
+from semblance import Client
+from semblance.errors import BatchError, NoAnswer
+from semblance.jobs.dedupe import neighbours, options
+from semblance.jobs.dedupe.neighbours import LikelyNeighbours, nearest_of
+from semblance.jobs.dedupe.review import ReviewRow, read_review, write_review
+from semblance.jobs.dedupe.vectors import Matrix
+from semblance.tables.formats import AS_FOUND
+from tests.harness.commands import Run
+from tests.harness.tables import SUFFIXES, read, sentences, write
+
+FILES = files_of("development")
+LEAST = 0.97
+
+
+def unit(rows: int, dim: int = 16, seed: int = 0, centres: int = 40) -> Matrix:
+    """Vectors around some centres: some are near each other."""
+    random = np.random.default_rng(seed)
+    values = random.normal(size=(centres, dim))[random.integers(centres, size=rows)]
+    values = (values + 0.1 * random.normal(size=(rows, dim))).astype(np.float32)
+    return values / np.linalg.norm(values, axis=1, keepdims=True)
+
+
+def numbers(found: list[dict[str, Any]], name: str) -> list[float]:
+    return [float(row[name]) for row in found]
+
+
+def pairs(groups: list[Any]) -> set[tuple[int, int]]:
+    return {(a, b) for a, b in combinations(range(len(groups)), 2) if groups[a] == groups[b]}
+
+
+def quality(path: Path, truth: list[str]) -> float:
+    found, right = pairs([row["cluster"] for row in read(path)]), pairs(truth)
+    return f1(len(found & right), len(found), len(right))
+
+
+def written(path: Path, texts: list[str]) -> Path:
+    return write(path, [{"sentence": text} for text in texts])
+
+
+def test_a_search_of_likely_cells_tells_what_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "SAMPLE", 10**6)  # all
+    monkeypatch.setattr(neighbours, "PROBES", 1)
+    values = unit(3000, centres=1000)
+    few = LikelyNeighbours(values)
+    near = sum(int((cosines >= 0.9).sum()) for _, cosines in few.nearest(5))
+    there = sum(int((cosines >= 0.9).sum()) for _, cosines in nearest_of(values, 5, 0.9)[0])
+    assert few.recall(5, 0.9) == pytest.approx(near / there, abs=1e-9)
+    assert 0.5 < near / there < 1
+    monkeypatch.setattr(neighbours, "PROBES", 10**6)
+    assert LikelyNeighbours(values).recall(5, 0.9) == 1
+    monkeypatch.setattr(neighbours, "EXACT_ROWS", 100)
+    assert nearest_of(values, 5, 0.9)[1] == 1
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_near_duplicates_of_a_file(url: str, semblance: Run, tmp_path: Path, suffix: str) -> None:
+    texts = [f"{text} {i % 20}" for i, text in enumerate(sentences(40))]
+    texts[7], texts[9] = f" {texts[3].upper()} ", f"{texts[3]}!"
+    source = write(tmp_path / f"in{suffix}", [{"id": str(i), "text": text} for i, text in enumerate(texts)])
+    output = tmp_path / f"out{suffix}"
+    command = ("dedupe", source, output, "--column", "text", "--cosine", LEAST, "--no-guard", "--url", url)
+    ran = semblance(*command)
+    assert (ran.code, ran.err) == (0, "")
+    found = read(output)
+    assert [(row["id"], row["text"]) for row in found] == [(str(i), text) for i, text in enumerate(texts)]
+    first = [int(lead) - 1 for lead in numbers(found, "cluster")]
+    assert first[3] == first[7] == first[9]
+    assert all(first[lead] == lead <= i for i, lead in enumerate(first))
+    assert numbers(found, "cluster_size") == [first.count(lead) for lead in first]
+    with Client(url) as client:
+        values = np.array(client.embed(texts).embeddings)
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    for i, j in pairs(first) - pairs([1 if i in (3, 7, 9) else -i for i in range(40)]):
+        assert values[i] @ values[j] > LEAST - 0.1
+    lines = ran.out.splitlines()
+    assert lines[0].endswith(f"clusters: {len(set(first))}; {output}")
+    assert lines[1] == f"judged by a cosine of {LEAST:g} or more"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"in{suffix}", f"out{suffix}"]
+
+    kept = tmp_path / f"kept{suffix}"
+    assert semblance(*command[:2], kept, *command[3:], "--only-first").code == 0
+    assert [row["id"] for row in read(kept)] == [str(i) for i, lead in enumerate(first) if lead == i]
+
+
+# Floors a little under what is reached; a cosine of .9 alone has .18, .32, .00 and .05.
+FLOORS = {"title": 0.65, "company": 0.8, "ticket": 0.42, "mixed": 0.38}
+
+
+@pytest.mark.parametrize("kind", ["company", "ticket", "mixed"])
+def test_rows_that_say_the_same_are_found_without_options(
+    published: str, semblance: Run, tmp_path: Path, kind: str
+) -> None:
+    source, output = written(tmp_path / "rows.csv", FILES[kind][0]), tmp_path / "clusters.csv"
+    ran = semblance("dedupe", source, output, "--url", published)
+    assert ran.code == 0, ran.err
+    assert quality(output, FILES[kind][1]) >= FLOORS[kind]
+    assert "read by minilm-cross, each text with its 3 nearest" in ran.out.splitlines()[1]
+    assert len(read(output.with_suffix(".review.csv"))) <= len(FILES[kind][0]) / 5
+
+
+def test_so_are_titles_and_forty_answers_are_worth_their_time(published: str, semblance: Run, tmp_path: Path) -> None:
+    texts, truth = FILES["title"]
+    source, output, review = written(tmp_path / "rows.csv", texts), tmp_path / "out.csv", tmp_path / "out.review.csv"
+    command = ("dedupe", source, output, "--url", published, "--keep", tmp_path / "kept")
+    assert semblance(*command).code == 0
+    before = quality(output, truth)
+    assert before >= FLOORS["title"]
+    rows = [*read(review), *read(tmp_path / "out.apart.csv")][:40]
+    first, last = 0, next(i for i in range(1, len(truth)) if truth[i] != truth[0])
+    rows.append(
+        {"row_1": str(last + 1), "row_2": "1", "text_1": texts[last], "text_2": texts[first]}
+    )  # of any two rows
+    for row in rows:
+        row["same"] = "yes" if truth[int(row["row_1"]) - 1] == truth[int(row["row_2"]) - 1] else "no"
+    answered = write(tmp_path / "answered.csv", [{**dict.fromkeys(rows[0]), **row} for row in rows])
+    ran = semblance(*command, "--reviewed", answered, "--overwrite", "--json")
+    assert ran.code == 0, ran.err
+    assert "reviewed pairs: 41" in json.loads(ran.out)["chosen"]
+    assert quality(output, truth) > before
+    clusters = [row["cluster"] for row in read(output)]
+    said = {frozenset((row["row_1"], row["row_2"])): row["same"] for row in read(review)}
+    for row in rows:
+        a, b = int(row["row_1"]) - 1, int(row["row_2"]) - 1
+        assert (clusters[a] == clusters[b]) == (row["same"] == "yes")
+        assert said[frozenset((row["row_1"], row["row_2"]))] == row["same"]  # no answer is lost
+
+
+def test_an_edited_copy_of_a_row_joins_it(published: str, semblance: Run, tmp_path: Path) -> None:
+    chosen = random.Random(2)
+    rows = FILES["ticket"][0][:12]
+    copies = [(text, edit(text, chosen)) for edit in EDITS.values() for text in rows]
+    output = tmp_path / "out.csv"
+    texts = [*rows, *(copy for _, copy in copies)]
+    assert semblance("dedupe", written(tmp_path / "in.csv", texts), output, "--url", published).code == 0
+    clusters = [row["cluster"] for row in read(output)]
+    of_text = dict(zip(rows, clusters, strict=False))
+    joined = [of_text[text] == cluster for (text, _), cluster in zip(copies, clusters[len(rows) :], strict=True)]
+    assert sum(joined) >= 0.95 * len(joined)
+
+
+def test_near_rows_that_were_not_joined_are_listed_with_the_reason(
+    published: str, semblance: Run, tmp_path: Path
+) -> None:
+    texts = ["The parcel for order 4711 is late.", "The parcel for order 4712 is late", "Do you ship to Norway?"]
+    output = tmp_path / "out.csv"
+    assert semblance("dedupe", written(tmp_path / "in.csv", texts), output, "--url", published).code == 0
+    assert [row["kept_apart"] for row in read(output)] == ["row 2: 4711 is not 4712", "row 1: 4712 is not 4711", ""]
+    (row,) = [row for row in read(tmp_path / "out.apart.csv") if float(row["row_2"]) < 3]
+    assert (row["row_1"], row["row_2"], row["joined"]) == ("1", "2", "no")
+    assert row["why"].startswith("4711 is not 4712; cosine")
+    assert semblance("dedupe", tmp_path / "in.csv", output, "--no-guard", "--overwrite", "--url", published).code == 0
+    assert "kept_apart" not in read(output)[0]
+
+
+def test_without_a_model_that_reads_both_cosines_decide(url: str, semblance: Run, tmp_path: Path) -> None:
+    texts = ["a man plays guitar", "one man plays guitars", "a dog sleeps", "one dog is asleep", "it rains"]
+    ran = semblance("dedupe", written(tmp_path / "in.csv", texts), tmp_path / "out.csv", "--url", url)
+    assert ran.code == 0, ran.err
+    assert "no model that is served reads both texts, so their cosines decide" in ran.out
+    refused = semblance("dedupe", tmp_path / "in.csv", tmp_path / "no.csv", "--rerank", "pair-sick", "--url", url)
+    assert (refused.code, "model 'pair-sick' has no paraphrase" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"same": "perhaps"}, "line 2: 'same' must be yes or no, found 'perhaps'"),
+        ({"same": ""}, "no row says yes or no in the column 'same'"),
+        ({"row_1": "first"}, "line 2: row_1 and row_2 must be numbers of rows"),
+        ({"text_1": "a cat"}, "line 2 is of another file: its texts are not those of its rows"),
+        (
+            {"row_1": "4", "row_2": "3", "text_1": "It rains!", "text_2": "it rains", "same": "no"},
+            "line 2: both rows have the same words, and so are the same",
+        ),
+        ({"row_1": "9"}, "line 2 is of another file: its texts are not those of its rows"),
+    ],
+)
+def test_a_review_that_does_not_fit_is_refused(
+    url: str, semblance: Run, tmp_path: Path, change: dict[str, str], error: str
+) -> None:
+    source = written(tmp_path / "in.csv", ["a man plays guitar", "a man plays a flute", "it rains", "It rains!"])
+    texts = {"text_1": "a man plays guitar", "text_2": "a man plays a flute"}
+    review = write(tmp_path / "review.csv", [{"row_1": "1", "row_2": "2", **texts, "same": "yes"} | change])
+    ran = semblance("dedupe", source, tmp_path / "out.csv", "--url", url, "--reviewed", review)
+    assert (ran.code, ran.err.strip().endswith(error)) == (2, True), ran.err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_review_file_says_again_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.review.csv"
+    row = ReviewRow((0, 4), ('a "b", c', "d\ne"), 0.25, True, "cosine 0.50", None)
+    write_review(path, [row, row._replace(rows=(1, 2), same=False), row._replace(rows=(2, 3), same=True)])
+    assert [line["joined"] for line in read(path)] == ["yes" if row.joined else "no"] * 3
+    write_review(path.with_name("apart.csv"), [row._replace(joined=not row.joined)])
+    assert [line["joined"] for line in read(path.with_name("apart.csv"))] == ["no" if row.joined else "yes"]
+    assert [(pair.rows, pair.texts, pair.same) for pair in read_review(path, AS_FOUND)] == [
+        ((1, 2), row.texts, False),
+        ((2, 3), row.texts, True),
+    ]
+    path.write_text("row_1,row_2,text_1,text_2\n1,2,a,b\n", encoding="utf-8")
+    with pytest.raises(BatchError, match="there is no column 'same'"):
+        read_review(path, AS_FOUND)
+
+
+def test_rows_without_a_text_are_named(url: str, semblance: Run, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    lines = [
+        '{"sentence":"a dog"}',
+        '{"sentence":" "}',
+        "",
+        "not JSON",
+        '{"sentence":3}',
+        json.dumps({"sentence": "a" * 200_000}),
+    ]
+    source.write_text("\n".join(lines) + "\n")
+    output = tmp_path / "out.csv"
+    ran = semblance("dedupe", source, output, "--url", url)
+    assert (ran.code, ran.out) == (
+        4,
+        f"rows: 6, distinct texts: 2, clusters: 1, skipped: 4 (see {output}.errors.jsonl); {output}\n"
+        "near pairs: 0; no model that is served reads both texts, so their cosines decide\n",
+    )
+    bad = [(line["row"], line["code"]) for line in read(tmp_path / "out.csv.errors.jsonl")]
+    assert bad == [(2, "empty_text"), (4, "unreadable"), (5, "not_text"), (6, "too_large")]
+    assert len(read(output)) == 1
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The names and rows of the files that models are asked about."""
+    found: list[tuple[str, list[dict[str, Any]]]] = []
+    run_batch = options.run_batch
+
+    async def noted(client: Any, source: Path, *rest: Any, **more: Any) -> Any:
+        found.append((source.name, read(source)))
+        return await run_batch(client, source, *rest, **more)
+
+    monkeypatch.setattr(options, "run_batch", noted)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("dedupe in.csv out.txt", "out.txt: expected .jsonl, .ndjson, .csv, .tsv or .parquet"),
+        ("dedupe in.csv nowhere/out.csv", "nowhere/out.csv: there is no folder nowhere"),
+        (
+            "dedupe in.jsonl out.csv",
+            "in.jsonl: no row has a column 'sentence', but 'text', 'id'; --column names another",
+        ),
+        ("dedupe void.csv out.csv", "void.csv: there is no header"),
+        ("dedupe void.jsonl out.csv", "void.jsonl: no row has a text in the column 'sentence'"),
+        ("dedupe blank.jsonl out.csv", "blank.jsonl: no row has a text in the column 'sentence'"),
+    ],
+)
+def test_a_mistake_is_said_before_anything_is_embedded(
+    url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, error: str
+) -> None:
+    write(tmp_path / "in.csv", [{"sentence": "a dog"}])
+    write(tmp_path / "in.jsonl", [{"text": "a dog"}, {"id": "3"}])
+    write(tmp_path / "blank.jsonl", [{"sentence": " "}])
+    for name in ("void.csv", "void.jsonl"):
+        (tmp_path / name).touch()
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.chdir(tmp_path)
+    ran = semblance(*command.split(), "--url", url)
+    assert (ran.code, ran.err) == (2, f"semblance: {error}\n")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from semblance.client.clients import AsyncClient
+
+    source = write(tmp_path / "in.csv", [{"sentence": f"a dog {i}"} for i in range(1000)])
+    asked: list[int] = []
+    embed = AsyncClient.embed
+
+    async def breaks(self: AsyncClient, texts: Any, **options: Any) -> Any:
+        if sum(asked) > 600:
+            raise NoAnswer("gone")
+        asked.append(len(texts))
+        return await embed(self, texts, **options)
+
+    monkeypatch.setattr(AsyncClient, "embed", breaks)
+    command = ("dedupe", source, tmp_path / "out.csv", "--url", url, "--concurrency", 1)
+    assert semblance(*command).code == 3
+    first = sum(asked)
+    asked.clear()
+    assert semblance(*command).code == 0
+    assert first + sum(asked) == 1000
+    assert len(read(tmp_path / "out.csv")) == 1000
+
+
+def test_kept_embeddings_are_used_again(
+    url: str, semblance: Run, tmp_path: Path, batches: list[tuple[str, list[dict[str, Any]]]]
+) -> None:
+    source, output = written(tmp_path / "in.csv", sentences(20)), tmp_path / "out.csv"
+
+    def found() -> tuple[list[dict[str, Any]], list[str]]:
+        output.unlink(missing_ok=True)
+        batches.clear()
+        assert semblance("dedupe", source, output, "--url", url, "--keep", tmp_path / "kept" / "here").code == 0
+        return read(output), [name for name, _ in batches]
+
+    first, asked = found()
+    assert asked == ["in.csv.texts.jsonl"]
+    assert found() == (first, [])
+    written(source, ["another file"])
+    rows, asked = found()
+    assert (rows[0]["sentence"], asked) == ("another file", ["in.csv.texts.jsonl"])
+
+
+@pytest.mark.parametrize("texts", [["\u200b", "\u200b\u200d"], ["a" * 200_000, "b" * 200_000]], ids=["unseen", "long"])
+def test_a_file_without_a_text_that_can_be_compared_is_refused(
+    url: str, semblance: Run, tmp_path: Path, texts: list[str]
+) -> None:
+    ran = semblance("dedupe", written(tmp_path / "in.csv", texts), tmp_path / "out.csv", "--url", url)
+    assert (ran.code, "in.csv: no row has a text that can be compared; row 1: " in ran.err) == (2, True), ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]

@@ -1,0 +1,180 @@
+"""Input files: those that change under way, that cannot be read twice, or that are the output too."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semblance import AsyncClient
+from semblance.errors import BatchError
+from semblance.jobs.batch import job
+from semblance.jobs.batch.job import run_batch
+from semblance.jobs.batch.tasks import BatchOptions
+from semblance.tables import decoding
+from semblance.tables.formats import open_source
+from semblance.tables.rows import Unreadable
+from semblance.types import Similarities
+from tests.harness.commands import Run
+from tests.harness.tables import read, rows, write
+
+OPTIONS = BatchOptions("similarity", ("a", "b"))
+CHANGED = "the file changed while it was read"
+
+
+def replaced(source: Path) -> None:
+    """Another file under its name."""
+    write(source.with_name(f"new{source.suffix}"), rows(40)[::-1]).replace(source)
+
+
+def edited(source: Path) -> None:
+    """The same file with as many bytes, the first of them others, and the time of before."""
+    before = source.stat()
+    content = source.read_bytes()
+    with source.open("r+b") as file:
+        file.write(content[20:40])
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def cut(source: Path) -> None:
+    """The same file with fewer rows."""
+    os.truncate(source, source.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+@pytest.mark.parametrize("change", [replaced, edited, cut])
+def test_rows_never_get_answers_of_what_the_file_was(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, change: Callable[[Path], None]
+) -> None:
+    source, output = write(tmp_path / f"in{suffix}", rows(40)), tmp_path / "out.csv"
+    kept = source.read_bytes()
+    monkeypatch.setattr(job, "ROWS_AT_ONCE", 10)
+
+    class Changing(AsyncClient):
+        asked = 0
+
+        async def similarity(self, pairs: Any, **options: Any) -> Similarities:
+            Changing.asked += 1
+            if Changing.asked == 3:
+                change(source)
+            return await super().similarity(pairs, **options)
+
+    async def run(client: type[AsyncClient]) -> None:
+        async with client(url) as opened:
+            await run_batch(opened, source, output, OPTIONS, concurrency=1)
+
+    with pytest.raises(BatchError, match=CHANGED):
+        asyncio.run(run(Changing))
+    assert not output.exists()
+    assert (tmp_path / "out.csv.partial").exists()
+    source.write_bytes(kept)
+    asyncio.run(run(AsyncClient))
+    assert [row["a"] for row in read(output)] == [row["a"] for row in rows(40)]
+
+
+def test_dedupe_says_so_too(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, output = write(tmp_path / "in.csv", [{"sentence": f"a dog {i}"} for i in range(60)]), tmp_path / "out.csv"
+    embed = AsyncClient.embed
+
+    async def changing(self: AsyncClient, texts: Any, **options: Any) -> Any:
+        write(source, [{"sentence": f"a cat {i}"} for i in range(70)])
+        return await embed(self, texts, **options)
+
+    monkeypatch.setattr(AsyncClient, "embed", changing)
+    ran = semblance("dedupe", source, output, "--url", url)
+    assert ran.code == 2
+    assert CHANGED in ran.err
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("name", ["in.csv", "link.csv", "hard.csv", "./in.csv"])
+@pytest.mark.parametrize("command", ["batch", "dedupe --column a"])
+def test_an_output_that_is_the_input_is_refused(
+    url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str
+) -> None:
+    source = write(tmp_path / "in.csv", rows(5))
+    before = source.read_bytes()
+    (tmp_path / "link.csv").symlink_to("in.csv")
+    os.link(source, tmp_path / "hard.csv")
+    monkeypatch.chdir(tmp_path)
+    ran = semblance(*command.split(), "in.csv", name, "--overwrite", "--url", url)
+    assert ran.code == 2
+    assert "is the input too: name another output" in ran.err
+    assert source.read_bytes() == before
+
+
+def test_so_is_an_input_that_a_file_beside_the_output_would_replace(url: str, semblance: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "out.csv.errors.jsonl", rows(5))
+    ran = semblance("batch", source, tmp_path / "out.csv", "--url", url)
+    assert ran.code == 2
+    assert "is the input too" in ran.err
+    assert source.exists()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", ".txt"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, suffix: str) -> None:
+    os.mkfifo(tmp_path / f"in{suffix}")
+    (tmp_path / f"device{suffix}").symlink_to("/dev/zero")
+    for name in ("in", "device"):
+        with pytest.raises(BatchError, match="a pipe or a device"):
+            open_source(tmp_path / f"{name}{suffix}", lines="text")
+
+
+@pytest.mark.parametrize("line", ['{"a": "x", "more": "\\ud800"}', '{"a": [{"\\uDFFF": 1}]}', '{"a": 1e400}'])
+@pytest.mark.parametrize("out", [".csv", ".jsonl", ".parquet"])
+def test_what_no_output_can_hold_is_no_row(url: str, semblance: Run, tmp_path: Path, line: str, out: str) -> None:
+    source, output = tmp_path / "in.jsonl", tmp_path / f"out{out}"
+    source.write_text(f'{{"a": "x", "b": "\\ud83d\\ude00"}}\n{line}\n', encoding="utf-8")
+    assert semblance("batch", source, output, "--url", url).code == 4
+    assert [row["b"] for row in read(output)] == ["\U0001f600"]
+    assert [each["code"] for each in read(Path(f"{output}.errors.jsonl"))] == ["unreadable"]
+
+
+def test_the_key_that_stands_twice_is_found_at_once(tmp_path: Path) -> None:
+    keys = ", ".join(f'"k{i}": 0' for i in range(60_000))
+    (tmp_path / "in.jsonl").write_text(f'{{{keys}, "k59999": 1}}\n', encoding="utf-8")
+    chunk = next(open_source(tmp_path / "in.jsonl").chunks(0, 1))
+    assert chunk.rows == [Unreadable("not JSON: the key 'k59999' stands twice in an object")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-be"])
+def test_a_bad_line_has_its_number_wherever_blocks_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    bad = b"\xff" if encoding == "utf-8" else b"\xd8\x00\x00a"
+    (tmp_path / "in.csv").write_bytes("a\r\nb\r\nc\r\n\r\nd".encode(encoding) + bad)
+    for block in range(1, 12):
+        monkeypatch.setattr(decoding, "BLOCK", block)
+        with pytest.raises(BatchError, match=r"line 5: "):
+            open_source(tmp_path / "in.csv", read_as=decoding_of(encoding))
+
+
+def decoding_of(encoding: str) -> Any:
+    from semblance.tables.delimited import FileFormat
+
+    return FileFormat(encoding)
+
+
+@pytest.mark.parametrize("command", ["classify", "embed"])
+def test_without_a_standard_input_a_text_is_asked_for(
+    semblance: Run, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)  # as a shell leaves it with <&-
+    ran = semblance(command)
+    assert ran.code == 2
+    assert "--file, or lines on standard input" in ran.err
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_cells_that_a_spreadsheet_would_run_are_quoted_where_asked(
+    url: str, semblance: Run, tmp_path: Path, suffix: str
+) -> None:
+    given = [{"=n": n, "a": "x", "b": "y"} for n in ("=1+1", "+cmd", "@sum", "-2", "plain")]
+    source, output = write(tmp_path / "in.jsonl", given), tmp_path / f"out{suffix}"
+    assert semblance("batch", source, output, "--quote-formulas", "--url", url).code == 0
+    assert [row["'=n"] for row in read(output)] == ["'=1+1", "'+cmd", "'@sum", "-2", "plain"]
+    assert semblance("batch", source, output, "--overwrite", "--url", url).code == 0
+    assert [row["=n"] for row in read(output)] == [row["=n"] for row in given]
+    assert semblance("batch", source, tmp_path / "out.jsonl", "--quote-formulas", "--url", url).code == 2
