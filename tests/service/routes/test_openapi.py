@@ -33,6 +33,7 @@ def described(models: Path, examples: int, **settings: object) -> BaseSchema:
         "generation": {"max-examples": examples * EFFORT, "deterministic": EFFORT == 1},
         # A text that says nothing, or a model that is not there, fits the description and is refused all the same.
         "checks": {"positive_data_acceptance": {"enabled": False}},
+        "phases": {"coverage": {"enabled": EFFORT > 1}},  # the boundaries of each field
         "warnings": False,
     }
     config = SchemathesisConfig.from_dict(options)
