@@ -15,7 +15,7 @@ from service.models.defaults import USUAL_CLASSIFIER, USUAL_RERANKER, Defaults, 
 from service.models.opener import Opener
 from service.models.registry import ModelRegistry
 from service.models.reload import Reloader
-from service.observe.metrics import Exposition
+from service.observe.metrics import KEPT_SECONDS, Exposition
 from service.observe.telemetry import Telemetry
 from service.schemas import Readiness
 from service.settings import Settings
@@ -35,7 +35,8 @@ class Service:
         self.shutting_down = False  # set by the server
         self._probing: asyncio.Task[None] | None = None
         self.telemetry = telemetry = Telemetry()
-        self.exposition = Exposition(lambda: telemetry.scrape())  # a worker replaces `scrape`
+        kept = 0.0 if telemetry.shared else KEPT_SECONDS
+        self.exposition = Exposition(telemetry.refresh, telemetry, kept_seconds=kept)
         remote = open_remote(settings, telemetry)
         self.backends: list[Backend] = [] if remote is None else [remote]
         self.cache = VectorCache(settings.cache_bytes, telemetry, remote)
@@ -45,25 +46,28 @@ class Service:
             settings.request_timeout,
             dropped=telemetry.dropped.inc,
         )
-        telemetry.cache_entries.set_function(lambda: len(self.cache))
-        telemetry.cache_bytes.set_function(lambda: self.cache.memory.held)
-        telemetry.admitted.set_function(lambda: len(self.queue.admissions))
-        telemetry.queue_seconds.set_function(lambda: self.queue.admissions.seconds)
+        telemetry.follow(telemetry.cache_entries, lambda: len(self.cache))
+        telemetry.follow(telemetry.cache_bytes, lambda: self.cache.memory.held)
+        telemetry.follow(telemetry.admitted, lambda: len(self.queue.admissions))
+        telemetry.follow(telemetry.queue_seconds, lambda: self.queue.admissions.seconds)
         telemetry.in_flight_limit.set(settings.max_in_flight)
         telemetry.queue_limit.set(settings.max_queue_seconds)
         telemetry.memory_limit.set(usable_memory())
         telemetry.redis_wanted.set(remote is not None)
+        for gauge in (telemetry.redis_up, telemetry.redis_writable):
+            gauge.set(0)
         opener = Opener(settings, self.cache, self.queue)
         self.registry = ModelRegistry(telemetry, opener, main_models(settings), where_more_are(settings.models_dir))
         self.reloader = Reloader(settings, self.registry, opener, telemetry, required_by(settings))
+        telemetry.reload_success.set(0)
         self.reloader.read_all()
         defaults = Defaults(settings, self.registry)
         self.defaults: Mapping[str, str] = defaults
         self.reloader.keep(defaults.required())
         self.reloader.open_first(defaults.opened_first())
         self.checks = HealthChecker(self.registry.values)
-        telemetry.models_refused.set_function(lambda: len(self.reloader.problems))
-        telemetry.ready.set_function(lambda: self.readiness()["status"] != "unready")
+        telemetry.follow(telemetry.models_refused, lambda: len(self.reloader.problems))
+        telemetry.follow(telemetry.ready, lambda: self.readiness()["status"] != "unready")
         self.reload_others: Callable[[], None] = lambda: None  # set in a worker
 
     @property

@@ -17,9 +17,9 @@ from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
+from prometheus_client import Counter
 
 from service.engine.breaker import Backend
-from service.observe.metrics import CounterSeries
 from service.observe.telemetry import Telemetry
 from service.settings import CachePolicy
 
@@ -33,7 +33,7 @@ _FLAGS, _MAX_KEYS = 1 << 20, 100_000  # flags, of a byte each, and the number of
 
 H = TypeVar("H")
 V = TypeVar("V")
-CacheCounts = tuple[CounterSeries, CounterSeries]  # hits, misses
+CacheCounts = tuple[Counter, Counter]  # hits, misses
 
 
 def tuple_bytes(length: int) -> int:
@@ -57,7 +57,7 @@ class MemoryBudget:
 
     def lru(self, size: Callable[[H, V], int], counts: CacheCounts | None = None) -> "LruCache[H, V]":
         """A cache within this budget; `size` computes the bytes of a key and its value, always the same."""
-        cache = LruCache(self, size, counts or (CounterSeries(), CounterSeries()))
+        cache = LruCache(self, size, counts)
         self._caches = [each for each in self._caches if each() is not None]
         self._caches.append(ref(cache))
         return cache
@@ -98,12 +98,12 @@ class Doorkeeper:
 class LruCache(Generic[H, V]):
     """One cache; made by `MemoryBudget.lru`."""
 
-    def __init__(self, memory: MemoryBudget, size: Callable[[H, V], int], counts: CacheCounts) -> None:
+    def __init__(self, memory: MemoryBudget, size: Callable[[H, V], int], counts: CacheCounts | None) -> None:
         """Start with an empty cache."""
         self.held = 0  # bytes
         self._memory = memory
         self._size = size
-        self._hits, self._misses = counts
+        self._counts = counts
         # With the size of each, as added: `getsizeof` of a text grows once something encodes it.
         self._entries: OrderedDict[H, tuple[V, int]] = OrderedDict()
 
@@ -123,8 +123,10 @@ class LruCache(Generic[H, V]):
             else:
                 entries.move_to_end(key)
                 found.append(entry[0])
-        self._hits.inc(len(found) - misses)
-        self._misses.inc(misses)
+        if self._counts is not None:
+            hit, missed = self._counts
+            hit.inc(len(found) - misses)
+            missed.inc(misses)
         return found
 
     def keep(self, values: Iterable[tuple[H, V]]) -> None:

@@ -60,8 +60,8 @@ class RedisCache:
             self._marker += _KEYED
             self._seal_bytes = _DIGEST_BYTES
         self._writes: set[asyncio.Task[None]] = set()
-        telemetry.redis_up.set_function(lambda: self.up)
-        telemetry.redis_writable.set_function(lambda: self._link.allows and self._taker.up is True)
+        telemetry.follow(telemetry.redis_up, lambda: self.up)
+        telemetry.follow(telemetry.redis_writable, lambda: self._link.allows and self._taker.up is True)
 
     @property
     def up(self) -> bool:

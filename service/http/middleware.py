@@ -130,7 +130,7 @@ class AccessLogMiddleware:
         self._tracing = tracing
         self._access_log = access_log
         self._in_flight = 0
-        telemetry.in_flight.set_function(lambda: self._in_flight)
+        telemetry.follow(telemetry.in_flight, lambda: self._in_flight)
         for path in (*paths.all, OTHER_ROUTE):
             telemetry.add_route(path)
 

@@ -26,12 +26,12 @@ from types import FrameType
 from typing import TYPE_CHECKING, cast
 
 import uvicorn
+from prometheus_client import Histogram
 
 from service.http.connection import CLOSE, Connection
 from service.http.connection_tracker import address_of, client_of, most_connections
 from service.http.listening import HANDSHAKE_SECONDS, admit_no_more
 from service.observe.logs import fields
-from service.observe.metrics import Histogram
 from service.settings import Settings
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 import socket
 from dataclasses import dataclass
-from pathlib import Path
 
 from service.settings import Settings
 
@@ -28,4 +27,3 @@ class Assignment:
     number: int  # of this worker, never used again
     listening: socket.socket  # shared by all workers
     line: socket.socket  # to the supervisor
-    folder: Path  # of the metric snapshots

@@ -30,17 +30,19 @@ from dataclasses import dataclass
 from itertools import count
 from multiprocessing import connection, resource_tracker
 from multiprocessing.context import SpawnProcess
-from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from service.http.connection_tracker import address_of
 from service.http.listening import admit_no_more, bind
+from service.observe import METRICS_FOLDER
 from service.observe.logs import fields
-from service.observe.multiprocess_metrics import EndedWorkers
-from service.observe.telemetry import Ending
 from service.process.messages import DRAIN, EXIT_KILLED, EXIT_MODELS, HURRY, LEAVES, RELOAD, Assignment
 from service.process.signals import Terminal, noted
 from service.settings import Settings
+
+if TYPE_CHECKING:
+    from service.observe.telemetry import Ending
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +104,7 @@ class Supervisor:
             address = f"{self._settings.host}:{self._settings.port}"
             log.critical("cannot start: %s: %s", address, (error.strerror or str(error)).lower())
             return EXIT_MODELS
-        # In memory, unless TMPDIR is set: files are rewritten every second.
+        # In memory, unless TMPDIR is set: each request writes to these files.
         in_memory = "TMPDIR" not in os.environ and os.access(_SHARED_MEMORY, os.W_OK)
         where = _SHARED_MEMORY if in_memory else None
         try:
@@ -113,8 +115,12 @@ class Supervisor:
         # Otherwise NumPy starts a thread for each CPU in each worker; the arrays here are too small for that.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         with shared as folder, noted(_SIGNALS, self._signals) as woken:
-            self._folder = Path(folder)
-            self._ended = EndedWorkers(self._folder)
+            os.environ[METRICS_FOLDER] = folder  # before prometheus_client is imported
+            from prometheus_client import CollectorRegistry
+
+            from service.observe.telemetry import restarts_counter
+
+            self._restarts = restarts_counter(CollectorRegistry())
             host, port = self._settings.host, self._listening.getsockname()[1]
             address = address_of(host, port)
             log.info(
@@ -163,7 +169,7 @@ class Supervisor:
     def _started(self, number: int, predecessor: _Worker | None) -> _Worker:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        assignment = Assignment(self._settings, number, self._listening, theirs, self._folder)
+        assignment = Assignment(self._settings, number, self._listening, theirs)
         process = _spawn.Process(target=_work, args=(assignment,), name=f"worker {number}", daemon=True)
         # Inherited by the worker, which ignores them: the supervisor handles Ctrl-C and a closed terminal. Blocked and
         # not ignored here, so that a signal that comes meanwhile is delivered afterwards.
@@ -232,11 +238,11 @@ class Supervisor:
             reason = "hung"
         elif worker.leaves or code in (0, -signal.SIGTERM):
             reason = "asked"
-        replaced = not self._stopping and (worker.serves or worker.predecessor is None)
-        try:
-            self._ended.add(worker.number, reason if replaced else None)
-        except OSError as error:
-            log.error("what a worker had counted is lost", extra=worker.log_fields(reason=error.strerror))
+        from prometheus_client.multiprocess import mark_process_dead
+
+        mark_process_dead(worker.process.pid)  # type: ignore[no-untyped-call]
+        if not self._stopping and (worker.serves or worker.predecessor is None):
+            self._restarts.labels(reason).inc()
         how = {"signal": signal.Signals(-code).name} if code < 0 else {"exit_code": code}
         if self._stopping or reason == "asked":
             log.info("worker ended", extra=worker.log_fields(**how))

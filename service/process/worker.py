@@ -21,8 +21,7 @@ from service.http.application import Application
 from service.http.server import Server
 from service.machine import bound_arenas, usable_cpus
 from service.models import checks, opener
-from service.observe import logs
-from service.observe.multiprocess_metrics import WorkerSnapshots
+from service.observe import METRICS_FOLDER, logs
 from service.observe.tracing import open_tracing
 from service.process.messages import DRAIN, EXIT_MODELS, EXIT_SETTINGS, HURRY, LEAVES, RELOAD, SERVES, Assignment
 from service.process.signals import HangupHandler
@@ -122,15 +121,10 @@ def _end_threads() -> None:
 
 
 class WorkerServer(Server):
-    """The server of a worker. Metrics of `app` become those of all workers."""
+    """The server of a worker."""
 
     def __init__(self, app: Application, assignment: Assignment) -> None:
         super().__init__(app, assignment.settings)
-        telemetry = app.service.telemetry
-        self._snapshots = WorkerSnapshots(assignment.folder, assignment.number, telemetry.registry)
-        telemetry.scrape = self._snapshots.collect
-        app.service.exposition.kept_seconds = 0.0
-        self._folder = assignment.folder
         self._orphaned = False
         self._line = assignment.line
         self._line.setblocking(False)
@@ -142,23 +136,20 @@ class WorkerServer(Server):
             self.leave()
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second read the supervisor's messages; each second send one and write the metrics."""
+        """Ten times a second read the supervisor's messages; each second send one and set the gauges."""
         self._listen()
         stop = await super().on_tick(counter)
         if stop or counter % 10 == 0:
             with suppress(OSError):  # `_listen` notices that the supervisor is gone
                 self._line.send(LEAVES if stop else SERVES)
-            if not self._orphaned:
-                self._snapshots.write()
+            self._app.service.telemetry.refresh()
         return stop
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Shut down; then write the metrics for the other workers."""
+        """Shut down; without the supervisor nobody else removes the folder of the metrics."""
         await super().shutdown(sockets)
-        if self._orphaned:  # without the supervisor nobody else removes the folder
-            shutil.rmtree(self._folder, ignore_errors=True)
-        else:
-            self._snapshots.write()
+        if self._orphaned:
+            shutil.rmtree(os.environ[METRICS_FOLDER], ignore_errors=True)
 
     def _reload_others(self) -> None:
         with suppress(OSError):

@@ -113,7 +113,10 @@ def test_cohere_raises_its_own_errors(url: str, locked: str) -> None:
         assert "rerank-v9" in unknown.value.body["message"]
         assert unknown.value.body["id"] == unknown.value.headers["x-request-id"]
         assert empty.value.body["message"] == "documents.1: the text has no visible character"
-    with cohere.ClientV2(api_key="wrong", base_url=f"{locked}/cohere") as client, pytest.raises(cohere.UnauthorizedError):
+    with (
+        cohere.ClientV2(api_key="wrong", base_url=f"{locked}/cohere") as client,
+        pytest.raises(cohere.UnauthorizedError),
+    ):
         client.rerank(**ask, model="avg-paraphrase")
     with cohere.ClientV2(api_key=KEY, base_url=f"{locked}/cohere") as client:
         assert client.rerank(**ask, model="avg-paraphrase").results

@@ -47,6 +47,7 @@ class Client(httpx.AsyncClient):
 
     async def metric(self, name: str, **labels: str) -> float:
         """The value of one series; 0 is a value, absence an error."""
+        self.app.service.telemetry.refresh()
         value = self.app.service.telemetry.registry.get_sample_value(name, labels)
         assert value is not None, f"no series {name}{labels}"
         return value

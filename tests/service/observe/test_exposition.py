@@ -39,8 +39,8 @@ def test_what_a_header_asks_for(accept: str, expected: bool) -> None:
 async def test_a_service_that_many_scrape_renders_once(client: Client) -> None:
     telemetry = client.app.service.telemetry
     client.app.service.exposition._clock = lambda: 0.0  # a busy machine may need longer than a page is kept
-    scrape, times = telemetry.scrape, []
-    telemetry.scrape = lambda: times.append(1) or scrape()
+    refresh, times = telemetry.refresh, []
+    client.app.service.exposition._refresh = lambda: times.append(1) or refresh()
     answers = await asyncio.gather(*(client.get("/metrics") for _ in range(8)))
     assert [answer.status_code for answer in answers] == [200] * 8
     assert len(times) == 1

@@ -49,7 +49,7 @@ async def test_numbers_that_differ_are_named(client: Client) -> None:
     first, second = (await asked(client))["results"]
     dogs = [each for each in passages_in(first) if "dog" in each["text"]]
     assert dogs
-    assert [each["differences"] for each in dogs] == [["4 is not 3"]] * len(dogs)
+    assert [each["differences"] for each in dogs] == [["4 times is not 3 times"]] * len(dogs)
     assert all(each["differences"] == [] for each in passages_in(second))
 
 
