@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -21,6 +21,8 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 class Route(APIRoute):
     """A route. One with a body asks a model: middleware (`http/`) limits its work, its time and its body."""
+
+    methods: set[str]  # which FastAPI always fills
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request of this route's path."""
@@ -72,8 +74,7 @@ class Route(APIRoute):
     def _request(self) -> type[BaseModel]:
         """The type of its requests."""
         assert self.body_field is not None, "routes without a body have none"
-        found: type[BaseModel] = self.body_field.field_info.annotation
-        return found
+        return cast(type[BaseModel], self.body_field.field_info.annotation)
 
     @cached_property
     def _is_strict(self) -> bool:
