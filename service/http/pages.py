@@ -91,7 +91,7 @@ def add_pages(app: FastAPI, settings: Settings) -> tuple[str, ...]:
         shown += (f"{_FILES}/",)
     if settings.guide is not None:
 
-        @app.get(_GUIDE, include_in_schema=False)
+        @app.get(_GUIDE, include_in_schema=False, openapi_extra=OPEN)
         async def guide(request: Request) -> RedirectResponse:
             # Relative, so that it also holds behind a proxy that serves this under a prefix.
             return RedirectResponse(_GUIDE.removeprefix("/") + "/")

@@ -8,9 +8,8 @@ from starlette.routing import BaseRoute, Route
 
 _LONGEST_PATH = 200  # characters of a path that is nowhere, for which a near one is looked for
 _CLOSE = 0.8  # of difflib's ratio
-OPEN: dict[str, list[object]] = {
-    "security": []
-}  # of a route in the OpenAPI document: anybody may ask, without a key and as often as they like
+# Of a route, in the OpenAPI document: anybody may ask, without a key and as often as they like.
+OPEN: dict[str, list[object]] = {"security": []}
 # Paths that an earlier version had, those below them too, and what does the same.
 _GONE = {
     "/pooling": "POST /v1/embeddings",
