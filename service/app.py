@@ -12,19 +12,9 @@ from fastapi_offline import FastAPIOffline
 from service.http.application import Application, ScoringMiddleware
 from service.http.pages import add_pages
 from service.observe.tracing import Tracing
-from service.routes import (
-    claims,
-    cohere,
-    cohere_embed,
-    duplicates,
-    labelling,
-    openai,
-    operations,
-    own,
-    ranking,
-    tei,
-)
+from service.routes import claims, cohere, cohere_embed, duplicates, labelling, openai, operations, own, ranking, tei
 from service.routes.foreign import check_aliases
+from service.routes.json_body import most_of
 from service.routes.paths import Paths
 from service.routes.routing import answer_admitted
 from service.service import Service
@@ -81,13 +71,13 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Applicatio
         lifespan=lifespan,
         redirect_slashes=False,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        strict_content_type=False,  # some clients name none
+        routes=[route for router in _ROUTERS for route in router.routes],
         telemetry={"auto_configure": False},  # `service/observe` has its own
     )
-    for router in _ROUTERS:
-        app.include_router(router)
     files = add_pages(app, settings)
-    app.state.service, app.state.admission = service, scoring.around(answer_admitted)
+    app.state.service = service
+    app.state.admission = scoring.around(answer_admitted)
+    app.state.body_limits = {strict: most_of(settings, strict=strict) for strict in (False, True)}
     app.openapi = cache(lambda: _described(app, bool(settings.api_keys)))  # type: ignore[method-assign]
     return Application(
         app, service, paths=Paths(app.routes), scoring=scoring, files=files, rate_limit=rate_limit, tracing=tracing

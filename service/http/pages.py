@@ -10,7 +10,7 @@ from os import PathLike, stat_result
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -19,7 +19,7 @@ from starlette.types import Scope
 from service.http.middleware import policy
 from service.routes.dialects import OURS
 from service.routes.paths import OPEN
-from service.routes.routing import Route
+from service.routes.routing import router_for
 from service.settings import Settings
 
 PAGE, DOCS = "/", "/docs"
@@ -38,7 +38,7 @@ class _Files(StaticFiles):
 
 
 _HTML: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
-router, docs_router = (APIRouter(route_class=Route, tags=["operations"], responses=OURS.responses) for _ in range(2))
+router, docs_router = (router_for(OURS, "operations") for _ in range(2))
 
 
 @router.get(PAGE, summary="A page for people", responses=_HTML, response_class=Response, openapi_extra=OPEN)

@@ -1,20 +1,19 @@
 """`POST /claims`: each claim held against all documents."""
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from service.errors import EmptyText, InvalidRequest, TooSlow, UnsupportedTask
 from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.limits import RequestLimits, counted
-from service.routes.routing import Route
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts
 from service.schemas import ClaimsRequest, ClaimsResponse
 from service.scoring.scorer import Scorer
 from service.scoring.verification import Documents, expected_seconds, read_documents, verify
 from service.service import Service
 
-router = APIRouter(route_class=Route, tags=["scoring"], responses=OURS.responses)
+router = router_for(OURS, "scoring")
 CONTRADICTION = "contradiction"  # the label that a model must have
 
 

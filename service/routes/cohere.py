@@ -7,7 +7,6 @@ ignores the others' fields of the answer. `embed` is in `cohere_embed.py`.
 import time
 from typing import Annotated, Any, Literal, NotRequired
 
-from fastapi import APIRouter
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 from starlette.responses import Response
@@ -34,14 +33,14 @@ from service.routes.fields import (
 )
 from service.routes.foreign import compare, tokenise
 from service.routes.limits import RequestLimits
-from service.routes.routing import Route
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Text
 from service.service import Service
 
-router = APIRouter(prefix="/cohere", route_class=Route, tags=["Cohere"], responses=COHERE.responses)
+router = router_for(COHERE, "Cohere", "/cohere")
 # Where clients of Cohere and Jina look by themselves: nothing of ours stands there.
-root = APIRouter(route_class=Route, tags=["Cohere"], responses=COHERE.responses)
+root = router_for(COHERE, "Cohere")
 _MOST_RANK_FIELDS = 16
 _SEARCH_UNIT = 100  # documents, by Cohere's definition
 

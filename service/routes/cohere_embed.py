@@ -4,7 +4,6 @@ import base64
 from typing import Annotated, Literal, NotRequired, cast
 
 import numpy as np
-from fastapi import APIRouter
 from pydantic import ConfigDict, Field
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
@@ -19,13 +18,13 @@ from service.routes.dialects import COHERE
 from service.routes.fields import AllowedValues, Changes, ForeignRequest, ModelName
 from service.routes.foreign import Embedded, embed, rows_of
 from service.routes.limits import RequestLimits
-from service.routes.routing import Route
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Text, TextList
 from service.service import Service
 
-router = APIRouter(prefix="/cohere", route_class=Route, tags=["Cohere"], responses=COHERE.responses)
-root = APIRouter(route_class=Route, tags=["Cohere"], responses=COHERE.responses)
+router = router_for(COHERE, "Cohere", "/cohere")
+root = router_for(COHERE, "Cohere")
 
 EmbeddingType = Annotated[
     Literal["float", "int8", "base64"],

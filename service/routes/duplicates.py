@@ -1,6 +1,5 @@
 """`POST /dedupe`: fields checked, models picked, an answer for each text."""
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from core.manifest import Task
@@ -9,14 +8,14 @@ from service.errors import TooLarge, TooSlow
 from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.limits import RequestLimits, counted
-from service.routes.routing import Route
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts
 from service.schemas import DedupeRequest, DuplicatesResponse
 from service.scoring.duplicates import FIELD, MOST_TEXTS, expected_seconds, find_duplicates
 from service.scoring.scorer import Scorer
 from service.service import Service
 
-router = APIRouter(route_class=Route, tags=["scoring"], responses=OURS.responses)
+router = router_for(OURS, "scoring")
 _READS: tuple[Task, ...] = ("paraphrase", "entailment")  # what a model must know that reads pairs
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from service.engine.context import RequestContext
@@ -10,7 +9,7 @@ from service.errors import InvalidRequest, quote
 from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.limits import RequestLimits, counted
-from service.routes.routing import Route
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts
 from service.schemas import ClassifyRequest, ClassifyResponse
 from service.scoring.classifying import PLACE, TEMPLATE, zero_shot
@@ -18,7 +17,7 @@ from service.scoring.classifying import classify as classified
 from service.scoring.scorer import Scorer
 from service.service import Service
 
-router = APIRouter(route_class=Route, tags=["scoring"], responses=OURS.responses)
+router = router_for(OURS, "scoring")
 
 
 @router.post("/classify", summary="Label texts", response_model=ClassifyResponse)

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from datetime import time as time_of_day
 from typing import Annotated, Literal, NotRequired
 
-from fastapi import APIRouter
 from pydantic import AliasChoices, ConfigDict, Field
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
@@ -38,12 +37,12 @@ from service.routes.fields import (
 )
 from service.routes.foreign import compare, embed, find_model, rows_of
 from service.routes.limits import RequestLimits
-from service.routes.routing import Route
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts, Truncation
 
-router = APIRouter(prefix="/openai", route_class=Route, tags=["OpenAI"], responses=OPENAI.responses)
+router = router_for(OPENAI, "OpenAI", "/openai")
 # Where OpenAI's clients look by themselves: nothing of ours stands there.
-root = APIRouter(route_class=Route, tags=["OpenAI"], responses=OPENAI.responses)
+root = router_for(OPENAI, "OpenAI")
 _ROLES: dict[str, Role] = {"retrieval.query": "query", "retrieval.passage": "passage"}
 
 _AS = AllowedValues(

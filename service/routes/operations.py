@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BeforeValidator
 from starlette.responses import Response
 from starlette.types import Scope
@@ -13,12 +13,12 @@ from service.models.registry import ModelRegistry
 from service.routes.context import JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.paths import OPEN
-from service.routes.routing import Route
+from service.routes.routing import router_for
 from service.schemas import Answer, Liveness, ModelsResponse, Readiness, ReloadReport
 from service.scoring.explaining import explanation_names
 from service.scoring.ranking import RERANK_TOP
 
-router = APIRouter(route_class=Route, tags=["operations"], responses=OURS.responses)
+router = router_for(OURS, "operations")
 _LIMITS = (
     *("max_body_bytes", "max_pairs", "max_candidates", "max_sentences"),
     *("max_text_chars", "max_document_chars", "max_claims", "max_explained_tokens"),

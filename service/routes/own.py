@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from core.measures import to_digits
@@ -15,7 +14,7 @@ from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.foreign import rows_of
 from service.routes.limits import RequestLimits, counted
-from service.routes.routing import Route
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts
 from service.schemas import (
     SCALES,
@@ -32,7 +31,7 @@ from service.schemas import (
 from service.scoring.explaining import explain as explained
 from service.scoring.scorer import Scorer
 
-router = APIRouter(route_class=Route, tags=["scoring"], responses=OURS.responses)
+router = router_for(OURS, "scoring")
 
 
 @router.post("/similarity", summary="Score pairs of sentences", response_model=SimilarityResponse)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from core.ranking import ConfidenceFit, Match, digest_of, texts_of
@@ -11,7 +10,7 @@ from service.errors import InvalidRequest, UnknownModel, some
 from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.limits import RequestLimits, counted
-from service.routes.routing import Route
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts
 from service.schemas import Entry, RankRequest, RankResponse
 from service.scoring.ranking import RERANK_TOP, Candidates, Wanted
@@ -19,7 +18,7 @@ from service.scoring.ranking import rank as ranked
 from service.scoring.scorer import Scorer
 from service.service import Service
 
-router = APIRouter(route_class=Route, tags=["scoring"], responses=OURS.responses)
+router = router_for(OURS, "scoring")
 _FIELDS: dict[Match, tuple[str, ...]] = {
     "question": (".question",),
     "answer": (".answer",),

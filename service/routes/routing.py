@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import cached_property
 from typing import Any, cast
 
-from fastapi import Request
+from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
@@ -13,8 +13,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.routes.context import running_service, state_of
-from service.routes.json_body import SMALL_BYTES, most_of, parse, what_is_wrong
+from service.routes.context import state_of
+from service.routes.dialects import Dialect
+from service.routes.json_body import SMALL_BYTES, parse, what_is_wrong
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -37,6 +38,8 @@ class Route(APIRoute):
 
     async def answer_admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer by the endpoint, once the request is admitted and its body read."""
+        # The middleware knows that it is JSON: FastAPI would parse the type again, and some clients name none.
+        scope["headers"] = [each for each in scope["headers"] if each[0] != b"content-type"]
         await super().handle(scope, receive, send)
 
     def get_route_handler(self) -> Handler:
@@ -56,7 +59,7 @@ class Route(APIRoute):
     async def _read(self, request: Request) -> Any:
         """The body, parsed within its bounds: a large one in a thread."""
         body = await request.body()
-        most = most_of((await running_service(request)).settings, strict=self._is_strict)
+        most = request.app.state.body_limits[self._is_strict]
         return parse(body, most) if len(body) <= SMALL_BYTES else await asyncio.to_thread(parse, body, most)
 
     def _fields_at(self, path: Sequence[int | str]) -> list[str]:
@@ -89,3 +92,10 @@ class Route(APIRoute):
 async def answer_admitted(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request that the middleware of routes that ask a model has admitted, and whose body it has read."""
     await scope["route"].answer_admitted(scope, receive, send)
+
+
+def router_for(dialect: Dialect, tag: str, prefix: str = "") -> APIRouter:
+    """A router whose routes are ours, with the errors of a dialect in their documentation."""
+    return APIRouter(
+        prefix=prefix, route_class=Route, tags=[tag], responses=dialect.responses, strict_content_type=False
+    )

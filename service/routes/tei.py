@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired
 
-from fastapi import APIRouter
 from pydantic import ConfigDict, Field
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
@@ -27,7 +26,7 @@ from service.routes.foreign import embed as embedded
 from service.routes.limits import RequestLimits
 from service.routes.operations import ready
 from service.routes.paths import OPEN
-from service.routes.routing import Route
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Readiness, Text
 from service.service import Service
@@ -35,7 +34,7 @@ from service.version import version
 
 _ROLES: dict[str, Role] = {"query": "query", "passage": "passage", "document": "passage", "text": "text"}  # of prompts
 ONE_OUTPUT = "LABEL_0"  # as transformers call the output of a model with one
-router = APIRouter(prefix="/tei", route_class=Route, tags=["TEI"], responses=TEI.responses)
+router = router_for(TEI, "TEI", "/tei")
 
 
 class _TeiRequest(ForeignRequest):
