@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from semblance.client.retries import retry_after
 from semblance.errors import InvalidArgument, RequestFailed, UnexpectedAnswer, request_failed
+from semblance.types import EmbedResponse, Ranking
 
 T = TypeVar("T")
 _adapter_of: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
@@ -78,7 +79,7 @@ def read_answer(call: Call, status: int, headers: Mapping[str, str], body: bytes
     if status in call.fine:
         return body
     error = request_failed(status, body, headers.get("x-request-id"), retry_after(headers))
-    if error.code == "too_slow" and 0 < (error.limit or 0) < len(call.places):
+    if error.code == "too_slow" and isinstance(error.limit, int) and 0 < error.limit < len(call.places):
         return error
     raise error.at(call.places, call.items)
 
@@ -87,7 +88,7 @@ def answers_to(calls: list[Call]) -> Steps[list[tuple[Call, Answer]]]:
     """The answers to these requests, and to parts of those that would take too long; each with its request."""
     found: list[tuple[Call, Answer]] = []
     for call, answer in zip(calls, (yield calls), strict=True):
-        if isinstance(answer, RequestFailed) and answer.field == call.items and answer.limit:
+        if isinstance(answer, RequestFailed) and answer.field == call.items and isinstance(answer.limit, int):
             found += yield from answers_to(call.parts(answer.limit))
         else:
             found.append((call, answer))
@@ -140,3 +141,32 @@ def parse(kind: type[T], answer: Answer) -> T:
         problem = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, problem["loc"])) or "the body"
         raise UnexpectedAnswer(f"not an answer of this service: {where}: {problem['msg']}") from None
+
+
+def parse_results(kind: type[T], answer: Answer, count: int) -> T:
+    """The answer about `count` items.
+
+    Raises:
+        UnexpectedAnswer: it is about fewer or more, or has embeddings of another size than it says.
+    """
+    parsed: Any = parse(kind, answer)
+    items = parsed.embeddings if isinstance(parsed, EmbedResponse) else parsed.results
+    if len(items) != count:
+        raise UnexpectedAnswer(f"not an answer of this service: {len(items)} results for {count} items")
+    if isinstance(parsed, EmbedResponse) and any(len(row) != parsed.dim for row in items):
+        raise UnexpectedAnswer(f"not an answer of this service: embeddings: expected {parsed.dim} numbers in each")
+    whole: T = parsed
+    return whole
+
+
+def parse_ranking(answer: Answer, count: int) -> Ranking:
+    """The order of `count` candidates.
+
+    Raises:
+        UnexpectedAnswer: it names one that was not given.
+    """
+    parsed = parse(Ranking, answer)
+    for index in (*(result.index for result in parsed.results), *parsed.truncated.candidates):
+        if not 0 <= index < count:
+            raise UnexpectedAnswer(f"not an answer of this service: candidate {index} of {count}")
+    return parsed

@@ -14,7 +14,17 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from semblance.client.calls import Call, Steps, answers_to, check_pairs, check_text, check_texts, parse
+from semblance.client.calls import (
+    Call,
+    Steps,
+    answers_to,
+    check_pairs,
+    check_text,
+    check_texts,
+    parse,
+    parse_ranking,
+    parse_results,
+)
 from semblance.client.faq import FAQ, Reply
 from semblance.errors import InvalidArgument, InvalidRequest
 from semblance.types import (
@@ -102,9 +112,10 @@ class ServiceRequests:
             pair_model: id of a model with paraphrase and entailment, which reads near pairs.
             guard: keep texts apart that differ in a fact.
         """
-        body = {"texts": check_texts("texts", texts), "model": model, "pair_model": pair_model, "guard": guard}
+        given = check_texts("texts", texts)
+        body = {"texts": given, "model": model, "pair_model": pair_model, "guard": guard}
         (answer,) = yield [Call("/dedupe", body)]
-        return parse(Duplicates, answer)
+        return parse_results(Duplicates, answer, len(given))
 
     def classify(
         self,
@@ -193,7 +204,7 @@ class ServiceRequests:
         if len(calls) == 1:
             (answer,) = yield calls
             if isinstance(answer, bytes):
-                return parse(Ranking, answer)
+                return parse_ranking(answer, len(given))
         if min_confidence is not None:
             raise InvalidArgument("min_confidence: there is no confidence of candidates that need several requests")
         merged = yield from self._ranked_in_parts(given, fixed, rerank_model, rerank_top)
@@ -209,7 +220,7 @@ class ServiceRequests:
             faq: what `semblance choose --faq` wrote (`FAQ.load`).
         """
         (found,) = yield [Call("/rank", {"query": check_text("query", query), **faq.body()})]
-        ranking = parse(Ranking, found)
+        ranking = parse_ranking(found, len(faq.entries))
         entry = faq.entries[ranking.results[0].index] if ranking.results else None
         return Reply(entry, ranking.confidence, ranking)
 
@@ -243,7 +254,7 @@ class ServiceRequests:
         """Order the candidates at the positions `places` by one model, in as many requests as needed."""
         calls = yield from self._split("/rank", "candidates", [given[i] for i in places], fixed)
         answers = yield from answers_to(calls)
-        parts = [parse(Ranking, answer) for _, answer in answers]
+        parts = [parse_ranking(answer, len(call.places)) for call, answer in answers]
         ordered: list[list[RankResult]] = []
         truncated: list[int] = []
         for (call, _), part in zip(answers, parts, strict=True):  # its places are positions in ours
@@ -270,7 +281,7 @@ class ServiceRequests:
     def _parts(self, kind: type[T], *request: Any) -> Steps[list[T]]:
         """The answers to the requests of `_split`, in order."""
         calls = yield from self._split(*request)
-        return [parse(kind, answer) for _, answer in (yield from answers_to(calls))]
+        return [parse_results(kind, answer, len(call.places)) for call, answer in (yield from answers_to(calls))]
 
     def _split(
         self, path: str, name: str, items: Sequence[Any], fixed: Mapping[str, Any], limit: str = "", each: int = 1
