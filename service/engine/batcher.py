@@ -87,7 +87,7 @@ class Batcher(Generic[K]):
             return best_time(partial(self.graph.rows, [self.graph.resized(key, shape)] * items))
 
         self.cost = Cost.measured(seconds, len(self.graph.shape(key)), max_tokens)
-        if self.graph.repeats:
+        if self.graph.has_loop:
             self.cost = replace(self.cost, fixed=max(self.cost.fixed, MIN_THREAD_SECONDS))
 
     def expected_seconds(self, keys: Sequence[K]) -> float:

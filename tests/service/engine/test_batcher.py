@@ -25,7 +25,7 @@ class Graph:
 
     budget = BatchBudget(1000, 100)
     reproducible = False
-    repeats = False
+    has_loop = False
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -167,7 +167,7 @@ async def test_what_a_run_costs_is_measured(queue, cost: Cost, axes: int, max_to
 
     class Timed:
         budget = BatchBudget(10_000, 100)
-        repeats = False
+        has_loop = False
 
         def shape(self, key):
             return key
