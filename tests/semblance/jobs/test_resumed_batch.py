@@ -229,21 +229,25 @@ def test_a_file_is_the_same_however_its_texts_share_runs(
     source = write(tmp_path / "in.csv", rows(12))
     options = BatchOptions("similarity", DEFAULT_COLUMNS["similarity"], model=model)
 
-    def asked(output: Path, rows_at_once: int, concurrency: int, watch: job.Watch = lambda _: None) -> bytes:
-        async def ask() -> None:
-            async with AsyncClient.local(ROOT / "models", whole_files=True) as client:
-                await run_batch(client, source, output, options, concurrency=concurrency, watch=watch)
-
-        monkeypatch.setattr(job, "ROWS_AT_ONCE", rows_at_once)
-        asyncio.run(ask())
-        return output.read_bytes()
-
     def stop(progress: job.BatchProgress) -> None:
-        raise KeyboardInterrupt
+        raise NoAnswer("gone")
 
-    whole = asked(tmp_path / "whole.csv", 12, 1)
-    assert asked(tmp_path / "parts.csv", 5, 3) == whole
-    with pytest.raises(KeyboardInterrupt):
-        asked(tmp_path / "resumed.csv", 2, 2, stop)
-    assert not (tmp_path / "resumed.csv").exists()
-    assert asked(tmp_path / "resumed.csv", 7, 2) == whole
+    async def ask() -> None:
+        async with AsyncClient.local(ROOT / "models", whole_files=True) as client:
+
+            async def written(
+                name: str, rows_at_once: int, concurrency: int, watch: job.Watch = lambda _: None
+            ) -> bytes:
+                monkeypatch.setattr(job, "ROWS_AT_ONCE", rows_at_once)
+                output = tmp_path / name
+                await run_batch(client, source, output, options, concurrency=concurrency, watch=watch)
+                return output.read_bytes()
+
+            whole = await written("whole.csv", 12, 1)
+            assert await written("parts.csv", 5, 3) == whole
+            with pytest.raises(NoAnswer):
+                await written("resumed.csv", 2, 2, stop)
+            assert not (tmp_path / "resumed.csv").exists()
+            assert await written("resumed.csv", 7, 2) == whole
+
+    asyncio.run(ask())
