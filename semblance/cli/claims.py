@@ -10,7 +10,16 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from semblance.cli import render
-from semblance.cli.options import PATIENCE, Json, ModelName, Patience, ServiceOptions, TextFile, expand_option_groups
+from semblance.cli.options import (
+    PATIENCE,
+    Json,
+    ModelName,
+    Patience,
+    QuoteFormulas,
+    ServiceOptions,
+    TextFile,
+    expand_option_groups,
+)
 from semblance.cli.progress import run_shown, tell_end
 from semblance.jobs.claims import check, names_of
 from semblance.tables.rows import Say, Step
@@ -32,6 +41,7 @@ def claims(
     prefix: Annotated[str, typer.Option(help="put before the names of the new columns")] = "",
     model: ModelName = None,
     encoder: Annotated[str | None, typer.Option(help="whose embeddings find the passages")] = None,
+    quote_formulas: QuoteFormulas = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace OUTPUT")] = False,
     patience: Patience = PATIENCE,
     as_json: Json = False,
@@ -57,6 +67,7 @@ def claims(
                 encoder=encoder,
                 prefix=prefix,
                 overwrite=overwrite,
+                quote_formulas=quote_formulas,
                 step=step,
             )
 

@@ -65,6 +65,7 @@ async def check(
     encoder: str | None = None,
     prefix: str = "",
     overwrite: bool = False,
+    quote_formulas: bool = False,
     step: Step = lambda what, share: None,
 ) -> tuple[Checked, list[tuple[str, ClaimResult]]]:
     """Hold the claims of a file against documents.
@@ -81,6 +82,7 @@ async def check(
         encoder: finds the passages.
         prefix: put before the names of the new columns.
         overwrite: replace an output that is there.
+        quote_formulas: put an apostrophe before cells that a spreadsheet would run.
         step: is told what is done.
 
     Returns:
@@ -90,7 +92,7 @@ async def check(
         BatchError: a file cannot be read or written, or a claim names no document.
         SemblanceError: the service refuses, or cannot be asked.
     """
-    write = None if output is None else write_of(output)
+    write = None if output is None else write_of(output, quote_formulas=quote_formulas)
     if output is not None:
         for path in (claims, *documents):
             if path.exists():
@@ -100,13 +102,13 @@ async def check(
     names = names_of(documents)
     adds = {f"{prefix}{name}": kind for name, kind in _ADDS.items()}
     given = opened(claims, column, read_as)
-    has_names = not prefix and DOCUMENT in (given.source.columns or ())
-    if has_names:  # it comes along, and says where the evidence is
-        adds.pop(DOCUMENT)
-    if taken := sorted(set(adds) & set(given.source.columns or ())):
-        raise BatchError(f"{claims} has a column {taken[0]!r} already: rename it, or choose a --prefix")
-    texts = [text_of_file(path, read_as.encoding) for path in documents]
     chunks = list(given.source.chunks(0, ROWS_AT_ONCE))
+    there = set(given.source.columns or ()).union(*(row for chunk in chunks for row in chunk.rows if type(row) is dict))
+    if not prefix and DOCUMENT in there:  # it comes along, and says where the evidence is
+        adds.pop(DOCUMENT)
+    if output is not None:
+        given.refuse_taken(adds, there)
+    texts = [text_of_file(path, read_as.encoding) for path in documents]
     found, bad = _claims_of(given, chunks, names)
     places = {row: f"row {row + 1}" if why.line is None else f"line {why.line}" for row, why in bad.items()}
     problems = [f"{places[row]}: {why.reason}" for row, why in sorted(bad.items())]

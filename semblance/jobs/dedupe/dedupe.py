@@ -87,7 +87,7 @@ async def dedupe(
         BatchError, SemblanceError: see `place`, `opened`, `read` and `read_review`.
     """
     asking, step = work.asking, work.step
-    beside = place(path, output, asking)
+    beside = place(path, output, asking, reviewed)
     names: dict[str, Kind] = {"cluster": "place", "cluster_size": "place", "cosine": "number"}
     names |= {"kept_apart": "text"} if guarded else {}
     adds = {f"{asking.prefix}{name}": kind for name, kind in names.items()}
@@ -128,16 +128,17 @@ async def dedupe(
         raise BatchError(f"--reviewed: rows {rows} are others by one answer, and the same by further ones") from None
     clusters = RowClusters(corpus, first, _kept_apart(duplicates, corpus) if guarded else None)
     bad = corpus.without()
-    write_output(
-        write_of(output), output, corpus.source, adds, lambda: clusters.rows(adds, step, only_first=only_first), bad
-    )
+    write = write_of(output, quote_formulas=asking.quote_formulas)
+    write_output(write, output, corpus.source, adds, lambda: clusters.rows(adds, step, only_first=only_first), bad)
     asked = [each for each in questions(judged, len(texts), joined_from) if each.pair not in answers]
     asked += _answered(answers, judged)
     files = {review_path(output): asked, apart_path(output): left_apart(judged, asked)}
     for file, rows_of_pairs in files.items():
-        file.unlink(missing_ok=True)
         if rows_of_pairs and cosine is None:
-            write_review(file, [_review_row(each, answers, corpus, texts) for each in rows_of_pairs])
+            pairs_to_write = [_review_row(each, answers, corpus, texts) for each in rows_of_pairs]
+            write_review(file, pairs_to_write, quote_formulas=asking.quote_formulas)
+        else:
+            file.unlink(missing_ok=True)
     if asking.keep is None:
         forget(beside)
     largest = int(clusters.sizes.argmax())

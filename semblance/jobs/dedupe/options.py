@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from semblance.cli.options import PATIENCE, Concurrency, ModelName, Overwrite, Patience
+from semblance.cli.options import PATIENCE, Concurrency, ModelName, Overwrite, Patience, QuoteFormulas
 from semblance.client.clients import AsyncClient
 from semblance.jobs.batch.job import BatchProgress, run_batch
 from semblance.jobs.batch.tasks import BatchOptions
@@ -27,6 +27,7 @@ class CorpusOptions:
         Path | None,
         typer.Option(help="folder in which the file's embeddings stay, for the next time [default: they are removed]"),
     ] = None
+    quote_formulas: QuoteFormulas = False
     overwrite: Overwrite = False
     concurrency: Concurrency = 4
     patience: Patience = PATIENCE

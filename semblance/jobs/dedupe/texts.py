@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import TextIO
 
 from core.same_words import same_words
 from semblance.errors import BatchError
@@ -46,12 +47,26 @@ class DistinctTexts:
 
 @dataclass(frozen=True)
 class Input:
-    """A column of a file; `option` is the name of the command's option that chooses it."""
+    """A column of a file.
+
+    Attributes:
+        path: of the file.
+        source: its rows.
+        column: of the texts.
+        option: name of the command's option that chooses the column.
+        adds: the new columns, none of which may be there.
+    """
 
     path: Path
     source: RowSource
     column: str
     option: str
+    adds: Collection[str] = ()
+
+    def refuse_taken(self, adds: Collection[str], columns: Iterable[str]) -> None:
+        """Look that none of the new columns is there; raises BatchError."""
+        if taken := sorted(set(adds).intersection(columns)):
+            raise BatchError(f"{self.path} has a column {taken[0]!r} already: rename it, or choose another --prefix")
 
     def lacks(self, what: str, columns: Iterable[str]) -> BatchError:
         """The error that there is no such thing, but columns of other names."""
@@ -68,12 +83,11 @@ def opened(path: Path, column: str, read_as: FileFormat, adds: Collection[str] =
         BatchError: it cannot be read, lacks the column, or has a new one.
         MissingExtra: Parquet, and pyarrow is not installed.
     """
-    found = Input(path, open_source(path, lines=column, read_as=read_as), column, option)
+    found = Input(path, open_source(path, lines=column, read_as=read_as), column, option, adds)
     there = found.source.columns
     if there is not None and column not in there:
         raise found.lacks("there is no column", there)
-    if taken := sorted(set(adds) & set(there or ())):
-        raise BatchError(f"{path} has a column {taken[0]!r} already: rename it, or choose another --prefix")
+    found.refuse_taken(adds, there or ())
     return found
 
 
@@ -81,30 +95,38 @@ def collect(of: Input, path: Path) -> DistinctTexts:
     """Write the distinct texts of a column to `path`, each as its first row has it.
 
     Raises:
-        BatchError: no row has a text; there is no file then.
+        BatchError: no row has a text, or one has a new column; there is no file then.
     """
     found = DistinctTexts(path)
     known: dict[str, None] = {}  # columns of the first rows
-    numbers: dict[bytes, int] = {}  # by digest: the texts themselves stay on disk
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row, text in _rows(of, known, found.line_of_row):
-            if isinstance(text, BadRow):
-                found.bad[row] = text
-            if not isinstance(text, str):
-                found.of_row.append(NO_TEXT)
-                continue
-            key = blake2b(same_words(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            number = numbers.setdefault(key, len(numbers))
-            if number == len(found.first_row):
-                found.first_row.append(row)
-                file.write(json.dumps({TEXT: text}) + "\n")
-            found.of_row.append(number)
-    if not numbers:
+    try:
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            _write_distinct(of, found, known, file)
+        if not found.first_row:
+            if known and of.column not in known:
+                raise of.lacks("no row has a column", known)
+            raise BatchError(f"{of.path}: no row has a text in the column {of.column!r}")
+    except BatchError:
         path.unlink()
-        if known and of.column not in known:
-            raise of.lacks("no row has a column", known)
-        raise BatchError(f"{of.path}: no row has a text in the column {of.column!r}")
+        raise
     return found
+
+
+def _write_distinct(of: Input, found: DistinctTexts, known: dict[str, None], file: TextIO) -> None:
+    """Write the texts of a column, and what `found` says of them; `known` gets the columns of the first rows."""
+    numbers: dict[bytes, int] = {}  # by digest: the texts themselves stay on disk
+    for row, text in _rows(of, known, found.line_of_row):
+        if isinstance(text, BadRow):
+            found.bad[row] = text
+        if not isinstance(text, str):
+            found.of_row.append(NO_TEXT)
+            continue
+        key = blake2b(same_words(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        number = numbers.setdefault(key, len(numbers))
+        if number == len(found.first_row):
+            found.first_row.append(row)
+            file.write(json.dumps({TEXT: text}) + "\n")
+        found.of_row.append(number)
 
 
 def _rows(of: Input, known: dict[str, None], lines: "array[int]") -> Iterator[tuple[int, str | BadRow | None]]:
@@ -117,6 +139,7 @@ def _rows(of: Input, known: dict[str, None], lines: "array[int]") -> Iterator[tu
             elif isinstance(cells, Unreadable):
                 yield row, BadRow("unreadable", cells.reason)
             else:
+                of.refuse_taken(of.adds, cells)
                 if row < 100:
                     known.update(dict.fromkeys(cells))
                 try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from semblance.errors import BatchError
 from semblance.jobs.dedupe import vectors
 from semblance.jobs.dedupe.options import CorpusOptions, CorpusSession
-from semblance.jobs.dedupe.review import apart_path, review_path
+from semblance.jobs.dedupe.review import apart_path, refuse_loss, review_path
 from semblance.jobs.dedupe.texts import DistinctTexts, Input, collect
 from semblance.jobs.dedupe.vectors import CorpusVectors
 from semblance.tables.formats import write_of
@@ -48,17 +48,20 @@ async def read(work: CorpusSession, of: Input, beside: Path) -> EmbeddedCorpus:
     return EmbeddedCorpus(of.source, texts, found)
 
 
-def place(path: Path, output: Path, asking: CorpusOptions) -> Path:
+def place(path: Path, output: Path, asking: CorpusOptions, reviewed: Path | None) -> Path:
     """How names of the working files for an input begin: in the folder that keeps them, or beside the output.
 
     Raises:
-        BatchError: the output exists, is an input, or has no folder or no known suffix.
+        BatchError: the output exists, is an input, or has no folder or no known suffix; or a file of pairs exists that
+            a person has worked on, other than `reviewed`.
     """
     if output.exists() and not asking.overwrite:
         raise BatchError(f"{output} exists; --overwrite replaces it")
     if path.exists():
         refuse_input(path, output, errors_of(output), unfinished_of(output), review_path(output), apart_path(output))
-    write_of(output)
+    write_of(output, quote_formulas=asking.quote_formulas)
+    for pairs in (review_path(output), apart_path(output)):
+        refuse_loss(pairs, reviewed, overwrite=asking.overwrite)
     if not output.parent.is_dir():
         raise BatchError(f"{output}: there is no folder {output.parent}")
     if asking.keep is None:
