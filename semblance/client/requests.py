@@ -105,7 +105,7 @@ def read(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> An
     if status in call.fine:
         return body
     error = request_failed(status, body, headers.get("x-request-id"), retry_after(headers))
-    if error.code == "too_slow" and 0 < (error.limit or 0) < len(call.places):
+    if error.code == "too_slow" and isinstance(error.limit, int) and 0 < error.limit < len(call.places):
         return error
     raise error.at(call.places, call.items)
 
@@ -174,9 +174,10 @@ class ServiceRequests:
             pair_model: id of a model with paraphrase and entailment, which reads near pairs.
             guard: keep texts apart that differ in a fact.
         """
-        body = {"texts": _texts("texts", texts), "model": model, "pair_model": pair_model, "guard": guard}
+        given = _texts("texts", texts)
+        body = {"texts": given, "model": model, "pair_model": pair_model, "guard": guard}
         (answer,) = yield [Call("/dedupe", body)]
-        return _parse(Duplicates, answer)
+        return _whole(_parse(Duplicates, answer), len(given))
 
     def classify(
         self,
@@ -265,7 +266,7 @@ class ServiceRequests:
         if len(calls) == 1:
             (answer,) = yield calls
             if isinstance(answer, bytes):
-                return _parse(Ranking, answer)
+                return _ranking(answer, len(given))
         if min_confidence is not None:
             raise InvalidArgument("min_confidence: there is no confidence of candidates that need several requests")
         merged = yield from self._ranked_in_parts(given, fixed, rerank_model, rerank_top)
@@ -281,7 +282,7 @@ class ServiceRequests:
             faq: what `semblance choose --faq` wrote (`FAQ.load`).
         """
         (found,) = yield [Call("/rank", {"query": _text("query", query), **faq.body()})]
-        ranking = _parse(Ranking, found)
+        ranking = _ranking(found, len(faq.entries))
         entry = faq.entries[ranking.results[0].index] if ranking.results else None
         return Reply(entry, ranking.confidence, ranking)
 
@@ -315,7 +316,7 @@ class ServiceRequests:
         """Order the candidates at the positions `places` by one model, in as many requests as needed."""
         calls = yield from self._split("/rank", "candidates", [given[i] for i in places], fixed)
         answers = yield from _answers(calls)
-        parts = [_parse(Ranking, answer) for _, answer in answers]
+        parts = [_ranking(answer, len(call.places)) for call, answer in answers]
         ordered: list[list[RankResult]] = []
         truncated: list[int] = []
         for (call, _), part in zip(answers, parts, strict=True):  # its places are positions in ours
@@ -342,7 +343,7 @@ class ServiceRequests:
     def _parts(self, kind: type[T], *request: Any) -> Steps[list[T]]:
         """The answers to the requests of `_split`, in order."""
         calls = yield from self._split(*request)
-        return [_parse(kind, answer) for _, answer in (yield from _answers(calls))]
+        return [_whole(_parse(kind, answer), len(call.places)) for call, answer in (yield from _answers(calls))]
 
     def _split(
         self, path: str, name: str, items: Sequence[Any], fixed: Mapping[str, Any], limit: str = "", each: int = 1
@@ -373,7 +374,7 @@ def _answers(calls: list[Call]) -> Steps[list[tuple[Call, Answer]]]:
     """The answers to these requests, and to parts of those that would take too long; each with its request."""
     found: list[tuple[Call, Answer]] = []
     for call, answer in zip(calls, (yield calls), strict=True):
-        if isinstance(answer, RequestFailed) and answer.field == call.items and answer.limit:
+        if isinstance(answer, RequestFailed) and answer.field == call.items and isinstance(answer.limit, int):
             found += yield from _answers(call.parts(answer.limit))
         else:
             found.append((call, answer))
@@ -425,3 +426,30 @@ def _parse(kind: type[T], answer: Answer) -> T:
         problem = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, problem["loc"])) or "the body"
         raise UnexpectedAnswer(f"not an answer of this service: {where}: {problem['msg']}") from None
+
+
+def _whole(parsed: T, count: int) -> T:
+    """The answer about `count` items.
+
+    Raises:
+        UnexpectedAnswer: it is about fewer or more, or has embeddings of another size than it says.
+    """
+    items: Any = parsed.embeddings if isinstance(parsed, EmbedResponse) else parsed.results  # type: ignore[attr-defined]
+    if len(items) != count:
+        raise UnexpectedAnswer(f"not an answer of this service: {len(items)} results for {count} items")
+    if isinstance(parsed, EmbedResponse) and any(len(row) != parsed.dim for row in items):
+        raise UnexpectedAnswer(f"not an answer of this service: embeddings: expected {parsed.dim} numbers in each")
+    return parsed
+
+
+def _ranking(answer: Answer, count: int) -> Ranking:
+    """The order of `count` candidates.
+
+    Raises:
+        UnexpectedAnswer: it names one that was not given.
+    """
+    parsed = _parse(Ranking, answer)
+    for index in (*(result.index for result in parsed.results), *parsed.truncated.candidates):
+        if not 0 <= index < count:
+            raise UnexpectedAnswer(f"not an answer of this service: candidate {index} of {count}")
+    return parsed

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from semblance.errors import BatchError
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import open_source
-from semblance.tables.outputs import no_formula, unfinished_of
+from semblance.tables.outputs import no_formula
 from semblance.tables.rows import Row, Unreadable, numbered
 
 COLUMNS = ("row_1", "row_2", "text_1", "text_2", "score", "joined", "why", "same")
@@ -73,7 +73,7 @@ def refuse_loss(path: Path, given: Path | None, *, overwrite: bool) -> None:
 def write_review(path: Path, pairs: Iterable[ReviewRow], *, quote_formulas: bool = False) -> None:
     """Write pairs in the order given; an earlier file stays until they are written."""
     shown = no_formula if quote_formulas else str
-    unfinished = unfinished_of(path)
+    unfinished = path.with_name(f"{path.name}.unfinished")
     with unfinished.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
