@@ -14,7 +14,8 @@ from core.mentions import mentions
 from core.numerals import plain_spelling
 from core.units import Fact
 
-MOST_MENTIONS, MOST_FACTS, MOST_LOOSE = 2000, 256, 32  # of a text; what is beyond is not compared
+# Of a text; what is beyond is not compared.
+MOST_MENTIONS, MOST_FACTS, MOST_LOOSE, MOST_AMOUNTS = 2000, 64, 8, 32
 _DAY = 86400  # seconds
 _SAME_KIND = {"month": "s"}
 # Amounts whose number may stand beside one with a unit.
@@ -69,7 +70,7 @@ def facts_of(text: str) -> Facts:
 
 def amounts_of(text: str) -> Facts:
     """The facts of a text without its attributes and words; quick where there is no number."""
-    found = [(each.fact, text[each.start : each.end]) for each in islice(mentions(text), MOST_LOOSE)]
+    found = [(each.fact, text[each.start : each.end]) for each in islice(mentions(text), MOST_AMOUNTS)]
     return Facts(dict(found), frozenset(), frozenset())
 
 
@@ -152,6 +153,11 @@ def _longer_names(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
             number = Fact("number", Fraction(short), Fraction(short))
             if b.said.get(number) == short and number not in a.said:
                 yield written, short
+
+
+def compared_with(fact: Fact) -> str:
+    """The kind within which a fact is compared: only facts of one such kind can differ."""
+    return "number" if fact.kind == "model" else _kind(fact)
 
 
 def agrees(a: Fact, b: Fact) -> bool:

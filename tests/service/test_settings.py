@@ -79,6 +79,9 @@ def test_the_environment_is_read(monkeypatch) -> None:
         ("API_KEYS", f"alice:{DIGEST},hush", NO_HASHES),
         ("API_KEYS", f"al ice:{DIGEST}", NO_HASHES),
         ("API_KEYS", f"alice:{DIGEST},alice:{DIGEST}", "each key has a name of its own"),
+        ("API_KEYS", ", ,", "expected entries with commas between them, found none"),
+        ("MODELS", ",", "expected entries with commas between them, found none, found ','"),
+        ("MODEL_ALIASES", "a=b,a=c", "expected NAME=MODEL,NAME=MODEL, each name once, found 'a=b,a=c'"),
         ("PRELOAD", "none,minilm", f"{NO_PRELOAD}, found 'none,minilm'"),
         ("PRELOAD", "minilm, all", f"{NO_PRELOAD}, found 'minilm, all'"),
         ("PRELOAD", "all,none", f"{NO_PRELOAD}, found 'all,none'"),
@@ -135,16 +138,4 @@ def test_several_folders_of_models_have_the_systems_separator(monkeypatch: pytes
     assert Settings.from_environment().models_dir == (Path("a"), Path("b/c"))
     monkeypatch.setenv("SEMBLANCE_MODELS_DIR", os.pathsep)
     with pytest.raises(SettingsError, match="SEMBLANCE_MODELS_DIR: expected a folder"):
-        Settings.from_environment()
-
-
-def test_an_earlier_name_counts_unless_the_new_one_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_MAX_HELD_BYTES", "3")
-    assert Settings.from_environment().max_buffered_bytes == 3
-    assert Settings.unknown(["SEMBLANCE_MAX_HELD_BYTES"]) == []
-    monkeypatch.setenv("SEMBLANCE_MAX_BUFFERED_BYTES", "5")
-    assert Settings.from_environment().max_buffered_bytes == 5
-    monkeypatch.delenv("SEMBLANCE_MAX_BUFFERED_BYTES")
-    monkeypatch.setenv("SEMBLANCE_MAX_HELD_BYTES", "many")
-    with pytest.raises(SettingsError, match="SEMBLANCE_MAX_BUFFERED_BYTES"):
         Settings.from_environment()

@@ -17,13 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from semblance import AsyncClient, Client
-from semblance.cli.progress import run_shown
 from semblance.errors import BatchError, NoAnswer, ServiceFailed
 from semblance.jobs.batch import job
 from semblance.jobs.batch.job import run_batch
 from semblance.jobs.batch.journal import Journal
 from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions
-from semblance.tables.rows import Say, Step
 from semblance.types import Similarities
 from tests.harness.commands import Ran, Run
 from tests.harness.service import NEEDED_SECONDS
@@ -150,9 +148,30 @@ def test_what_json_cannot_write_becomes_null(batch: Batch, tmp_path: Path) -> No
     assert batch(tmp_path / "in.parquet", tmp_path / "out.jsonl").code == 0
     (row,) = read(tmp_path / "out.jsonl")
     assert (row["x"], row["day"]) == (None, "1970-01-02")
-    pq.write_table(table.append_column("raw", pa.array([b"\x00"])), tmp_path / "in.parquet")
-    found = batch(tmp_path / "in.parquet", tmp_path / "raw.jsonl")
-    assert (found.code, found.err) == (2, "semblance: JSON has nothing for bytes: write .parquet instead\n")
+
+
+def test_columns_of_parquet_that_a_text_file_cannot_hold(batch: Batch, tmp_path: Path) -> None:
+    """Before anything is asked; times in nanoseconds are written, and one beyond the calendar's years is named."""
+    source, output = tmp_path / "in.parquet", tmp_path / "out.jsonl"
+    table = pa.table({"a": ["a man"], "b": ["a dog"]})
+    for odd in (pa.array([[b"\x00"]]), pa.array([1], pa.duration("s"))):
+        pq.write_table(table.append_column("odd", odd), source)
+        found = batch(source, output)
+        said = f"semblance: {source}: column 'odd' has bytes or lengths of time: write .parquet instead\n"
+        assert (found.code, found.err, list(tmp_path.iterdir())) == (2, said, [source])
+    pq.write_table(table.append_column("when", pa.array([1], pa.timestamp("ns"))), source)
+    assert batch(source, output).code == 0
+    assert read(output)[0]["when"] == "1970-01-01T00:00:00.000000001"
+    pq.write_table(table.append_column("when", pa.array([2**53], pa.timestamp("ms"))), source)
+    found = batch(source, output, "--overwrite")
+    assert (found.code, found.err) == (2, f"semblance: {source}: column 'when': date value out of range\n")
+
+
+def test_two_columns_of_one_name_in_parquet(batch: Batch, tmp_path: Path) -> None:
+    cells = [pa.array([text]) for text in ("a man", "a dog", "a cat")]
+    pq.write_table(pa.Table.from_arrays(cells, names=["a", "a", "b"]), tmp_path / "in.parquet")
+    found = batch(tmp_path / "in.parquet", tmp_path / "out.csv")
+    assert (found.code, found.err) == (2, f"semblance: {tmp_path}/in.parquet: more than one column 'a'\n")
 
 
 @pytest.mark.parametrize("out", SUFFIXES)
@@ -462,14 +481,6 @@ def test_without_a_terminal_it_says_now_and_then_how_far_it_is(
     assert re.fullmatch(r"semblance: 20 rows, 100%\n", err)
 
 
-def test_what_is_said_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    async def work(step: Step, say: Say) -> None:
-        say("in[1].csv: [bold]red[/bold]")
-
-    run_shown(work)
-    assert capsys.readouterr().err == "semblance: in[1].csv: [bold]red[/bold]\n"
-
-
 # what cannot be
 
 
@@ -479,7 +490,7 @@ def test_what_is_said_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) ->
         (("missing.jsonl", "out.jsonl"), "missing.jsonl: No such file or directory"),
         (("in.txt", "out.jsonl"), "in.txt: expected .jsonl, .ndjson, .csv, .tsv or .parquet"),
         (("in.csv", "out.txt"), "out.txt: expected .jsonl"),
-        (("in.csv", "nowhere/out.jsonl"), "No such file or directory"),
+        (("in.csv", "nowhere/out.jsonl"), "nowhere/out.jsonl: there is no folder nowhere"),
         (("empty.csv", "out.csv"), "empty.csv: there is no header"),
         (("twice.csv", "out.csv"), "twice.csv: line 1: more than one column 'a'"),
         (("broken.parquet", "out.csv"), "broken.parquet: "),

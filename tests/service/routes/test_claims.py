@@ -75,12 +75,7 @@ async def test_an_answer_does_not_depend_on_the_other_claims(client: Client) -> 
 async def test_a_model_of_two_labels_is_refused_by_name(serve: Serve, tmp_path: Any) -> None:
     fakes.cosine_model(tmp_path / "avg-paraphrase")
     fakes.interaction_model(tmp_path / "three", "three")
-    manifest = fakes.interaction_model(tmp_path / "two", "two")
-    task = manifest.entailment
-    assert task is not None
-    fakes.pair_graph(tmp_path / "two" / "entailment.onnx", outputs=2, seed=3)
-    labels = task.model_copy(update={"labels": ("entailment", "not_entailment")})
-    fakes.sign(tmp_path / "two", "entailment.onnx", entailment=labels)
+    fakes.interaction_model(tmp_path / "two", "two", labels=("entailment", "not_entailment"))
     async with serve(models_dir=tmp_path, preload=("none",)) as client:
         body = {"documents": DOCUMENT, "claims": CLAIMS, "model": "two"}
         status, error = await refused(client, "/claims", json=body)
