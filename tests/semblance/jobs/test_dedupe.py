@@ -310,7 +310,8 @@ def test_kept_embeddings_are_used_again(
     source, output = written(tmp_path / "in.csv", sentences(20)), tmp_path / "out.csv"
 
     def found() -> tuple[list[dict[str, Any]], list[str]]:
-        output.unlink(missing_ok=True)
+        for file in tmp_path.glob("out*.csv"):
+            file.unlink()
         batches.clear()
         assert semblance("dedupe", source, output, "--url", url, "--keep", tmp_path / "kept" / "here").code == 0
         return read(output), [name for name, _ in batches]
@@ -330,3 +331,35 @@ def test_a_file_without_a_text_that_can_be_compared_is_refused(
     ran = semblance("dedupe", written(tmp_path / "in.csv", texts), tmp_path / "out.csv", "--url", url)
     assert (ran.code, "in.csv: no row has a text that can be compared; row 1: " in ran.err) == (2, True), ran.err
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_no_file_of_pairs_that_a_person_worked_on_is_replaced(semblance: Run, url: str, tmp_path: Path) -> None:
+    texts = ["a man plays the guitar 3", "a man plays the guitar 4", "the dog runs", "a dog runs in the park"]
+    source, output, review = written(tmp_path / "rows.csv", texts), tmp_path / "out.csv", tmp_path / "out.review.csv"
+    command = ("dedupe", source, output, "--url", url)
+    assert semblance(*command).code == 0
+    (row, *_) = read(tmp_path / "out.apart.csv")
+    write(review, [row | {"same": "yes"}])
+    (tmp_path / "out.apart.csv").unlink()
+    answered = review.read_bytes()
+    output.unlink()
+    ran = semblance(*command)
+    assert (ran.code, "out.review.csv exists" in ran.err) == (2, True)
+    ran = semblance(*command, "--overwrite")
+    assert (ran.code, "has answers" in ran.err) == (2, True)
+    assert review.read_bytes() == answered
+    assert semblance(*command, "--reviewed", review, "--overwrite").code == 0
+    assert [row["same"] for row in read(review) if row["same"]] == ["yes"]
+    review.write_text("my own notes\nof this file\n")
+    assert semblance(*command, "--overwrite").code == 2
+    review.unlink()
+    assert semblance(*command, "--overwrite").code == 0
+    assert semblance(*command, "--overwrite").code == 0  # nobody has answered
+
+
+@pytest.mark.parametrize("name", ["cluster", "cosine"])
+def test_no_column_of_json_is_replaced(semblance: Run, url: str, tmp_path: Path, name: str) -> None:
+    source = write(tmp_path / "rows.jsonl", [{"sentence": "a man plays"}, {"sentence": "the dog runs", name: "mine"}])
+    ran = semblance("dedupe", source, tmp_path / "out.jsonl", "--url", url)
+    assert (ran.code, f"a column '{name}' already" in ran.err) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
