@@ -57,7 +57,7 @@ def test_the_graphs_are_whole() -> None:
     """Guards the guard: imports that everybody knows are seen, those inside functions too."""
     service, training, semblance = (GRAPHS[package] for package in ("service", "training", "semblance"))
     assert "service.engine.queue" in service["service.engine.batcher"]
-    assert "service.process.supervisor" in service["service.__main__"]
+    assert "service.process.workers" in service["service.__main__"]
     assert "training.runs.loop" in training["training.runs.run"]
     assert "training.publishing.publish" in training["training.__main__"]
     assert "training.families.siamese" in training["training.families"]

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from service.http import rate_limit
-from service.http.connection_tracker import client_of
+from service.http.middleware import client_of
 from service.http.rate_limit import RateLimit
 from service.observe.telemetry import Telemetry
 from service.settings import HASH_KEY, Settings, digest_of, hash_key
