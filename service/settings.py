@@ -125,7 +125,7 @@ class Settings(BaseSettings):
     max_buffered_bytes: int = Field(
         default=160 * 1_048_576,
         ge=1,
-        description="bytes of requests and unread answers that a process holds; beyond, requests of the address that "
+        description="bytes of bodies and unread answers that a process holds; beyond, requests of the caller who "
         "holds most are given up (429)",
     )
     max_queue_seconds: float = Field(

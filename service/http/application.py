@@ -8,8 +8,7 @@ import re
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
@@ -30,6 +29,7 @@ from service.http.middleware import (
     SecurityHeaders,
     caller_of,
 )
+from service.http.time_limit import TimeLimit
 from service.observe.metrics import Timings
 from service.observe.tracing import Tracing
 from service.routes.operation import Operation, RequestState, state_of
@@ -39,7 +39,6 @@ from service.service import Service
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit
 
-_AGAIN = 0.05  # seconds, at least, between two looks whether there is more time
 _LONGEST_REFUSAL = 1.0  # seconds
 _COSTS = 16  # requests of a route, at least, by which the work of the next is told before it is read
 _COSTS_SECONDS = 60.0  # for which those of a model count
@@ -49,54 +48,6 @@ PIECE_BYTES = 65_536  # of an answer
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 # Headers that scripts of other origins may read.
 _EXPOSED = ("X-Request-Id", "Server-Timing", "Retry-After", "retry-after-ms")
-
-
-class TimeLimit:
-    """Cancels the current task inside the block `with TimeLimit(context):`.
-
-    The block then raises `TimeoutError` when the context's time is over, or the error of `end`. After a call of `stop`
-    it goes on to its end.
-    """
-
-    __slots__ = ("_context", "_ended_by", "_entered", "_task", "_timer")
-
-    def __init__(self, context: RequestContext) -> None:
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task(loop)
-        assert task is not None, "requests are answered in tasks"
-        self._task = task
-        self._entered = True
-        self._ended_by: Exception | type[Exception] | None = None
-        self._context = context
-        self._timer = loop.call_later(context.left, self._over)
-
-    def _over(self) -> None:
-        if (left := self._context.left) > 0:  # it was paused, or is
-            self._timer = asyncio.get_running_loop().call_later(max(left, _AGAIN), self._over)
-        else:
-            self.end(TimeoutError)
-
-    def end(self, by: Exception | type[Exception]) -> None:
-        """End the block with an error; no effect after the block."""
-        if self._entered and self._ended_by is None:
-            self._ended_by = by
-            self._task.cancel()
-
-    def stop(self) -> None:
-        """End nothing any more."""
-        self._entered = False
-        self._timer.cancel()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-        # A server that shuts down may have cancelled the task too: then it stays cancelled.
-        if self._ended_by is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
-            raise self._ended_by from error
 
 
 class ModelCosts:

@@ -117,7 +117,7 @@ def _gauge(name: str, documentation: str, mode: Mode, registry: CollectorRegistr
 
 
 def restarts_counter(registry: CollectorRegistry | None) -> Counter:
-    """The counter of replaced workers, which their supervisor counts."""
+    """The counter of replaced workers, which their parent process counts."""
     return Counter(
         "semblance_worker_restarts",
         "Worker processes replaced: asked to end, killed by a signal, failed with an exit code, or hung",

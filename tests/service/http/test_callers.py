@@ -17,9 +17,10 @@ from core.tokenizer import Encoded
 from service.engine.context import RequestContext
 from service.engine.queue import INLINE_SECONDS
 from service.errors import Overloaded
-from service.http.application import Application, TimeLimit
+from service.http.application import Application
 from service.http.connection import MAX_PIPELINED
 from service.http.middleware import ClientLeft
+from service.http.time_limit import TimeLimit
 from tests.harness.process import BODY, address_of, question, raw, running
 from tests.harness.process import until as wait_until
 from tests.harness.server import MB, Gate, counted, pairs_of, post, serving

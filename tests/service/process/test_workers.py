@@ -66,7 +66,7 @@ def test_workers_end_in_every_way_and_no_request_behind_the_proxy_fails(root: Pa
             killed = service.pids()[0]
             os.kill(killed, signal.SIGKILL)
             until(lambda: service.both_serve(killed), "it is replaced")
-        # Who was killed between the head and the body of an answer cannot be asked again: HAProxy has passed the head on.
+        # An answer whose worker was killed between its head and its body: HAProxy has passed the head on.
         assert [failure for failure in load.failures if not failure.startswith("IncompleteRead")] == []
         assert len(load.failures) <= 1
         assert set(load.statuses) == {200}
