@@ -2,6 +2,7 @@
 
     python -m benchmarks.decisions                     # the development parts: some three minutes
     python -m benchmarks.decisions --part test         # the parts kept back, once for each published figure
+    python -m benchmarks.decisions --part fresh --only faqs --only claims   # written when all was made, measured once
 
 The texts are those of `training/corpora/written`, of which these parts teach no model; the FAQs of the development part
 teach the confidence of rankings, so of them only the test part says how good that is. Duplicates have a benchmark of
@@ -27,7 +28,7 @@ from semblance.client.faq import FAQEntry
 from training.corpora.readers import written
 from training.corpora.readers.written import Part, Policy
 
-PARTS: tuple[Part, ...] = ("dev", "test")
+PARTS: tuple[Part, ...] = ("dev", "test", "fresh")
 ENCODERS = ("avg-paraphrase", "minilm-small", "minilm")
 LABELS = ("entailed", "contradicted", "not_stated")
 Section = tuple[dict[str, Any], list[str]]  # figures by name, and lines of the page

@@ -395,6 +395,9 @@ class ModelInfo:
     )
     rating_scale: Range | None
     labels: Annotated[list[str] | None, _says("that POST /classify answers with; null: none of its own")]
+    entailment_labels: Annotated[
+        list[str] | None, _says("that POST /entailment answers with; null: it has no entailment")
+    ] = field(default=None, metadata=ALWAYS)
     explanations: Annotated[ExplanationNames, _says("what POST /explain shows of it")]
     main: Annotated[bool, _says("one of those to choose from first; the others are also here")] | None = field(
         default=None, metadata=ALWAYS

@@ -48,12 +48,31 @@ _SWITCHED, _SWITCHES = ("turn", "switch", "power", "log", "sign"), ("on", "off",
 _NOT = ("do", "does", "did", "is", "are", "was", "were", "has", "have", "had", "ca", "wo", "could", "should", "would")
 _NEGATIONS = frozenset(
     (
-        *("not", "no", "never", "without", "cannot", "neither", "nor"),
+        *("not", "no", "never", "without", "cannot", "neither", "nor", "none", "nobody", "nothing", "nowhere"),
         *(f"{word}n{mark}t" for word in (*_NOT, "must", "need", "ai") for mark in ("'", "")),
     )
 )
 # Between a negation and its word.
-_PASSED_OVER = frozenset(("a", "an", "the", "be", "been", "being", "any", "it", "to", "do", "longer", "more", "very"))
+_PASSED_OVER = frozenset(
+    (
+        *("a", "an", "the", "be", "been", "being", "any", "it", "to", "do", "longer", "more", "very"),
+        *("of", "one", "these", "those", "is", "are", "was", "were", "has", "have", "had"),
+    )
+)
+_HOW_MANY = {
+    **dict.fromkeys(("all", "every", "each", "both"), "all"),
+    **dict.fromkeys(("some", "several", "few", "certain"), "some"),
+    **dict.fromkeys(("no", "none", "neither"), "none"),
+    "most": "most",
+}
+_PEOPLE = {
+    **dict.fromkeys(("everyone", "everybody"), "all"),
+    **dict.fromkeys(("someone", "somebody"), "some"),
+    "nobody": "none",
+}
+_OF_NOUN = frozenset(("of", "the", "these", "those", "my", "our", "your", "their", "its"))
+# Nouns that these words make other phrases of: "all day" is no number of days.
+_NO_NOUN = frozenset(("day", "time", "way", "kind", "one", "thing", "reason", "more", "in", "at", "it", "is", "are"))
 
 
 def attributes(text: str) -> dict[tuple[str, str], str]:
@@ -69,6 +88,21 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
             switched = next((each for each in words[i + 1 : i + 5] if each in _SWITCHES), None)
             if switched is not None:
                 found["switched", switched] = switched
+    return found | _quantifiers(words)
+
+
+def _quantifiers(words: list[str]) -> dict[tuple[str, str], str]:
+    """How many of what: all, some, most or none of the rooms, each an attribute of its own; or of people."""
+    found: dict[tuple[str, str], str] = {}
+    for i, word in enumerate(words):
+        if word in _PEOPLE:
+            found["how many people", _PEOPLE[word]] = word
+        if word not in _HOW_MANY:
+            continue
+        noun = next((each for each in words[i + 1 : i + 4] if each not in _OF_NOUN), "")
+        if noun.isalpha() and stem(noun) not in _NO_NOUN:
+            many = "some" if i and words[i - 1] == "not" else _HOW_MANY[word]
+            found[f"how many {stem(noun)}", many] = f"{word} {noun}"
     return found
 
 

@@ -10,11 +10,17 @@ from itertools import islice
 from typing import NamedTuple
 
 from core.attributes import attributes, negated, stem
-from core.mentions import Fact, mentions, plain_spelling
+from core.mentions import mentions
+from core.numerals import plain_spelling
+from core.units import Fact
 
-MOST_MENTIONS, MOST_FACTS, MOST_LOOSE = 2000, 256, 32  # of a text; what is beyond is not compared
+# Of a text; what is beyond is not compared.
+MOST_MENTIONS, MOST_FACTS, MOST_LOOSE, MOST_AMOUNTS = 2000, 64, 8, 32
 _DAY = 86400  # seconds
 _SAME_KIND = {"month": "s"}
+# Amounts whose number may stand beside one with a unit.
+_UNITLESS = frozenset(("number", "code", "model", "version", "date", "time", "ordinal", "times"))
+_DIGITS = re.compile(r"\d[\d.,]*")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
 
 
@@ -64,7 +70,7 @@ def facts_of(text: str) -> Facts:
 
 def amounts_of(text: str) -> Facts:
     """The facts of a text without its attributes and words; quick where there is no number."""
-    found = [(each.fact, text[each.start : each.end]) for each in islice(mentions(text), MOST_LOOSE)]
+    found = [(each.fact, text[each.start : each.end]) for each in islice(mentions(text), MOST_AMOUNTS)]
     return Facts(dict(found), frozenset(), frozenset())
 
 
@@ -80,9 +86,11 @@ def difference(a: Facts, b: Facts) -> Difference | None:
     """
     for found in differences(a, b):
         return found
-    denied = [Difference(f"not {own}", other) for own, other in _denied(a, b)]
-    denied += [Difference(other, f"not {own}") for own, other in _denied(b, a)]
-    return min(denied, key=sorted, default=None)
+    denied, denying = list(_denied(a, b)), list(_denied(b, a))
+    if denied and denying:  # "no dogs allowed" and "dogs are not allowed": each negates what the other affirms
+        return None
+    turned = [Difference(f"not {own}", other) for own, other in denied]
+    return min([*turned, *(Difference(other, f"not {own}") for own, other in denying)], key=sorted, default=None)
 
 
 def differences(a: Facts, b: Facts) -> Iterator[Difference]:
@@ -92,12 +100,43 @@ def differences(a: Facts, b: Facts) -> Iterator[Difference]:
         own, other = _unmet(*all_of), _unmet(*reversed(all_of))
         if own and other:
             yield Difference(_first(a, own), _first(b, other))
-    for one, two, turned in ((a, b, False), (b, a, True)):  # 603 is not 603XL
-        for fact in one.said if not any(fact.kind == "model" for fact in two.said) else ():
+    yield from _of_other_units(a, b)
+    for one, two, turned in ((a, b, False), (b, a, True)):
+        for names in _longer_names(one, two):
+            yield Difference(*(reversed(names) if turned else names))
+
+
+def _of_other_units(a: Facts, b: Facts) -> Iterator[Difference]:
+    """The same digits with units of another kind, of which only one text has an amount: 250 g and 250 ml."""
+    own, other = ({_kind(fact) for fact in side.said} for side in (a, b))
+    digits: dict[str, str] = {}
+    for fact, written in b.said.items():
+        if _kind(fact) not in own | _UNITLESS and (found := _DIGITS.search(written)):
+            digits.setdefault(found[0], written)
+    for fact, written in a.said.items():
+        if _kind(fact) not in other | _UNITLESS and (found := _DIGITS.search(written)) and found[0] in digits:
+            yield Difference(written, digits[found[0]])
+
+
+def _longer_names(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
+    """What is longer in a: 603XL than 603, version 17.1.2 than 17.1."""
+    models = any(fact.kind == "model" for fact in b.said)
+    versions = any(fact.kind == "version" for fact in b.said)
+    for fact, written in a.said.items():
+        if fact.kind == "model" and not models:
             number = Fact("number", fact.low, fact.low)
-            if fact.kind == "model" and number in two.said and number not in one.said:
-                names = (one.said[fact], two.said[number])
-                yield Difference(*(reversed(names) if turned else names))
+            if number in b.said and number not in a.said:
+                yield written, b.said[number]
+        elif fact.kind == "version" and not versions and fact.name.count(".") > 1:
+            short = ".".join(fact.name.split(".")[:2])
+            number = Fact("number", Fraction(short), Fraction(short))
+            if b.said.get(number) == short and number not in a.said:
+                yield written, short
+
+
+def compared_with(fact: Fact) -> str:
+    """The kind within which a fact is compared: only facts of one such kind can differ."""
+    return "number" if fact.kind == "model" else _kind(fact)
 
 
 def agrees(a: Fact, b: Fact) -> bool:

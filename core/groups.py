@@ -8,7 +8,9 @@ does not become one group.
 import heapq
 from collections.abc import Mapping, Sequence
 
-from core.facts import Difference, Facts, difference, facts_of
+from core.attributes import stem
+from core.facts import Difference, Facts, compared_with, difference, differences, facts_of
+from core.units import Fact
 
 Pair = tuple[int, int]  # two texts, the earlier one first
 _EQUAL = 1e-12  # below that two means differ by rounding only
@@ -22,32 +24,52 @@ class ContradictoryAnswers(ValueError):
         self.pair = pair
 
 
+MOST_WAYS = 16  # of a group: how many different sets of facts of one kind its texts may have
+
+
 class KeptApart:
-    """Which texts differ in a fact; facts that are equal are compared once."""
+    """Which texts differ in a fact, told by a few sets: facts of one kind, negated words, affirmed words."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         """Read the facts of N texts."""
-        kinds: dict[object, int] = {}
-        self._facts: list[Facts] = []
-        self.kind_of: list[int] = []  # of each text, a number for its facts
-        for each in map(facts_of, texts):
-            kind = kinds.setdefault((frozenset(each.said), each.negated, each.affirmed), len(kinds))
-            if kind == len(self._facts):
-                self._facts.append(each)
-            self.kind_of.append(kind)
-        self._known: dict[tuple[int, int], Difference | None] = {}
+        self._facts = [facts_of(text) for text in texts]
+        self._numbers: dict[frozenset[Fact], int] = {}
+        self._sets: list[Facts] = []
+        self._known: dict[Pair, bool] = {}
+        # Of each text: for each kind the number of its set of facts; stems that it negates; those that it affirms only.
+        self.facts: list[dict[str, int]] = [self._sets_of(each) for each in self._facts]
+        self.negated = [{stem(word) for word in each.negated} for each in self._facts]
+        self.affirmed = [
+            {stem(word) for word in each.affirmed} - negated
+            for each, negated in zip(self._facts, self.negated, strict=True)
+        ]
 
     def between(self, pair: Pair) -> Difference | None:
         """A fact in which two texts differ; None: there is none."""
-        return self.of_kinds(self.kind_of[pair[0]], self.kind_of[pair[1]])
+        return difference(*(self._facts[text] for text in pair))
 
-    def of_kinds(self, a: int, b: int) -> Difference | None:
-        """The same, by the numbers of their facts."""
-        if a == b:
-            return None
-        if (a, b) not in self._known:
-            self._known[a, b] = difference(self._facts[a], self._facts[b])
-        return self._known[a, b]
+    def sets_differ(self, a: int, b: int) -> bool:
+        """Whether two sets of facts of one kind do, by their numbers."""
+        pair = (min(a, b), max(a, b))
+        if a != b and pair not in self._known:
+            self._known[pair] = next(differences(self._sets[a], self._sets[b]), None) is not None
+        return a != b and self._known[pair]
+
+    def agreements_of_a_pair(self) -> float:
+        """How often, on average, two facts are compared to tell two like texts apart."""
+        loose = [sum(fact.loose for fact in each.said) for each in self._facts]
+        return 2 * sum(len(each.said) * some for each, some in zip(self._facts, loose, strict=True)) / len(loose)
+
+    def _sets_of(self, facts: Facts) -> dict[str, int]:
+        by_kind: dict[str, dict[Fact, str]] = {}
+        for fact, written in facts.said.items():
+            by_kind.setdefault(compared_with(fact), {})[fact] = written
+        found = {}
+        for kind, said in by_kind.items():
+            number = found[kind] = self._numbers.setdefault(frozenset(said), len(self._sets))
+            if number == len(self._sets):
+                self._sets.append(Facts(said, frozenset(), frozenset()))
+        return found
 
 
 def group(
@@ -100,8 +122,14 @@ class _Groups:
     def __init__(self, size: int, kept_apart: KeptApart | None, parted: Sequence[Pair]) -> None:
         self._of = list(range(size))
         self._members = [[text] for text in range(size)]
-        self._kept_apart = kept_apart
-        self._kinds = [{kept_apart.kind_of[text]} if kept_apart else set() for text in range(size)]
+        self._apart = kept_apart
+        self._facts: list[dict[str, set[int]]] = [{} for _ in range(size)]
+        self._negated: list[set[str]] = [set() for _ in range(size)]
+        self._affirmed: list[set[str]] = [set() for _ in range(size)]
+        if kept_apart is not None:
+            self._facts = [{kind: {number} for kind, number in sets.items()} for sets in kept_apart.facts]
+            self._negated = [set(each) for each in kept_apart.negated]
+            self._affirmed = [set(each) for each in kept_apart.affirmed]
         self._parted: list[set[int]] = [set() for _ in range(size)]  # texts that a person says are others
         for a, b in parted:
             self._parted[a].add(b)
@@ -129,11 +157,20 @@ class _Groups:
         del self.links[a][b], self.links[b][a]
 
     def may_join(self, a: int, b: int) -> bool:
-        """Whether no fact and no answer parts a text of one group from a text of the other."""
+        """Whether no fact and no answer parts a text of one group from a text of the other.
+
+        Groups whose facts of a kind would be of more than `MOST_WAYS` sets stay two, whatever these are.
+        """
         if not self._parted[a].isdisjoint(self._members[b]):
             return False
-        apart = self._kept_apart
-        return apart is None or not any(apart.of_kinds(x, y) for x in self._kinds[a] for y in self._kinds[b])
+        if self._apart is None:
+            return True
+        if not (self._negated[a].isdisjoint(self._affirmed[b]) and self._negated[b].isdisjoint(self._affirmed[a])):
+            return False
+        shared = [(self._facts[a][kind], self._facts[b][kind]) for kind in self._facts[a].keys() & self._facts[b]]
+        if any(len(one | other) > MOST_WAYS for one, other in shared):
+            return False
+        return not any(self._apart.sets_differ(x, y) for one, other in shared for x in one for y in other)
 
     def join(self, a: int, b: int) -> None:
         """Make two groups one; the larger one keeps its number."""
@@ -144,9 +181,13 @@ class _Groups:
         for text in self._members[b]:
             self._of[text] = a
         self._members[a] += self._members[b]
-        self._kinds[a] |= self._kinds[b]
+        for kind, sets in self._facts[b].items():
+            self._facts[a].setdefault(kind, set()).update(sets)
+        self._negated[a] |= self._negated[b]
+        self._affirmed[a] |= self._affirmed[b]
         self._parted[a] |= self._parted[b]
-        self._members[b], self._kinds[b], self._parted[b] = [], set(), set()
+        self._members[b], self._parted[b] = [], set()
+        self._facts[b], self._negated[b], self._affirmed[b] = {}, set(), set()
         for other, (total, count) in self.links[b].items():
             del self.links[other][b]
             self.link(a, other, total, count)

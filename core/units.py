@@ -1,4 +1,4 @@
-"""How numbers, units, bounds and dates are written; tables for `core.mentions`."""
+"""What a fact is, and how numbers, units, bounds and dates are written; tables for `core.mentions`."""
 
 import re
 from fractions import Fraction
@@ -9,12 +9,48 @@ _POINTED = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?$|\d+,\d+$")  # 1.250,5
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
 
 
+class Fact(NamedTuple):
+    """An amount, a date, a code or an attribute.
+
+    Attributes:
+        kind: the first unit of what is measured, "money", "number", "date", "time", "code", an attribute, ...
+        low, high: the value, equal where it is exact; None: not bounded, or no number. Of a date year, month and day as
+            one number, 0 for what is not said; the two differ where 3/5 may be either.
+        name: a code, a value of an attribute, a currency.
+        strict: whether the bounds themselves are out.
+    """
+
+    kind: str
+    low: Fraction | None = None
+    high: Fraction | None = None
+    name: str = ""
+    strict: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is one value, not a range or a bound."""
+        return self.kind == "date" or self.low == self.high
+
+    @property
+    def loose(self) -> bool:
+        """Whether it may agree with a fact that does not equal it."""
+        return self.low != self.high or self.kind in ("month", "date")
+
+
 class Unit(NamedTuple):
-    """What a unit measures, and how many of the first unit of that it is; of money its currency."""
+    """What a unit measures, and how many of the first unit of that it is, from where; of money its currency."""
 
     kind: str
     factor: Fraction = Fraction(1)
     name: str = ""
+    zero: Fraction = Fraction(0)
+
+    def value(self, count: Fraction) -> Fraction:
+        """So many of it, in the first unit."""
+        return (count - self.zero) * self.factor
+
+
+CELSIUS, FAHRENHEIT = Unit("degree"), Unit("degree", Fraction(5, 9), zero=Fraction(32))
 
 
 _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> factors, and spellings
@@ -27,7 +63,7 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
     "g": (
         *(("0.001", "mg milligram milligrams"), ("1", "g gram grams gramme grammes")),
         *(("1000", "kg kilo kilos kilogram kilograms"), ("1000000", "t tonne tonnes")),
-        *(("453.59237", "lb lbs pound pounds"), ("28.349523125", "oz ounce ounces")),
+        *(("453.59237", "lb lbs"), ("28.349523125", "oz ounce ounces")),
     ),
     "l": (
         *(("0.001", "ml millilitre millilitres milliliter milliliters"), ("0.01", "cl centilitre centilitres")),
@@ -51,6 +87,7 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
     "rpm": (("1", "rpm"),),
     "m/s": (("0.44704", "mph"), ("1/3.6", "kph kmh")),
     "m2": (("1", "m\u00b2 sqm"),),
+    "times": (("1", "times"),),
     "%": (("1", "% percent pct"),),
 }
 CURRENCIES = {
@@ -74,12 +111,22 @@ UNITS = {
         for word in words.split()
     },
     **{word: Unit("money", name=name) for word, name in MONEY.items()},
+    **dict.fromkeys(("pence", "penny"), Unit("money", Fraction(1, 100), "\u00a3")),
 }
+# What may be either: 12 pounds, 50 cents.
+EITHER = {
+    **dict.fromkeys(("pound", "pounds"), (Unit("money", name="\u00a3"), UNITS["lb"])),
+    **dict.fromkeys(("cent", "cents"), tuple(Unit("money", Fraction(1, 100), name) for name in ("$", "\u20ac"))),
+}
+# Letters before a dollar sign, and the currency.
+DOLLARS = {"us": "$", "a": "aud", "au": "aud", "c": "cad", "ca": "cad", "nz": "nzd", "hk": "hkd", "s": "sgd"}
 # One letter is a unit in this case only: "5 M" is a size.
 LETTERS = frozenset("mgtsh") | frozenset("lLwWvV")
 # Of these "a" is one: a week.
 SPANS = frozenset(("minute", "hour", "day", "week", "fortnight", "month", "year"))
 ADJECTIVES = frozenset(("business", "working", "calendar", "consecutive", "full", "whole", "straight", "more"))
+OFTEN = frozenset(("a", "an", "per", "every", "each", "daily", "weekly", "monthly", "yearly"))  # once a week
+OWNED = frozenset(("the", "all", "my", "your", "his", "her", "its", "our", "their"))  # half the seats
 COUNTS = frozenset(("pc", "pcs", "pk", "st", "x", "er"))  # letters behind a number that make no model of it
 
 SMALL = {
@@ -95,6 +142,19 @@ SMALL = {
     for number, word in enumerate(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 2)
 }
 LARGE = {"hundred": 100, "dozen": 12, "thousand": 1000, "million": 10**6, "bn": 10**9, "billion": 10**9}
+FRACTIONS = {
+    name + plural: Fraction(1, below)
+    for name, below in (
+        ("half", 2),
+        ("third", 3),
+        ("quarter", 4),
+        ("fifth", 5),
+        ("sixth", 6),
+        ("eighth", 8),
+        ("tenth", 10),
+    )
+    for plural in ("", "s")
+}  # of something: a third of the seats
 PARTS = {"\u00bd": Fraction(1, 2), "\u00bc": Fraction(1, 4), "\u00be": Fraction(3, 4)}
 ORDINALS = {
     word: number
@@ -109,47 +169,35 @@ _MONTHS = (
 MONTHS = {word: number for number, word in enumerate(_MONTHS, 1)}
 SHORT_MONTHS = {word[:3]: number for word, number in MONTHS.items()} | {"sept": 9}  # only beside a number
 
-# Words before an amount -> the side that they bound, and whether the amount itself is out.
-BOUNDS_BEFORE: dict[tuple[str, ...], tuple[str, bool]] = {
-    **{
-        tuple(words.split()): ("high", False)
-        for words in (
-            *("at most", "no more than", "not more than", "no longer than", "not longer than", "no later than"),
-            *(
-                "not later than",
-                "up to",
-                "within",
-                "not exceeding",
-                "maximum of",
-                "maximum",
-                "max",
-                "max .",
-                "not over",
-            ),
-            *("no greater than", "not above"),
-        )
-    },
-    **{tuple(words.split()): ("high", True) for words in ("less than", "fewer than", "under", "below", "shorter than")},
-    **{
-        tuple(words.split()): ("low", False)
-        for words in (
-            *("at least", "no less than", "no fewer than", "not less than", "not fewer than", "minimum of"),
-            *("minimum", "min .", "not under", "not below", "no earlier than", "not earlier than"),
-        )
-    },
-    **{
-        tuple(words.split()): ("low", True)
-        for words in ("more than", "over", "above", "longer than", "older than", "exceeding", "greater than")
-    },
+
+def _phrases(side: str, strict: bool, *phrases: str) -> dict[tuple[str, ...], tuple[str, bool]]:
+    return {tuple(phrase.split()): (side, strict) for phrase in phrases}
+
+
+# Words before an amount -> the side that they bound, and whether the amount itself is out. "Not" before them, or "no"
+# before a comparison, turns them round.
+BOUNDS_BEFORE = {
+    **_phrases("high", False, "at most", "at the most", "up to", "within", "maximum of", "maximum", "max", "max ."),
+    **_phrases("high", True, "less than", "fewer than", "under", "below", "shorter than", "younger than"),
+    **_phrases("high", True, "earlier than", "sooner than", "lower than", "smaller than"),
+    **_phrases("low", False, "at least", "at the least", "minimum of", "minimum", "min ."),
+    **_phrases("low", True, "more than", "over", "above", "longer than", "older than", "exceeding", "greater than"),
+    **_phrases("low", True, "later than", "higher than", "larger than", "exceed", "exceeds"),
 }
-BOUNDS_AFTER: dict[tuple[str, ...], tuple[str, bool]] = {
-    **{
-        tuple(w.split()): ("high", False) for w in ("at most", "or less", "or fewer", "at the latest", "maximum", "max")
-    },
-    **{
-        tuple(words.split()): ("low", False)
-        for words in ("at least", "or more", "or longer", "or over", "or above", "and over", "and above", "minimum")
-    },
+LIMITS = frozenset(("minimum", "maximum"))  # a word or two and "of" or "is" may follow these: a minimum stay of
+# The same before these kinds of amounts only.
+SOME_BOUNDS = {
+    "after": ("low", frozenset(("s", "month"))),
+    "from": ("low", frozenset(("money", "number", "time", "s", "month", "%", "g", "m", "l"))),
+    "until": ("high", frozenset(("time", "s", "month"))),
+    "till": ("high", frozenset(("time", "s", "month"))),
+}
+MOST_FROM = 120  # of a number without a unit after "from": an age, a size of a group
+BOUNDS_AFTER = {
+    **_phrases("high", False, "at most", "at the most", "or less", "or fewer", "at the latest", "maximum", "max"),
+    **_phrases("high", False, "or under", "or younger", "or below", "and under", "and younger", "and below"),
+    **_phrases("low", False, "at least", "or more", "or longer", "or over", "or above", "or older", "or up"),
+    **_phrases("low", False, "and over", "and above", "and older", "and up", "minimum", "at the earliest"),
 }
 # After these 3.10 is not 3.1.
 DOTTED = frozenset(

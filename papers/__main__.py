@@ -7,11 +7,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+import papers.recipes  # noqa: F401 (makes them known)
 from papers.paper_table import FOLDER, PaperTable, find_table, read_tables
 from papers.report import write_report
 from papers.reproduce import Comparison, ReproductionFolders, SeedOutcome, plan
 from papers.reproduce import again as train_again
 from papers.reproduce import reproduce as carry_out
+from training.__main__ import evaluate, publish, recipes, train, vectors
 from training.console import TeacherPath, console, run, set_up_logging, teacher_folder
 from training.publishing.figures import FIGURES
 
@@ -34,6 +36,11 @@ Report = Annotated[Path, typer.Option(help="the report to write")]
 def main() -> None:
     """Set up logging for every command."""
     set_up_logging()
+
+
+# The steps of one run, as in `python -m training`, which does not know the recipes of the tables.
+for step in (recipes, vectors, train, publish, evaluate):
+    app.command()(step)
 
 
 @app.command()

@@ -22,13 +22,24 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
+USAGE = 2  # the exit code for wrong options or files, or a package that is not installed
+NO_SERVICE = 3  # where it does not answer, or does not start in this process
+
 
 class SemblanceError(Exception):
-    """Base class; its text is one line."""
+    """Base class; its text is one line.
+
+    Attributes:
+        exit_code: of the command line, for an error of this kind.
+    """
+
+    exit_code = 1
 
 
 class MissingExtra(SemblanceError, ImportError):
     """A package of an extra is not installed."""
+
+    exit_code = USAGE
 
     def __init__(self, what: str, package: str, extra: str, command: str) -> None:
         super().__init__(f"{what} needs {package}, which is not installed: {command}")
@@ -38,17 +49,25 @@ class MissingExtra(SemblanceError, ImportError):
 class InvalidArgument(SemblanceError, ValueError):
     """An argument of a client is not what its methods take."""
 
+    exit_code = USAGE
+
 
 class CannotStart(SemblanceError):
     """The service in this process does not start."""
+
+    exit_code = NO_SERVICE
 
 
 class BatchError(SemblanceError):
     """A batch cannot start or continue."""
 
+    exit_code = USAGE
+
 
 class NoAnswer(SemblanceError):
     """No connection, or it broke."""
+
+    exit_code = NO_SERVICE
 
 
 class TimedOut(NoAnswer):

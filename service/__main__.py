@@ -10,8 +10,13 @@ from getpass import getpass
 from service.errors import SettingsError
 from service.machine import counts
 from service.observe import logs
+<<<<<<< HEAD
 from service.process import EXIT_SETTINGS
 from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, RENAMED, Settings, hash_key
+=======
+from service.process.messages import EXIT_SETTINGS
+from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, Settings, hash_key
+>>>>>>> main
 
 log = logging.getLogger("service")
 
@@ -66,8 +71,6 @@ def serve() -> int:
     logs.configure(settings.log_level, settings.log_format, **({"pid": os.getpid()} if workers > 1 else {}))
     for name in Settings.unknown(os.environ):
         log.warning("%s is not a setting; see --help-settings", name)
-    for name in sorted(RENAMED.keys() & os.environ.keys()):
-        log.warning("%s is now %s; the next release reads the new name alone", name, RENAMED[name])
     if workers > 1 and settings.rate_limit is not None and settings.redis_url is None:
         log.warning(
             "each worker counts a caller's requests for itself, so a caller of all may ask more often than "

@@ -257,12 +257,12 @@ class Overloaded(RequestError):
         self.headers = retry_headers(seconds)
         self.seconds, self._share = seconds, share
 
-    def of(self, field: str, count: int) -> "Overloaded":
-        """The same, of a field with so many items, where fewer of them would be let in now."""
+    def of(self, field: str, count: int, what: str = "") -> "Overloaded":
+        """The same, of a field with so many items, where fewer of them would be let in now; `what` they are."""
         fitting = int(_SURE * self._share * count)
         if self.field is not None or fitting < 1:
             return self
-        message = f"{self.message}; {fitting} of {count} {field} would end in time"
+        message = f"{self.message}; {fitting} of {count} {what or field} would end in time"
         return Overloaded(message, limit=fitting, seconds=self.seconds, field=field)
 
 

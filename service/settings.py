@@ -3,13 +3,12 @@
 `SEMBLANCE_CACHE_BYTES` sets the field `cache_bytes`. An empty variable counts as not set."""
 
 import hashlib
-import os
 import re
 import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -23,10 +22,6 @@ PREFIX = "SEMBLANCE_"
 CLIENTS_KEY = "SEMBLANCE_API_KEY"
 HASH_KEY = f"{shlex.quote(sys.executable)} -m service hash-key"  # a command, for messages
 _OTHERS = {"SEMBLANCE_DATA", "SEMBLANCE_URL", CLIENTS_KEY}  # of training, and of the command line
-# Earlier names of settings, read for one release, with a warning.
-RENAMED = {
-    "SEMBLANCE_MAX_HELD_BYTES": "SEMBLANCE_MAX_BUFFERED_BYTES",
-}
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")  # of an API key
 DIGEST = re.compile(r"[0-9a-f]{64}")  # of an API key: SHA-256
 RATE = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour)")
@@ -170,7 +165,6 @@ class Settings(BaseSettings):
         default=None,
         description="signs vectors in Redis; the same in all processes (docs/caching.md)",
     )
-    redis_ttl_seconds: int = Field(default=7 * 24 * 3600, ge=1, description="how long Redis keeps a vector")
     redis_timeout_ms: int = Field(default=50, ge=1, description="time for a whole exchange with Redis")
 
     # what a request may ask
@@ -298,20 +292,15 @@ class Settings(BaseSettings):
         Raises:
             SettingsError: one line for each invalid variable.
         """
-        earlier: dict[str, Any] = {
-            now.removeprefix(PREFIX).lower(): value
-            for before, now in RENAMED.items()
-            if (value := os.environ.get(before)) and not os.environ.get(now)
-        }
         try:
-            return cls(**earlier)
+            return cls()
         except ValidationError as error:
             raise SettingsError("\n".join(parsing.lines_of(error, PREFIX))) from None
 
     @classmethod
     def unknown(cls, environment: Iterable[str]) -> list[str]:
         """Variables with our prefix that are not settings, probably misspelt."""
-        known = {PREFIX + name.upper() for name in cls.model_fields} | _OTHERS | RENAMED.keys()
+        known = {PREFIX + name.upper() for name in cls.model_fields} | _OTHERS
         return sorted(name for name in environment if name.upper().startswith(PREFIX) and name.upper() not in known)
 
 

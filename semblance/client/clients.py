@@ -16,7 +16,7 @@ from semblance.client.local import IN_PROCESS, BlockingInProcess, InProcess
 from semblance.client.requests import Answer, Call, ServiceRequests, Steps, read
 from semblance.client.retries import Retries
 from semblance.errors import InvalidArgument, NoAnswer, TimedOut, UnexpectedAnswer
-from semblance.version import version
+from semblance.extras import version
 
 P = ParamSpec("P")
 T = TypeVar("T")

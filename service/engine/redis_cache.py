@@ -32,6 +32,9 @@ _FORMAT, _DTYPE = 0x11, np.dtype("<f4")
 _KEYED = 0x20  # added to the format of a value whose seal is keyed
 _CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
 # Keys of a probe, in two hash slots: a server in cluster mode does not read them together, as the keys of a request.
+_TTL_SECONDS = (
+    7 * 24 * 3600
+)  # a vector that nobody asks for in a week is not worth its room; a full Redis evicts earlier
 _PROBES = (b"semblance:probe:0", b"semblance:probe:1")
 _PROBE_TTL_SECONDS = 60  # should it not be deleted
 
@@ -49,7 +52,6 @@ class RedisCache:
         self._telemetry = telemetry
         self._hits, self._misses = telemetry.cache_counters("redis")
         self._timeout = settings.redis_timeout_ms / 1000
-        self._ttl = settings.redis_ttl_seconds
         self._marker = _FORMAT
         self._mac = None
         self._seal_bytes = _CHECKSUM_BYTES
@@ -145,7 +147,7 @@ class RedisCache:
         pipeline = self._client.redis.pipeline(transaction=False)
         for key, vector in vectors.items():
             name = name_of(space, key)
-            pipeline.set(name, self._encode(name, vector), ex=self._ttl)
+            pipeline.set(name, self._encode(name, vector), ex=_TTL_SECONDS)
         await self._client.attempt(pipeline.execute, self._taker)
 
     def _encode(self, name: bytes, vector: Vector) -> bytes:

@@ -50,14 +50,8 @@ _LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\s]{0,500}\)")
 _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 
 
-def sentences_of(text: str) -> Iterator[str]:
-    """The sentences in order, white space within each made single spaces; none of a text without a word."""
-    for start, end in spans_of(text):
-        yield " ".join(text[start:end].split())
-
-
 def spans_of(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Where each sentence of a part of a text begins, and the place after its end; see `sentences_of`."""
+    """Where each sentence of a part of a text begins, and the place after its end; none of a text without a word."""
     end = len(text) if end is None else end
     first: int | None = None  # of the sentence
     last = start  # end of the word before

@@ -8,7 +8,6 @@ import numpy as np
 
 from core.duplicates import (
     LISTED,
-    READ_NEAREST,
     DuplicateDecision,
     Judged,
     PairReading,
@@ -17,7 +16,7 @@ from core.duplicates import (
     nearest_texts,
     questions,
 )
-from core.groups import KeptApart
+from core.groups import MOST_WAYS, KeptApart
 from core.same_words import same_words
 from core.scoring import Embeddings
 from service.engine.context import RequestContext
@@ -30,6 +29,7 @@ MOST_TEXTS = 2000
 _WORDS_SECONDS = 1e-6  # of a character: its words and facts; expected
 _COMPARE_SECONDS = 2e-8  # of a pair of vectors
 _DECIDE_SECONDS = 4e-5  # of a candidate
+_AGREE_SECONDS = 2e-6  # of two facts that are compared
 _READ_OF_A_TEXT = 0.7  # pairs, as a rule; each in both directions
 FIELD = "texts"
 
@@ -78,12 +78,15 @@ async def find_duplicates(
     distinct = await queue.run(context, chars * _WORDS_SECONDS, partial(_distinct, texts, guarded))
     read = await encoder.read(context, texts, lambda i: f"{FIELD}.{i}")
     embeddings = await encoder.embed(context, [read[i] for i in distinct.first])
-    seconds = len(distinct.first) ** 2 * _COMPARE_SECONDS + len(distinct.first) * READ_NEAREST * _DECIDE_SECONDS
+    number, a_pair = len(distinct.first), _DECIDE_SECONDS
+    if distinct.kept_apart is not None:
+        a_pair += distinct.kept_apart.agreements_of_a_pair() * _AGREE_SECONDS
+    seconds = number**2 * _COMPARE_SECONDS + number * LISTED * a_pair
     duplicates = await queue.run(context, seconds, partial(_candidates, distinct, embeddings))
     readings = None
     if pair is not None:
         readings = await _read(context, pair, queue, [texts[i] for i in distinct.first], duplicates)
-    deciding = len(duplicates.candidates) * _DECIDE_SECONDS
+    deciding = (len(duplicates.candidates) + number * MOST_WAYS) * a_pair
     first, judged = await queue.run(context, deciding, partial(duplicates.decide, readings))
     leads = [distinct.first[first[number]] for number in distinct.of]
     sizes = np.bincount(leads, minlength=len(texts))

@@ -14,6 +14,7 @@ from core.manifest import Manifest
 from core.measures import Floats, rounded, to_digits
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
+from service.errors import Overloaded, TooSlow
 from service.schemas import Answer, ExplainResponse
 from service.scoring.scorer import Scorer
 
@@ -28,11 +29,16 @@ async def explain(context: RequestContext, scorer: Scorer, a: Encoded, b: Encode
 
     Raises:
         InferenceFailed: a graph raised, or gave a number that is not finite.
+        Overloaded, TooSlow: it would not end in time; says how many tokens of the longer text would.
     """
     without_a, without_b = deletions(a), deletions(b)
     left = [a, *without_a, *[a] * len(without_b)]
     right = [b, *[b] * len(without_a), *without_b]
-    raw, ratings, scores = await scorer.similarity(context, left, right, cached=False)
+    try:
+        raw, ratings, scores = await scorer.similarity(context, left, right, cached=False)
+    except (Overloaded, TooSlow) as error:
+        field, longer = ("a", a) if len(a.ids) >= len(b.ids) else ("b", b)
+        raise error.of(field, len(longer.ids), "tokens") from None
     moved: list[float | None] = [to_digits(raw[0] - without) for without in raw[1:]]
     task = scorer.manifest.similarity
     assert task is not None, "the registry lets no model be asked what it cannot do"

@@ -103,7 +103,7 @@ async def rank(
         try:
             fine = await _order(context, second, query, candidates, best)
         except TooSlow as error:
-            raise error.of("rerank_top", len(best)) from None
+            raise TooSlow(error.seconds, error.most).of("rerank_top", len(best)) from None
     confidence = _confidence(wanted.fit, query, candidates, coarse, fine)
     threshold = None if confidence is None else wanted.threshold
     answered = (wanted.min_score is None or (fine or coarse).scores[0] >= wanted.min_score) and (

@@ -14,7 +14,7 @@ from service.engine.cache import ENTRY_BYTES, ID_BYTES, VectorCache, tuple_bytes
 from service.engine.context import RequestContext
 from service.engine.graph import Graph
 from service.engine.queue import Queue
-from service.errors import EmptyText
+from service.errors import EmptyText, Overloaded, TooSlow
 from service.observe.metrics import TOKENISE
 from service.observe.telemetry import ModelTelemetry
 
@@ -104,6 +104,8 @@ class Reader:
 
         Raises:
             EmptyText: a text without a visible character.
+            Overloaded, TooSlow: it would not end in time, or what comes after it; says how many of the list of texts
+                would. Of a part of the work (`RequestContext.part`) whoever parted it knows how many there are.
         """
         began = perf_counter()
         prompt = "" if self.manifest.prompts is None else self.manifest.prompts.of(role)
@@ -114,7 +116,12 @@ class Reader:
         known = self._lru.get_many(texts)
         sentences = [sentence for sentence in known if sentence is not None]
         if len(sentences) < len(texts):
-            sentences = await self._read_new(context, texts, known)
+            try:
+                sentences = await self._read_new(context, texts, known)
+            except (Overloaded, TooSlow) as error:
+                if context.share < 1:
+                    raise
+                raise error.of(*_items(texts, field_of)) from None
         else:
             context.timings.spent(TOKENISE, began, perf_counter())
         words = unknown = truncated = 0
@@ -172,6 +179,25 @@ class Reader:
     def tokens(self, sentence: Encoded) -> list[str]:
         """The tokens of a sentence, for people: words, word pieces, buckets."""
         return [self._token(i) for i in sentence.ids]
+
+
+def _items(texts: Sequence[str], field_of: Callable[[int], str]) -> tuple[str, int, str]:
+    """What a request may have less of: the field of its longest list and the number of items; else its longest text.
+
+    Returns:
+        Field, count, and what is counted where those are no items.
+    """
+    items: dict[str, set[str]] = {}
+    for i in range(len(texts)):
+        parts = field_of(i).split(".")
+        place = next((n for n, part in enumerate(parts) if part.isdecimal()), None)
+        if place is not None:
+            items.setdefault(".".join(parts[:place]), set()).add(parts[place])
+    if items:
+        field = max(reversed(items), key=lambda name: len(items[name]))
+        return field, len(items[field]), ""
+    longest = max(range(len(texts)), key=lambda i: len(texts[i]))
+    return field_of(longest), len(texts[longest]), "characters"
 
 
 def _encoded_bytes(text: str, sentence: Encoded) -> int:

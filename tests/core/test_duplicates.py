@@ -20,7 +20,7 @@ from core.duplicates import (
     probability,
     questions,
 )
-from core.groups import ContradictoryAnswers, KeptApart, group
+from core.groups import MOST_WAYS, ContradictoryAnswers, KeptApart, group
 
 SHARE = st.floats(0, 1)
 PLACES = st.sampled_from([None, OnePlace("a", "b")])
@@ -113,6 +113,49 @@ def test_no_group_holds_two_texts_that_differ_in_a_fact(scores: dict[tuple[int, 
     for a, b in combinations(range(5), 2):
         assert first[a] != first[b] or apart.between((a, b)) is None
     assert all(first[lead] == lead <= text for text, lead in enumerate(first))
+
+
+SAYINGS = (
+    "does not leak",
+    "leaks",
+    "5 kg",
+    "6 kg",
+    "5 to 7 kg",
+    "603",
+    "603XL",
+    "May 2021",
+    "3 May 2021",
+    "red",
+    "blue",
+)
+SAID = st.lists(st.sampled_from(SAYINGS), min_size=1, max_size=4, unique=True).map(", ".join)
+
+
+@given(st.lists(SAID, min_size=2, max_size=5))
+def test_groups_are_joined_just_where_no_two_texts_of_them_differ(texts: list[str]) -> None:
+    apart = KeptApart(texts)
+    grown = [0]
+    for text in range(1, len(texts)):
+        scores = dict.fromkeys(combinations([*grown, text], 2), 1.0)
+        joined = len({group(len(texts), scores, 0.5, apart, {})[i] for i in (*grown, text)}) == 1
+        assert joined == all(apart.between((other, text)) is None for other in grown)
+        grown += [text] * joined
+
+
+def test_many_near_texts_are_grouped_without_comparing_each_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    def sets_differ(_: KeptApart, a: int, b: int) -> bool:
+        nonlocal compared
+        compared += 1
+        return False
+
+    monkeypatch.setattr(KeptApart, "sets_differ", sets_differ)
+    weights = ("5 kg", "5-6 kg", "4-5 kg")
+    texts = [f"Parcel {chr(97 + i % 26)}{i % 7 * 'x'} came, {weights[i % 3]}, on {i % 40} dates" for i in range(600)]
+    scores = {(a, a + step): 0.9 for a in range(600) for step in range(1, 21) if a + step < 600}
+    group(600, scores, 0.3, KeptApart(texts), {})
+    assert 0 < compared < 600 * 20 * MOST_WAYS
 
 
 def test_a_person_is_right_whatever_scores_and_facts_say() -> None:

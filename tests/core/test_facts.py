@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.facts import agrees, difference, facts_of
-from core.mentions import Fact, mentions
-from core.units import UNITS
+from core.mentions import mentions
+from core.units import BOUNDS_BEFORE, UNITS, Fact
 
 ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 TEENS = ("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
@@ -114,7 +114,7 @@ def test_texts_that_say_the_same_agree(a: str, b: str) -> None:
         ("at least 3 nights", "at most 3 nights", "at least 3 nights is not at most 3 nights"),
         ("version 3.1", "version 3.10", "version 3.1 is not version 3.10"),
         ("v1.2.3", "v1.2.4", "v1.2.3 is not v1.2.4"),
-        ("till 6 pm", "till 17:30", "6 pm is not 17:30"),
+        ("till 6 pm", "till 17:30", "till 6 pm is not till 17:30"),
         ("100 km/h", "90 km/h", "90 km/h is not 100 km/h"),
         ("ink 603", "ink 603XL", "603 is not 603XL"),
         ("the first bank", "the 2nd bank", "first is not 2nd"),
@@ -175,6 +175,15 @@ def test_the_spelling_of_a_date_does_not_change_it(day: date) -> None:
         ),
     )
     assert len({next(iter(facts_of(f"on {each}.").said)) for each in written}) == 1
+
+
+@given(st.sampled_from(sorted(BOUNDS_BEFORE)), st.integers(0, 50), st.integers(0, 50))
+def test_each_value_is_within_a_bound_or_within_its_negation(phrase: tuple[str, ...], bound: int, value: int) -> None:
+    said = " ".join(phrase)
+    texts = (f"it is {said} {bound} kg", f"it is not {said} {bound} kg", f"it is {value} kg")
+    (within,), (beyond,), (exact,) = ([each.fact for each in mentions(text)] for text in texts)
+    assert agrees(exact, within) != agrees(exact, beyond)
+    assert not agrees(within, beyond)
 
 
 MEASURED = sorted(word for word, unit in UNITS.items() if unit.kind != "money" and word.isalpha() and len(word) > 1)

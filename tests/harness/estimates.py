@@ -20,3 +20,8 @@ def costs(client: Client, model: str, seconds: float) -> list[int]:
     for graph in scorer.graphs.values():
         graph.run = lambda feeds, run=graph.run: ran.append(1) or run(feeds)
     return ran
+
+
+def pace(client: Client, model: str, seconds: float) -> None:
+    """Make a model expect that it reads a character of new text in so many seconds."""
+    client.app.service.registry[model].scorer._cost.reading = seconds

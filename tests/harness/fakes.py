@@ -11,6 +11,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
+from core.answers import EntailmentLabel
 from core.golden import GoldenPair, GoldenPairs
 from core.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, TOKENS, GraphSpec
 from core.manifest import (
@@ -221,19 +222,24 @@ def labelling_model(
 
 
 def interaction_model(
-    folder: Path, name: str = "pair-sick", *, seed: int = 2, max_tokens: int = MAX_TOKENS
+    folder: Path,
+    name: str = "pair-sick",
+    *,
+    seed: int = 2,
+    max_tokens: int = MAX_TOKENS,
+    labels: tuple[EntailmentLabel, ...] = ("entailment", "neutral", "contradiction"),
 ) -> Manifest:
     """An interaction model with both tasks and an explanation, its table and tokenizer among the shared files."""
     folder.mkdir(parents=True)
     pair_graph(folder / "relatedness.onnx", outputs=5, seed=seed)
-    pair_graph(folder / "entailment.onnx", outputs=3, seed=seed + 1)
+    pair_graph(folder / "entailment.onnx", outputs=len(labels), seed=seed + 1)
     explanation_graph(folder / "explanation.onnx")
     np.save(folder / OUTSIDE, table())
     return publish(
         folder,
         name,
         similarity=RELATEDNESS,
-        entailment=EntailmentTask(graph="entailment.onnx", labels=("entailment", "neutral", "contradiction")),
+        entailment=EntailmentTask(graph="entailment.onnx", labels=labels),
         explanation=EXPLAINED,
         tensors={"table": OUTSIDE},
         shared=(OUTSIDE, "tokenizer.json"),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import papers.recipes  # noqa: F401 (makes them known)
 from papers.paper_table import PaperTable, collect, find_table, read_tables
 from papers.verdicts import judged
 from training.publishing.figures import read_figures

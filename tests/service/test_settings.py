@@ -136,15 +136,3 @@ def test_several_folders_of_models_have_the_systems_separator(monkeypatch: pytes
     monkeypatch.setenv("SEMBLANCE_MODELS_DIR", os.pathsep)
     with pytest.raises(SettingsError, match="SEMBLANCE_MODELS_DIR: expected a folder"):
         Settings.from_environment()
-
-
-def test_an_earlier_name_counts_unless_the_new_one_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_MAX_HELD_BYTES", "3")
-    assert Settings.from_environment().max_buffered_bytes == 3
-    assert Settings.unknown(["SEMBLANCE_MAX_HELD_BYTES"]) == []
-    monkeypatch.setenv("SEMBLANCE_MAX_BUFFERED_BYTES", "5")
-    assert Settings.from_environment().max_buffered_bytes == 5
-    monkeypatch.delenv("SEMBLANCE_MAX_BUFFERED_BYTES")
-    monkeypatch.setenv("SEMBLANCE_MAX_HELD_BYTES", "many")
-    with pytest.raises(SettingsError, match="SEMBLANCE_MAX_BUFFERED_BYTES"):
-        Settings.from_environment()

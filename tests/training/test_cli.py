@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import papers.recipes  # noqa: F401 (makes them known)
 from tests.harness import toys
-from training import recipes
 from training.__main__ import run_cli
 from training.architectures import HeadsConfig
 from training.architectures.parts.layers import WordEmbedding
@@ -16,7 +16,7 @@ from training.console import console
 from training.corpora.tasks import TASKS
 from training.families import family_of
 from training.publishing.publish import commands_for
-from training.recipes import RECIPES, TABLES, find, gran, mgim
+from training.recipes import RECIPES, TABLES, find, mgim, program_of, register
 from training.sources.source import RecipeError
 from training.sources.tables import PretrainedEncoder
 
@@ -78,7 +78,7 @@ def test_the_commands_of_a_card_retrain_what_a_run_starts_from_first() -> None:
     )
     assert commands_for(find("pwim-sick-glove"), 1)[:2] == (
         "python -m training vectors glove-sick-300",
-        "python -m training train pwim-sick-glove --seed 1",
+        "python -m papers train pwim-sick-glove --seed 1",
     )
     # Its encoder is the teacher's: no command makes it. What rates its pairs is kept beside published weights.
     assert commands_for(find("minilm-cross"), 1) == (
@@ -104,7 +104,7 @@ def test_a_recipe_can_be_built_and_travels_as_json(name: str, monkeypatch: pytes
     content = recipe.as_json()
     assert content["architecture"]["kind"] == type(recipe.architecture).__name__
     assert content["objective"]["kind"] == type(recipe.objective).__name__
-    assert commands_for(recipe, 2)[-1] == f"python -m training publish {name} --seed 2"
+    assert commands_for(recipe, 2)[-1] == f"{program_of(name)} publish {name} --seed 2"
 
 
 def test_a_recipe_that_no_family_can_train_is_refused_by_its_parts(tmp_path: Path) -> None:
@@ -113,13 +113,8 @@ def test_a_recipe_that_no_family_can_train_is_refused_by_its_parts(tmp_path: Pat
         family_of(odd, tmp_path, 1)
 
 
-def test_a_recipe_is_found_in_its_file_and_no_name_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {"gran-1", "avg-sick", "pwim-qa", "served-gran"} <= RECIPES.keys()
-    toy = replace(find("gran-1"), name="toy")
-    monkeypatch.setattr(gran, "RECIPES", (*gran.RECIPES, toy))
-    known = recipes._collected()
-    assert set(known) - set(RECIPES) == {"toy"}
-    assert known["toy"] is toy
-    monkeypatch.setattr(mgim, "RECIPES", (*mgim.RECIPES, toy))
-    with pytest.raises(ValueError, match=r"two recipes are called 'toy', the second in training\.recipes\.mgim"):
-        recipes._collected()
+def test_no_name_is_given_twice_and_each_is_known_by_one_command_line() -> None:
+    assert {program_of(name) for name in ("gran-1", "malstm-adam")} == {"python -m papers"}
+    assert {program_of(name) for name in ("avg-sick", "pwim-qa", "served-gran")} == {"python -m training"}
+    with pytest.raises(ValueError, match=r"two recipes are called '[\w-]+', the second in training\.recipes\.mgim"):
+        register(mgim)

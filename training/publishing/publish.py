@@ -13,7 +13,7 @@ from core.manifest import Figure, Manifest, Provenance, TrainingData
 from training.publishing.figures import RunFigures, TrainingSummary, record_run
 from training.publishing.folders import assemble, environment, finish
 from training.publishing.runtime import PublishedModel
-from training.recipes import find, published_as, starts_of
+from training.recipes import find, program_of, published_as, starts_of
 from training.recipes.recipe import Publication, Recipe
 from training.recipes.teacher import TEACHERS
 from training.runs.family import ModelFamily
@@ -92,7 +92,7 @@ def _run_figures(family: ModelFamily[Any], storage: Storage, how: str, measured:
         recipe=recipe.name,
         seed=family.seed,
         storage=storage,
-        command=" ".join(["python -m training", command, recipe.name, f"--seed {family.seed}", *options]),
+        command=" ".join([program_of(recipe.name), command, recipe.name, f"--seed {family.seed}", *options]),
         measured=datetime.now(UTC).date(),
         training=training_summary(family.folder),
         figures=tuple(measured),
@@ -135,10 +135,10 @@ def commands_for(recipe: Recipe, seed: int) -> tuple[str, ...]:
         *([] if isinstance(table, PretrainedEncoder) else [f"python -m training {table.command} {table.name}"]),
         *([f"python -m training rate {recipe.name}"] if rated else []),
         *(
-            f"python -m training train {each.name} --seed {its}"
+            f"{program_of(each.name)} train {each.name} --seed {its}"
             for each, its in (*starts_of(recipe, seed), (recipe, seed))
         ),
-        f"python -m training publish {recipe.name} --seed {seed}",
+        f"{program_of(recipe.name)} publish {recipe.name} --seed {seed}",
     )
 
 

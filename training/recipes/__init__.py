@@ -1,8 +1,9 @@
 """Recipes by name. Each file has those of one paper, or of one kind of run, in its `RECIPES`.
 
-A new file is added to `_FILES`.
+A new file is registered below; `papers.recipes` registers those of the papers' tables.
 """
 
+from types import ModuleType
 from typing import TypeVar
 
 from training.names import by_name
@@ -10,7 +11,6 @@ from training.recipes import (
     gallery,
     general,
     gran,
-    gran_supervised,
     malstm,
     mgim,
     paragram_phrase,
@@ -24,31 +24,31 @@ from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTab
 
 Table = TypeVar("Table", TableRecipe, PublishedTable)
 
-_FILES = (word_averaging, sick, malstm, paragram_phrase, gran, gran_supervised, pwim, mgim, gallery, general, teacher)
+RECIPES: dict[str, Recipe] = {}
+TABLES: dict[str, TableRecipe | PublishedTable | ServedTable] = {}
+ENCODERS: dict[str, PretrainedEncoder] = {}
+_MODULES: dict[str, str] = {}  # of recipes by their names
 
 
-def _collected() -> dict[str, Recipe]:
-    known: dict[str, Recipe] = {}
-    for file in _FILES:
+def register(*files: ModuleType) -> None:
+    """Make the recipes of more files known, and the word tables and encoders that they name.
+
+    Raises:
+        ValueError: there is a recipe of that name.
+    """
+    for file in files:
         for recipe in file.RECIPES:
-            if recipe.name in known:
+            if recipe.name in RECIPES:
                 raise ValueError(f"two recipes are called {recipe.name!r}, the second in {file.__name__}")
-            known[recipe.name] = recipe
-    return known
+            RECIPES[recipe.name] = recipe
+            _MODULES[recipe.name] = file.__name__
+            if not isinstance(recipe.table, PretrainedEncoder):
+                TABLES[recipe.table.name] = recipe.table
+            elif recipe.table.packages:
+                ENCODERS[recipe.table.name] = recipe.table
 
 
-RECIPES = _collected()
-_FILE_OF = {recipe.name: file.__name__.rpartition(".")[2] for file in _FILES for recipe in file.RECIPES}
-TABLES: dict[str, TableRecipe | PublishedTable | ServedTable] = {
-    recipe.table.name: recipe.table for recipe in RECIPES.values() if not isinstance(recipe.table, PretrainedEncoder)
-}
-
-
-ENCODERS: dict[str, PretrainedEncoder] = {
-    recipe.table.name: recipe.table
-    for recipe in RECIPES.values()
-    if isinstance(recipe.table, PretrainedEncoder) and recipe.table.packages
-}
+register(word_averaging, sick, malstm, paragram_phrase, gran, pwim, mgim, gallery, general, teacher)
 
 
 def find(name: str) -> Recipe:
@@ -62,8 +62,14 @@ def find(name: str) -> Recipe:
 
 def file_of(name: str) -> str:
     """The name of the file that has a recipe; of one that is no longer here, of the file whose name it begins with."""
-    begun = (file.__name__.rpartition(".")[2] for file in _FILES)
-    return _FILE_OF.get(name) or next((file for file in begun if name.startswith(file)), "others")
+    files = [module.rpartition(".")[2] for module in _MODULES.values()]
+    known = _MODULES.get(name, "").rpartition(".")[2]
+    return known or next((file for file in files if name.startswith(file)), "others")
+
+
+def program_of(name: str) -> str:
+    """The command line that knows a recipe: `python -m training` or `python -m papers`."""
+    return f"python -m {_MODULES.get(name, 'training').partition('.')[0]}"
 
 
 def starts_of(recipe: Recipe, seed: int) -> list[tuple[Recipe, int]]:

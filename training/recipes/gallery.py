@@ -16,8 +16,7 @@ from training.objectives.sentiment import SentimentConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.transfer import MarginConfig
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
-from training.recipes.rows import ROW_SCALE as SUPERVISED_SCALE
-from training.recipes.word_averaging import ROW_SCALE
+from training.recipes.word_averaging import ROW_SCALE, SUPERVISED_SCALE
 from training.sources.labelled import SSTSentences
 from training.sources.tables import ServedTable
 from training.sources.transfer import ParaphrasePairs, TeacherSentences

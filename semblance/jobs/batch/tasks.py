@@ -5,12 +5,13 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from core.answers import EntailmentLabel
 from semblance.client.clients import AsyncClient
 from semblance.client.retries import TIMEOUT
 from semblance.errors import BatchError, RequestFailed
-from semblance.tables.rows import BadRow, Kind, Row, Unreadable, text_of
+from semblance.tables.rows import BadRow, Kind, Row, Unreadable, readable, text_of
 from semblance.types import LimitsInfo, ModelInfo, Models
 
 Name = Literal["similarity", "paraphrase", "relevance", "entailment", "rank", "embed"]
@@ -28,6 +29,7 @@ _FIELDS: Mapping[Name, tuple[str, ...]] = {**DEFAULT_COLUMNS, "embed": ("sentenc
 _ROUTES: Mapping[Name, str] = {"paraphrase": "similarity", "relevance": "similarity"}  # others: as the task
 _ABLE: Mapping[Name, str] = {"rank": "similarity", "embed": "embedding"}  # what a model must have; others: as the task
 _OF_ONE_ROW = frozenset({"inference_failed", TIMEOUT})  # one row of a request may be the cause
+_THREE = ("entailment", "neutral", "contradiction")  # of a service that does not tell a model's labels
 TRIES = 3  # of a single row that exceeds the service's time limit
 
 
@@ -134,15 +136,14 @@ class ScoreTask(Task):
 
 
 class Entailment(Task):
-    """Columns premise and hypothesis -> label, the probability of each label, truncated."""
+    """Columns premise and hypothesis -> label, the probability of each of the model's labels, truncated."""
 
-    adds: Mapping[str, Kind] = {
-        "label": "text",
-        "entailment": "number",
-        "neutral": "number",
-        "contradiction": "number",
-        "truncated": "flag",
-    }
+    def __init__(self, options: BatchOptions, models: Models) -> None:
+        super().__init__(options, models)
+        given = self.model.entailment_labels
+        self._labels = [label for label in get_args(EntailmentLabel) if label in (given or _THREE)]
+        numbers: dict[str, Kind] = dict.fromkeys(self._labels, "number")
+        self.adds = {"label": "text", **numbers, "truncated": "flag"}
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
         """Labels of pairs, as in `Task.ask`."""
@@ -150,7 +151,7 @@ class Entailment(Task):
         return [
             {
                 "label": result.label,
-                **{name: getattr(result.probabilities, name) for name in ("entailment", "neutral", "contradiction")},
+                **{name: getattr(result.probabilities, name) for name in self._labels},
                 "truncated": any(result.truncated),
             }
             for result in answer.results
@@ -279,12 +280,11 @@ async def ask_rows(
 
 def _answerable(row: Row | Unreadable, task: Task) -> Row:
     """The row; raises BadRow if it cannot be read, or has one of the new columns already."""
-    if isinstance(row, Unreadable):
-        raise BadRow("unreadable", row.reason)
+    cells = readable(row)
     for name in task.adds:
-        if (column := f"{task.options.prefix or ''}{name}") in row:
+        if (column := f"{task.options.prefix or ''}{name}") in cells:
             raise BadRow("column_taken", "the answer's column is there already; --prefix renames it", column)
-    return row
+    return cells
 
 
 def default_of(models: Models, route: str) -> str:

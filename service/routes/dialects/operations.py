@@ -123,6 +123,7 @@ def _describe(name: str, registry: ModelRegistry, defaults: Mapping[str, str], *
         "languages": None if manifest.languages is None else list(manifest.languages),
         "rating_scale": manifest.similarity.label_scale if manifest.similarity is not None else None,
         "labels": list(manifest.classification.labels) if manifest.classification is not None else None,
+        "entailment_labels": list(manifest.entailment.labels) if manifest.entailment is not None else None,
         "explanations": explanation_names(manifest),
         "main": name in registry.main,
         "open": opened is not None,

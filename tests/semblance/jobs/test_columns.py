@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.answers import EntailmentLabel
 from core.manifest import Limits
-from semblance import AsyncClient, scorer
+from semblance import AsyncClient, Client, scorer
 from semblance.errors import BatchError, CannotStart, InvalidRequest
 from semblance.jobs import columns
 from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name, make_task
 from tests.harness import fakes
 from tests.harness.alike import assert_alike
+from tests.harness.commands import Run
+from tests.harness.tables import read, write
 
 A = ["a man plays guitar", "the dog runs", "a cat sleeps", "a man plays guitar"]
 B = ["a woman plays flute", "a dog runs in the park", "the man", "a dog"]
@@ -49,6 +52,32 @@ def test_columns_and_answers_are_those_of_a_batch(models: Path, task: Name, opti
     assert_alike(
         {name: column.tolist() for name, column in found.items()}, {k: [e[k] for e in expected] for k in found}
     )
+
+
+@pytest.mark.parametrize("labels", [("not_entailment", "entailment"), ("contradiction", "entailment")])
+def test_a_model_of_two_labels_has_a_column_for_each(
+    tmp_path: Path, semblance: Run, labels: tuple[EntailmentLabel, ...]
+) -> None:
+    folder = tmp_path / "models"
+    fakes.cosine_model(folder / "avg-paraphrase")
+    fakes.interaction_model(folder / "two", "two", labels=labels)
+    of_columns = scorer("two", "entailment", models_dir=folder)(A, B)
+    pairs = [{"premise": a, "hypothesis": b} for a, b in zip(A, B, strict=True)]
+    source, output = write(tmp_path / "in.csv", pairs), tmp_path / "out.csv"
+    options = ("--task", "entailment", "--model", "two", "--models-dir", folder)
+    assert semblance("batch", source, output, *options).code == 0
+    with Client.local(folder) as client:
+        assert set(next(m for m in client.models().models if m.id == "two").entailment_labels or ()) == set(labels)
+        results = client.entailment(zip(A, B, strict=True), model="two").results
+    other = labels[0]
+    for i, (row, result) in enumerate(zip(read(output), results, strict=True)):
+        assert set(row) == {"premise", "hypothesis", "label", "entailment", other, "truncated"}
+        assert row["label"] == of_columns["label"][i] == result.label
+        for label in labels:
+            expected = getattr(result.probabilities, label)
+            assert float(row[label]) == pytest.approx(expected, abs=1e-6)
+            assert of_columns[label][i] == pytest.approx(expected, abs=1e-6)
+        assert float(row["entailment"]) + float(row[other]) == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize("bad", [None, float("nan"), "", " \n", "\u200b", 3, "x" * 100_001])

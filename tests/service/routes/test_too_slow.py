@@ -8,13 +8,14 @@ import pytest
 
 from tests.harness import fakes
 from tests.harness.dialects import REQUESTS, put
-from tests.harness.estimates import costs, unmeasured
+from tests.harness.estimates import costs, pace, unmeasured
 from tests.harness.requests import refused
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 # In 400 seconds, of work of five: eight tenths, half of them since nothing was measured before, of these nine tenths.
 FITS = 28
+READ_SECONDS = 400 / 10_000  # of a character, expected: LONG has some 8,000
 WORDS = [" ".join(words) for words in islice(product(fakes.WORDS, repeat=3), 400)]
 PAIRS = [{"a": "a man", "b": text} for text in WORDS[:100]]
 CLAIMS = [{"premise": "a man", "hypothesis": text} for text in WORDS[:100]]
@@ -62,11 +63,56 @@ async def test_what_is_known_costs_nothing(serve: Serve) -> None:
         assert (await client.post("/rank", json=body)).status_code == 200
 
 
+LONG = [" ".join(words) for words in islice(product(fakes.WORDS, repeat=20), 100)]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/similarity", {"pairs": [{"a": text, "b": text} for text in LONG]}, "pairs"),
+        ("/entailment", {"pairs": [{"premise": text, "hypothesis": text} for text in LONG]}, "pairs"),
+        ("/embed", {"sentences": LONG}, "sentences"),
+        ("/rank", {"query": LONG[0], "candidates": LONG}, "candidates"),
+        ("/classify", {"text": LONG, "labels": ["a"]}, "text"),
+        ("/dedupe", {"texts": LONG}, "texts"),
+        *(
+            (each.path, put(each.body, each.many, LONG), each.many)
+            for each in REQUESTS.values()
+            if each.many and each.own not in ("", "/classify")
+        ),
+    ],
+)
+async def test_reading_says_which_field_and_how_many_fit(client: Client, path, body, field) -> None:
+    """What is refused before a word is read, by the lengths of texts, is refused in the same words."""
+    pace(client, "avg-sick", READ_SECONDS)
+    answer = await client.post(path, json={"model": "avg-sick", **body})
+    assert answer.status_code == 413, answer.text
+    found = re.search(r"seconds of work, .*, for (\d+) ([\w.]+); (\d+) at most", answer.text)
+    assert found is not None, answer.text
+    assert found[2] == field
+    assert int(found[3]) < 100 <= int(found[1])
+    if field in body and path in ("/similarity", "/entailment", "/embed"):
+        part = {**body, field: body[field][: int(found[3])]}
+        assert (await client.post(path, json={"model": "avg-sick", **part})).status_code == 200
+
+
+async def test_of_a_single_text_it_says_how_many_characters_fit(client: Client) -> None:
+    pace(client, "avg-sick", READ_SECONDS)
+    text = "man " * 20_000
+    status, error = await refused(client, "/rank", json={"model": "avg-sick", "query": text, "candidates": ["a"]})
+    assert (status, error["code"], error["field"]) == (413, "too_slow", "query")
+    assert "characters" in str(error["message"])
+    fits = text[: error["limit"]]  # type: ignore[index]
+    body = {"model": "avg-sick", "query": fits, "candidates": ["a"]}
+    assert (await client.post("/rank", json=body)).status_code == 200
+
+
 async def test_an_explanation_is_refused_too(client: Client) -> None:
     ran = costs(client, "pair-sick", 10.0)
     texts = {"a": " ".join(fakes.WORDS[:12]), "b": " ".join(fakes.WORDS[12::-1])}
     status, error = await refused(client, "/explain", json={"model": "pair-sick", **texts})
-    assert (status, error["code"]) == (413, "too_slow")
+    assert (status, error["code"], error["field"]) == (413, "too_slow", "a")
+    assert 0 < error["limit"] < 12  # type: ignore[operator]
     assert ran == []
 
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import papers.recipes  # noqa: F401 (makes them known)
 from training.corpora import leakage, mixtures
 from training.corpora.leakage import normalise_for_overlap
 from training.corpora.mixtures import paraphrase_pairs, quotas, unlabelled_sentences

@@ -1,16 +1,16 @@
 """Supervised runs of Wieting & Gimpel (2017): Tables 5, 6 and 8, each row on the STS split and on SICK.
 
-Settings that all rows share: `training.recipes.rows`. Departures and scores: docs/papers/gran.md.
+Settings that all rows share: `papers.recipes.rows`. Departures and scores: docs/papers/gran.md.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 
+from papers.recipes.rows import AVERAGE, DROPOUT, LAST, MEAN, SCRAMBLE, WORD_DROPOUT, SupervisedRow, row_recipe
 from training.architectures import GRANConfig, LSTMConfig, WordAveragingConfig
 from training.objectives.parts.scrambling import Scrambling
 from training.objectives.supervised import SupervisedConfig
 from training.recipes.recipe import Recipe
-from training.recipes.rows import AVERAGE, DROPOUT, LAST, MEAN, SCRAMBLE, WORD_DROPOUT, SupervisedRow, row_recipe
 from training.sources.rated import SickPairs, STSSplitPairs
 
 

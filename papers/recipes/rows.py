@@ -11,16 +11,13 @@ from training.architectures import ArchitectureConfig, GRANConfig, LSTMConfig, R
 from training.objectives.parts.regularisers import NO_PENALTY, RegulariserConfig
 from training.objectives.supervised import SupervisedConfig
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
-from training.recipes.word_averaging import MINILM
-from training.recipes.word_averaging import ROW_SCALE as TRANSFER_SCALE
+from training.recipes.word_averaging import MINILM, ROW_SCALE, SUPERVISED_SCALE
 from training.sources.labelled import SSTSentences
 from training.sources.rated import SickPairs, STSSplitPairs
 
 RATINGS_STS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
 TOWARDS_START = RegulariserConfig(universal=1e-4, words=1e-5)  # of the "universal" runs
 DROPOUT, WORD_DROPOUT, SCRAMBLE = 0.2, 0.2, 0.5  # of the range tuned over; dropout 0.4 was worse on both dev parts
-# Larger than for transfer, because the head needs large products of embeddings; chosen on dev (docs/papers/gran.md).
-ROW_SCALE = 16.0
 AVERAGE, LAST, MEAN = WordAveragingConfig(), LSTMConfig(), LSTMConfig(pooling="mean")
 
 
@@ -36,9 +33,9 @@ class SupervisedRow:
 
 def _embedding_scale(row: SupervisedRow) -> float:
     if row.start is None:
-        return ROW_SCALE
+        return SUPERVISED_SCALE
     # The transfer runs have scaled their rows; only averaging is unaffected by the scale.
-    return ROW_SCALE / TRANSFER_SCALE if isinstance(row.architecture, WordAveragingConfig) else 1.0
+    return SUPERVISED_SCALE / ROW_SCALE if isinstance(row.architecture, WordAveragingConfig) else 1.0
 
 
 def row_recipe(name: str, row: SupervisedRow, data: SickPairs | STSSplitPairs | SSTSentences) -> Recipe:

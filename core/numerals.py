@@ -1,0 +1,131 @@
+"""The words of a text one by one, and the numbers that they write.
+
+Values are exact fractions. Every reader looks only some words ahead, so a text is read in linear time.
+"""
+
+import re
+from fractions import Fraction
+
+from core import units
+from core.text import PLAIN
+from core.units import values_of
+
+MOST_DIGITS = 30  # of a number; longer ones are codes
+_MOST_WORDS = 12  # of a number in words, or groups of digits
+_SPELT = str.maketrans({**PLAIN, **dict.fromkeys("\xa0\u2007\u2009\u202f", " ")})  # one character for one
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
+_AND_A = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
+Number = tuple[list[Fraction], int] | None  # values, and the position of the token after them
+
+
+def plain_spelling(text: str) -> str:
+    """The text with plain quotes, dashes and spaces, one character for one."""
+    return text.translate(_SPELT)
+
+
+class Tokens:
+    """Numbers, words and marks of a text.
+
+    Attributes:
+        written: as they stand there.
+        words: in lower case.
+        starts, ends: their characters.
+    """
+
+    def __init__(self, text: str) -> None:
+        matches = list(_TOKEN.finditer(text))
+        self.written = [match[0] for match in matches]
+        self.words = [word.lower() for word in self.written]
+        self.starts, self.ends = [match.start() for match in matches], [match.end() for match in matches]
+
+    def word(self, i: int) -> str:
+        """The token at a position, in lower case; empty beyond the text."""
+        return self.words[i] if 0 <= i < len(self.words) else ""
+
+    def are(self, i: int, *words: str) -> bool:
+        """Whether these tokens stand at a position."""
+        return tuple(self.words[i : i + len(words)]) == words
+
+    def glued(self, i: int) -> bool:
+        """Whether nothing stands between a token and the one before it."""
+        return 0 < i < len(self.words) and self.starts[i] == self.ends[i - 1]
+
+    def small(self, i: int, most: int) -> int | None:
+        """The number of at most two digits at a token, if it is no more than that."""
+        word = self.word(i)
+        return int(word) if word.isdecimal() and len(word) <= 2 and int(word) <= most else None
+
+    def number(self, i: int) -> Number:
+        """The values of digits or number words, several of "3.10,3.11", and the token after them."""
+        found = self._digits(i) if self.word(i)[:1].isdecimal() or self.word(i) == "-" else self._number_words(i)
+        if found and self.are(found[1], "and", "a") and (part := _AND_A.get(self.word(found[1] + 2))):
+            return [*found[0][:-1], found[0][-1] + part], found[1] + 3
+        return found
+
+    def _digits(self, i: int) -> Number:
+        word = self.word(i)
+        if word == "-":
+            if not self.glued(i + 1) or self.glued(i) or not self.word(i + 1)[:1].isdigit():
+                return None
+            found = self._digits(i + 1)
+            return found and ([-value for value in found[0]], found[1])
+        if not word[:1].isdecimal():
+            return None
+        if len(word) <= 3 and word.isdecimal() and not word.startswith("0"):
+            end = i + 1
+            while end - i < _MOST_WORDS and self._is_group(end):
+                end += 1
+            if end > i + 1:
+                return values_of("".join(self.words[i:end])), end
+        if any(len(digits) > MOST_DIGITS for digits in re.split("[.,]", word)):
+            return None
+        end = i + 1
+        values = values_of(word)
+        while len(values) == 1 and (factor := units.LARGE.get(self.word(end))) and end - i < _MOST_WORDS:
+            values, end = [values[0] * factor], end + 1
+        if self.word(end) == "k" and self.glued(end):
+            values, end = [*values[:-1], values[-1] * 1000], end + 1
+        if self.glued(end) and (part := units.PARTS.get(self.word(end))):
+            values, end = [values[-1] + part], end + 1
+        return values, end
+
+    def _is_group(self, i: int) -> bool:
+        """Whether three digits stand after a space: the 000 of 1 000."""
+        word = self.word(i)
+        if not word[:3].isdecimal() or word[3:4].isdecimal() or len(word) < 3:
+            return False
+        return self.starts[i] == self.ends[i - 1] + 1
+
+    def _number_words(self, i: int) -> Number:
+        start, total, current, room = i, 0, -1, 1 << 62  # room: what may follow is smaller
+        if self.word(i) in units.PARTS:
+            return [units.PARTS[self.word(i)]], i + 1
+        if self.are(i, "a", "couple", "of"):
+            return [Fraction(2)], i + 3
+        if self.are(i, "half", "a") and (large := units.LARGE.get(self.word(i + 2))):
+            return [Fraction(large, 2)], i + 3
+        if self.word(i) == "a" and self.word(i + 1) in units.LARGE:
+            current, i = 1, i + 1
+        while i - start < _MOST_WORDS:
+            skip = self.word(i) in ("-", "and") and current >= 0
+            small, large = units.SMALL.get(self.word(i + skip)), units.LARGE.get(self.word(i))
+            if skip and self.word(i) == "and" and room not in (100, 1000):
+                break
+            if small is not None and small < room and (current < 0 or small):
+                current, room, i = max(current, 0) + small, (10 if small >= 20 else 0), i + skip + 1
+            elif large is not None and (current > 0 or start == i):
+                current = max(current, 1) * large
+                room = 100 if large == 100 else 0
+                if large >= 1000:
+                    total, current, room = total + current, 0, 1000
+                i += 1
+            else:
+                break
+        alone = i - start == 1 and self.word(start) == "one"
+        if (
+            i == start
+            or current < 0
+            or (alone and self.word(i) not in units.UNITS and self.word(i) not in units.ADJECTIVES)
+        ):
+            return None
+        return [Fraction(total + current)], i
