@@ -10,13 +10,8 @@ from getpass import getpass
 from service.errors import SettingsError
 from service.machine import counts
 from service.observe import logs
-<<<<<<< HEAD
 from service.process import EXIT_SETTINGS
-from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, RENAMED, Settings, hash_key
-=======
-from service.process.messages import EXIT_SETTINGS
 from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, Settings, hash_key
->>>>>>> main
 
 log = logging.getLogger("service")
 
