@@ -97,6 +97,8 @@ async def check(
     if not prefix and DOCUMENT in (source.columns or ()):  # it comes along, and says where the evidence is
         adds.pop(DOCUMENT)
     refuse_taken(source, adds)
+    if written is not None:
+        written.check(source)
     texts = [text_of_file(path, read_as.encoding) for path in documents]
     chunks = list(source.chunks(0, ROWS_AT_ONCE))
     found, bad = _claims_of(chunks, column, names)

@@ -60,7 +60,7 @@ class OwnPairs(NamedTuple):
     place: str  # what `lines` counts: line or row
     notes: Sequence[str]  # what a user should know of how the file was read
 
-    def said(self, faults: Sequence[RowFault]) -> str:
+    def describe(self, faults: Sequence[RowFault]) -> str:
         """The first faults of each reason, and how many more there are."""
         firsts = sorted({fault.reason: fault for fault in reversed(faults)}.values())[:_SHOWN]
         shown = "; ".join(f"{self.place} {fault.line}: {fault.reason}" for fault in firsts)

@@ -71,6 +71,7 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
     names |= {"kept_apart": "text"} if options.guard else {}
     adds = {f"{options.prefix}{name}": kind for name, kind in names.items()}
     source = open_column(path, options.column, options.read_as, adds)
+    written.check(source)
     given = [] if options.reviewed is None else read_review(options.reviewed, options.read_as)
     pair_model = None if options.cosine is not None else await _pair_model(session)
     corpus = await embed_corpus(session, source)

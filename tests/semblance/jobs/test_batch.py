@@ -148,9 +148,30 @@ def test_what_json_cannot_write_becomes_null(batch: Batch, tmp_path: Path) -> No
     assert batch(tmp_path / "in.parquet", tmp_path / "out.jsonl").code == 0
     (row,) = read(tmp_path / "out.jsonl")
     assert (row["x"], row["day"]) == (None, "1970-01-02")
-    pq.write_table(table.append_column("raw", pa.array([b"\x00"])), tmp_path / "in.parquet")
-    found = batch(tmp_path / "in.parquet", tmp_path / "raw.jsonl")
-    assert (found.code, found.err) == (2, "semblance: JSON has nothing for bytes: write .parquet instead\n")
+
+
+def test_columns_of_parquet_that_a_text_file_cannot_hold(batch: Batch, tmp_path: Path) -> None:
+    """Before anything is asked; times in nanoseconds are written, and one beyond the calendar's years is named."""
+    source, output = tmp_path / "in.parquet", tmp_path / "out.jsonl"
+    table = pa.table({"a": ["a man"], "b": ["a dog"]})
+    for odd in (pa.array([[b"\x00"]]), pa.array([1], pa.duration("s"))):
+        pq.write_table(table.append_column("odd", odd), source)
+        found = batch(source, output)
+        said = f"semblance: {source}: column 'odd' has bytes or lengths of time: write .parquet instead\n"
+        assert (found.code, found.err, list(tmp_path.iterdir())) == (2, said, [source])
+    pq.write_table(table.append_column("when", pa.array([1], pa.timestamp("ns"))), source)
+    assert batch(source, output).code == 0
+    assert read(output)[0]["when"] == "1970-01-01T00:00:00.000000001"
+    pq.write_table(table.append_column("when", pa.array([2**53], pa.timestamp("ms"))), source)
+    found = batch(source, output, "--overwrite")
+    assert (found.code, found.err) == (2, f"semblance: {source}: column 'when': date value out of range\n")
+
+
+def test_two_columns_of_one_name_in_parquet(batch: Batch, tmp_path: Path) -> None:
+    cells = [pa.array([text]) for text in ("a man", "a dog", "a cat")]
+    pq.write_table(pa.Table.from_arrays(cells, names=["a", "a", "b"]), tmp_path / "in.parquet")
+    found = batch(tmp_path / "in.parquet", tmp_path / "out.csv")
+    assert (found.code, found.err) == (2, f"semblance: {tmp_path}/in.parquet: more than one column 'a'\n")
 
 
 @pytest.mark.parametrize("out", SUFFIXES)
