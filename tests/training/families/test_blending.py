@@ -15,6 +15,7 @@ from training.architectures.transformer import (
     CrossEncoderConfig,
     SentenceBERT,
     SentenceBERTConfig,
+    words_of,
 )
 from training.families import family_of, heads, transformer
 from training.families.heads import HeadCalibrations
@@ -37,7 +38,7 @@ def models() -> tuple[CrossEncoder, SentenceBERT]:
     cross, encoder = CrossEncoder(CrossEncoderConfig(TINY, HEADS)).eval(), SentenceBERT(SentenceBERTConfig(TINY)).eval()
     with torch.no_grad():  # tiny random heads say nearly the same of every pair
         cross.heads["similarity"].weight *= 100
-        cross.bert.words.weight.copy_(encoder.bert.words.weight)
+        words_of(cross.bert).weight.copy_(words_of(encoder.bert).weight)
     return cross, encoder
 
 
@@ -135,7 +136,7 @@ def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest
 def test_a_blend_with_other_words_is_refused(tmp_path: Path) -> None:
     cross, encoder = models()
     with torch.no_grad():
-        cross.bert.words.weight += 1
+        words_of(cross.bert).weight.add_(1)
     tokenizer = tmp_path / "tokenizer.json"
     toy_wordpiece.wordpiece().save(tokenizer)
     with pytest.raises(ValueError, match="a bi-encoder with the words of the cross-encoder"):

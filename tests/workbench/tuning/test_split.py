@@ -78,8 +78,10 @@ def test_what_was_stored_comes_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"architecture": "cross_encoder"}, "an architecture 'cross_encoder' is not tuned; start from avg-paraphrase"),
-        ({"architecture": "transformer_encoder"}, "it was imported: tune it with the library that it comes from"),
+        (
+            {"architecture": "static_mean"},
+            "'static_mean' is neither an average of words nor a transformer imported by its weights; start from avg-p",
+        ),
         ({"similarity": None}, "its score is not the cosine"),
     ],
 )

@@ -13,11 +13,14 @@ from typer.testing import CliRunner
 from core.manifest import Manifest
 from semblance.tables.labelled_pairs import PairsError, read_own
 from tests.harness.tables import write
+from tests.workbench import foreign
 from tests.workbench.tuning import starts
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.folder import RecipeChangedError
 from workbench.__main__ import app
+from workbench.imports.folder import import_model
+from workbench.imports.model import Storage
 from workbench.tuning import plan
 from workbench.tuning.objective import TuneObjective
 from workbench.tuning.plan import TuningPlan
@@ -143,6 +146,19 @@ def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Tune) -> None:
     assert done.after["spearman"] > done.before["spearman"]
     held = [{text for p in done.material.part(name) for text in (p.a, p.b)} for name in done.material.parts._fields]
     assert not held[0] & held[1] | held[0] & held[2] | held[1] & held[2]
+
+
+@pytest.mark.slow  # an import, and two exports
+@pytest.mark.parametrize("storage", ["float32", "int8"])
+def test_what_was_imported_learns_from_labels(tmp_path: Path, tuned: Tune, storage: Storage) -> None:
+    folder = foreign.encoder(tmp_path / "theirs", "roberta", "cls")
+    import_model(folder, "imported", tmp_path / "models", storage=storage)
+    done = tuned(starts.rows("label", 300), start="imported")
+    assert done.after["auc"] > done.before["auc"]
+    ours, theirs = (Manifest.load(tmp_path / "models" / name) for name in ("mine", "imported"))
+    assert (ours.network_config, ours.pooling) == (theirs.network_config, theirs.pooling)
+    again = tuned(starts.rows("label", 300), start="mine", model_id="again", epochs=1, even_if_worse=True)
+    assert again.before["auc"] == pytest.approx(done.after["auc"])
 
 
 def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: Tune) -> None:
