@@ -2,7 +2,7 @@
 
 What differs only in case, punctuation, spaces, accents, an apostrophe, `ss` and sharp s, `ae` and a-umlaut, number
 words, articles, a greeting or thanks says the same; no model needs to be asked. Marks that mean something stay: a sign
-or a point within a number, `%`, `#`, `+`, currencies, emoji.
+or a point of a number, a fraction, `%`, `#`, `+`, currencies, emoji.
 """
 
 import re
@@ -18,13 +18,18 @@ _UMLAUTS = {
 }  # fmt: skip
 _APART = re.compile("(?<=[aouAOU])\u0308")  # an umlaut whose dots are a character of their own
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])|(?<=s)'(?= )")
+# Exponents, and fractions after a whole number: NFKC would make 106 of ten to the sixth, 11/2 of one and a half.
+_EXPONENT = re.compile("(?<=\\d)[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070\u2074-\u2079]+")
+_FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215f])")
+_FEET, _MINUS_AFTER = re.compile(r"(?<=\d)'(?![^\W_])"), re.compile(r"(?<![^\W_])([^\W\d_])-(?![\w-])")
 _TOKEN = re.compile(
-    r"(?:(?<![^\s(])[-+](?=\.?\d))?\d+(?:[.,]\d+)*(?![^\W_])"  # 1,000.50; -5, but of 3-5 a 5
+    r"(?:(?<![^\s(\[=:])[-+](?=\.?\d))?(?:(?<![^\W_])\.)?\d+(?:[.,/:*]\d+)*(?![^\W_])"  # 1,000.50; -5, but of 3-5 a 5
+    r"|(?<![^\s(\[=:])-[$\u20ac\u00a3\u00a5](?=\d)"
     r"|[^\W_]+"
     r"|(?<=\d)\"(?![^\W_])"  # inches
     r"|[^\w\s]"
 )
-_MEANT = frozenset("+#%@=<>$~^|")  # other symbols by their category
+_MEANT = frozenset("+#%@=<>$~^|\u2030\u2032\u2212")  # other symbols by their category
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
 _ENDS = frozenset(",.!:;?-")
 
@@ -41,7 +46,27 @@ _LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 _LETTERED = frozenset(
     (
         *("vitamin", "plan", "type", "class", "grade", "group", "section", "option", "hepatitis", "influenza", "tier"),
-        *("zone", "gate", "block", "level", "category", "appendix", "part", "series", "size", "cup", "team", "model"),
+        *(
+            "terminal",
+            "platform",
+            "exit",
+            "hall",
+            "wing",
+            "building",
+            "unit",
+            "zone",
+            "gate",
+            "block",
+            "level",
+            "category",
+            "appendix",
+            "part",
+            "series",
+            "size",
+            "cup",
+            "team",
+            "model",
+        ),
     )
 )
 _ARTICLES = frozenset(("the", "a", "an"))
@@ -77,7 +102,10 @@ _THANKS = tuple(
 
 def same_words(text: str) -> str:
     """The words of a text in one spelling, a space between each two; what has no words keeps its marks."""
-    plain = normalise(_APART.sub("e", text.translate(_UMLAUTS)))
+    written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS))))
+    plain = _MINUS_AFTER.sub("\\1 \u2212", normalise(written).replace("\u2044", "/"))
+    if plain.count("'") % 2:
+        plain = _FEET.sub("\u2032", plain)
     tokens = _TOKEN.findall(_APOSTROPHE.sub("", plain))
     if tokens.count('"') % 2 == 0:  # quotes, not inches
         tokens = [token for token in tokens if token != '"']
@@ -94,6 +122,8 @@ def _is_meant(token: str) -> bool:
 def _spelt(token: str) -> str:
     if token == "&":
         return "and"
+    if token[0] == ".":
+        return f"0{token}" if token[1:].isdigit() else token
     return token.replace(",", "") if _THOUSANDS.match(token.lstrip("-+")) else token
 
 

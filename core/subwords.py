@@ -8,7 +8,8 @@ The library is no part of the base install; the extras `service` and `training` 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,10 +56,9 @@ class Subwords:
         except ModuleNotFoundError as error:
             raise TokenizerError("a transformer's tokenizer needs the extra: pip install -e '.[service]'") from error
         raw = content.encode() if isinstance(content, str) else content
-        try:
+        self._path: Path | None = None
+        with self._library("cannot be read as a tokenizer.json"):
             tokenizer = tokenizers.Tokenizer.from_buffer(raw)
-        except Exception as error:  # the library raises plain ones
-            raise TokenizerError(f"cannot be read as a tokenizer.json: {error!r}") from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
         tokenizer.encode_special_tokens = True  # "[SEP]" in a text is no separator
@@ -79,13 +79,17 @@ class Subwords:
 
         Unknown are the pieces that the vocabulary has no entry for. A long text is read little further than the limit
         takes.
+
+        Raises:
+            TokenizerError: the file's rules are such that the library cannot read this text.
         """
         if _INVISIBLE.fullmatch(text):
             return Encoded((), 0, 0, False)
         chars = max(_FEWEST_CHARS, max_tokens * _CHARS_OF_A_TOKEN)
         while True:
             part, unsure = _beginning(text, chars)
-            encoding = self._tokenizer.encode(_plain(part), add_special_tokens=False)
+            with self._library("cannot read a text"):
+                encoding = self._tokenizer.encode(_plain(part), add_special_tokens=False)
             found = encoding.ids
             if len(part) == len(text) or len(found) > max_tokens + unsure:
                 break
@@ -111,7 +115,8 @@ class Subwords:
         Raises:
             TokenizerError: it does not keep the texts, once each and in order.
         """
-        read = self._tokenizer.encode("a", "a") if sides == 2 else self._tokenizer.encode("a")
+        with self._library("its post_processor cannot be used"):
+            read = self._tokenizer.encode("a", "a") if sides == 2 else self._tokenizer.encode("a")
         places = read.sequence_ids
         texts = [place for n, place in enumerate(places) if place is not None and place not in places[n + 1 :]]
         if texts != list(range(sides)):
@@ -142,9 +147,22 @@ class Subwords:
     @classmethod
     def _of(cls, path: Path, content: bytes) -> "Subwords":
         try:
-            return cls(content)
+            found = cls(content)
         except TokenizerError as error:
             raise TokenizerError(f"{path}: {error}") from error
+        found._path = path
+        return found
+
+    @contextmanager
+    def _library(self, failed: str) -> Iterator[None]:
+        """Whatever the library raises as a TokenizerError: plain exceptions, and panics of its own code."""
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            where = "" if self._path is None else f"{self._path}: "
+            raise TokenizerError(f"{where}{failed}: {error!r}") from error
 
 
 AnyTokenizer = Tokenizer | Subwords

@@ -79,7 +79,7 @@ def _load(path: Path, size: int, sha256: str) -> Array:
         )
     try:
         array: Array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except Exception as error:  # an odd header makes numpy raise a dozen kinds, MemoryError and TypeError among them
         raise ArtifactError(f"{path}: cannot be read as a .npy file: {error}") from error
     if array.dtype.name not in _TYPES or not array.dtype.isnative or not array.flags.c_contiguous:
         raise ArtifactError(

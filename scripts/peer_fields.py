@@ -1,6 +1,6 @@
 """The table of `docs/dialects.md`: for each kind of request what becomes of the fields that change an answer.
 
-They are declared where they are read, in the requests of `service/routes/dialects/`, by `Changes` and `AllowedValues`
+They are declared where they are read, in the requests of `service/routes/`, by `Changes` and `AllowedValues`
 (`fields.py`). `tests/dialects/test_peer_fields.py` sends every cell to its route.
 """
 
@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
 from pydantic import AliasChoices, BaseModel
 from pydantic.fields import FieldInfo
 
 from service.app import create_app
-from service.routes.dialects.fields import AllowedValues, Changes
-from service.routes.route import Route
+from service.routes.fields import AllowedValues, Changes, ForeignRequest
 from service.settings import Settings
 
 _MODELS = Path(__file__).resolve().parents[1] / "models"
@@ -25,8 +26,7 @@ class FieldSupport(NamedTuple):
     """One field on one route."""
 
     path: str  # of the route
-    key: str  # the field by which the path's requests of this type are known; empty where there is one type
-    request: str  # name of that type
+    request: str  # name of the type of its requests
     field: str  # such as `parameters.top_k`; an element of a list has the place 0
     honoured: tuple[Any, ...]  # values, each of which changes the answer
     same: tuple[Any, ...]  # values that ask for what is done anyway
@@ -35,27 +35,31 @@ class FieldSupport(NamedTuple):
 
 
 def served() -> list[FieldSupport]:
-    """The cells of all routes of a service; strict requests, which refuse what they do not know, have none."""
+    """The cells of all routes of a service."""
     app = create_app(Settings(models_dir=(_MODELS,), models=("avg-sick",), playground=False))
-    routes = [route for route in app.app.routes if isinstance(route, Route)]
     return [
         FieldSupport(
-            operation.path,
-            operation.key,
-            operation.request.__name__,
+            path,
+            request.__name__,
             field,
             mark.values,
             mark.same if isinstance(mark, AllowedValues) else (info.default,),
             mark.refuses,
             mark.note,
         )
-        for route in routes
-        for operation in route.operations
-        if operation.request is not None and not operation.dialect.strict
-        for field, info in fields_of(operation.request)
+        for path, request in requests_of(app.app)
+        for field, info in fields_of(request)
         for mark in info.metadata
         if isinstance(mark, Changes)
     ]
+
+
+def requests_of(app: FastAPI) -> Iterator[tuple[str, type[ForeignRequest]]]:
+    """The paths for other services' clients, with the types of their requests."""
+    for route in iter_route_contexts(app.routes):
+        field = getattr(route, "body_field", None)
+        if route.path is not None and field is not None and issubclass(field.field_info.annotation, ForeignRequest):
+            yield route.path, field.field_info.annotation
 
 
 def fields_of(request: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
@@ -81,8 +85,7 @@ def written(found: Iterable[FieldSupport]) -> str:
     rows: dict[tuple[str, str], list[str]] = {}
     of_request: dict[tuple[str, str], list[FieldSupport]] = {}
     for cell in found:
-        where = f"`{cell.path}`" + (f" with `{cell.key}`" if cell.key else "")
-        of_request.setdefault((where, cell.request), []).append(cell)
+        of_request.setdefault((f"`{cell.path}`", cell.request), []).append(cell)
     for (where, _), of_path in of_request.items():
         rows.setdefault((_honoured(of_path), _refused(of_path)), []).append(where)
     lines = [f"| {', '.join(where)} | {honoured} | {refused} |" for (honoured, refused), where in rows.items()]

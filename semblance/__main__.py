@@ -3,13 +3,12 @@
 import sys
 from io import TextIOWrapper
 
-from semblance.cli.exits import USAGE, exit_code
-from semblance.errors import SemblanceError
+from semblance.errors import USAGE, SemblanceError
 from semblance.extras import needs
 
 
 def main() -> int:
-    """Run the command line; returns or exits with a code of `semblance/cli/exits.py`."""
+    """Run the command line; returns or exits with a code of `semblance/errors.py`."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for terminals that cannot show a bar
     try:
@@ -17,7 +16,7 @@ def main() -> int:
             from semblance.cli.app import app
         app()
     except SemblanceError as error:
-        return _say(str(error), exit_code(error))
+        return _say(str(error), error.exit_code)
     except OSError as error:
         return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error), USAGE)
     return 0

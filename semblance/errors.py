@@ -22,13 +22,25 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
+_LONGEST_INDEX = 9  # digits of an item's number in a field
+USAGE = 2  # the exit code for wrong options or files, or a package that is not installed
+NO_SERVICE = 3  # where it does not answer, or does not start in this process
+
 
 class SemblanceError(Exception):
-    """Base class; its text is one line."""
+    """Base class; its text is one line.
+
+    Attributes:
+        exit_code: of the command line, for an error of this kind.
+    """
+
+    exit_code = 1
 
 
 class MissingExtra(SemblanceError, ImportError):
     """A package of an extra is not installed."""
+
+    exit_code = USAGE
 
     def __init__(self, what: str, package: str, extra: str, command: str) -> None:
         super().__init__(f"{what} needs {package}, which is not installed: {command}")
@@ -38,17 +50,25 @@ class MissingExtra(SemblanceError, ImportError):
 class InvalidArgument(SemblanceError, ValueError):
     """An argument of a client is not what its methods take."""
 
+    exit_code = USAGE
+
 
 class CannotStart(SemblanceError):
     """The service in this process does not start."""
+
+    exit_code = NO_SERVICE
 
 
 class BatchError(SemblanceError):
     """A batch cannot start or continue."""
 
+    exit_code = USAGE
+
 
 class NoAnswer(SemblanceError):
     """No connection, or it broke."""
+
+    exit_code = NO_SERVICE
 
 
 class TimedOut(NoAnswer):
@@ -79,7 +99,7 @@ class RequestFailed(SemblanceError):
         message: str,
         *,
         field: str | None = None,
-        limit: int | None = None,
+        limit: float | None = None,
         request_id: str | None = None,
         retry_after: float | None = None,
     ) -> None:
@@ -98,7 +118,7 @@ class RequestFailed(SemblanceError):
     def index(self) -> int | None:
         """The index of the item that the field is in: 3 for `pairs.3.a`."""
         part = (self.field or "").split(".")[1:2]
-        return int(part[0]) if part and part[0].isdecimal() else None
+        return int(part[0]) if part and part[0].isdecimal() and len(part[0]) <= _LONGEST_INDEX else None
 
     def about(self, field: str | None) -> "RequestFailed":
         """The same error with another name for its field."""
@@ -161,16 +181,17 @@ def request_failed(status: int, body: bytes, request_id: str | None, retry_after
     kind = ServiceFailed if status >= 500 else _CLASSES.get(status, RequestFailed)
     try:
         detail: dict[str, Any] = json.loads(body)["error"]
+        field, limit = detail.get("field"), detail.get("limit")
         return kind(
             status,
             str(detail["code"]),
             str(detail["message"]),
-            field=detail.get("field"),
-            limit=detail.get("limit"),
+            field=field if isinstance(field, str) else None,
+            limit=limit if isinstance(limit, int | float) else None,
             request_id=detail.get("request_id") or request_id,
             retry_after=retry_after,
         )
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         known = status in {known.value for known in HTTPStatus}
         phrase = HTTPStatus(status).phrase if known else "no such status is known"
         return kind(status, f"http_{status}", phrase, request_id=request_id, retry_after=retry_after)

@@ -1,15 +1,27 @@
-"""Optional packages: the error for a missing one is one line with the command that installs it."""
+"""What is installed: the version, and optional packages; the error for a missing one says how to install it."""
 
 import shlex
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 from semblance.errors import MissingExtra
-from semblance.version import DISTRIBUTION
+
+DISTRIBUTION = "semblance-similarity"  # on the package index `semblance` is another project
+TRAINING = "semblance-training"  # the distribution of workbench/ and training/ (training/pyproject.toml)
+
+
+@cache
+def version() -> str:
+    """The version of the installed distribution; 0 in a checkout that is not installed."""
+    try:
+        return metadata.version(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return "0"
 
 
 @contextmanager

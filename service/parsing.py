@@ -44,29 +44,44 @@ def folders() -> PlainValidator:
     return PlainValidator(read)
 
 
+def parts_of(value: str) -> list[str]:
+    """What stands between commas. Commas with nothing between them are no empty list: a template may have failed.
+
+    Raises:
+        ValueError: there are only commas and spaces.
+    """
+    found = [part.strip() for part in value.split(",") if part.strip()]
+    if value and not found:
+        raise ValueError("expected entries with commas between them, found none")
+    return found
+
+
 def entries_of(value: object, form: str) -> object:
     """A variable of `NAME=VALUE` entries as a dict; other types are returned as they are.
 
     Raises:
-        ValueError: it does not have this form.
+        ValueError: it does not have this form, or a name comes twice.
     """
     if not isinstance(value, str):
         return value
-    entries = [[part.strip() for part in entry.split("=")] for entry in value.split(",") if entry.strip()]
+    entries = [[part.strip() for part in entry.split("=")] for entry in parts_of(value)]
     if not all(len(entry) == 2 and all(entry) for entry in entries):
         raise ValueError(f"expected {form}")
-    return {entry[0]: entry[1] for entry in entries}
+    found = {entry[0]: entry[1] for entry in entries}
+    if len(found) != len(entries):
+        raise ValueError(f"expected {form}, each name once")
+    return found
 
 
 def keys_of(value: object) -> object:
     """A variable of `NAME:SHA256` entries as a dict; other types are returned as they are.
 
     Raises:
-        ValueError: two entries have the same name.
+        ValueError: there is none, or two have the same name.
     """
     if not isinstance(value, str):
         return value
-    entries = [entry.strip().partition(":") for entry in value.split(",") if entry.strip()]
+    entries = [entry.partition(":") for entry in parts_of(value)]
     if len({name for name, _, _ in entries}) != len(entries):
         raise ValueError("each key has a name of its own")
     return {name: digest for name, _, digest in entries}

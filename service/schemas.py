@@ -2,7 +2,7 @@
 
 Requests are pydantic models: an unknown or mistyped field is an error. Answers are dicts, with the fields of the types
 in `core/answers.py`, of which the OpenAPI document is made here. Lengths of lists and texts are checked in
-`service/routes/body.py`.
+`service/routes/limits.py`.
 """
 
 import dataclasses

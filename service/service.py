@@ -63,8 +63,8 @@ class Service:
         self.reloader.read_all()
         defaults = Defaults(settings, self.registry)
         self.defaults: Mapping[str, str] = defaults
-        self.reloader.keep(defaults.required())
-        self.reloader.open_first(defaults.opened_first())
+        self.reloader.require(defaults.required())
+        self.reloader.preload(defaults.opened_first())
         self.checks = HealthChecker(self.registry.values)
         telemetry.follow(telemetry.models_refused, lambda: len(self.reloader.problems))
         telemetry.follow(telemetry.ready, lambda: self.readiness()["status"] != "unready")

@@ -215,7 +215,7 @@ class Settings(BaseSettings):
     @field_validator("models", "preload", "cors_origins", mode="before")
     @classmethod
     def _comma_separated(cls, value: object) -> object:
-        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+        return tuple(parsing.parts_of(value)) if isinstance(value, str) else value
 
     @field_validator("model_aliases", mode="before")
     @classmethod

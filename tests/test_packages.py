@@ -20,7 +20,7 @@ import pytest
 from core.manifest import Manifest
 from scripts.packages import MOST_BYTES, SERVING, build, copy_models, usual_models
 from scripts.packages import TRAINING as OF_TRAINING
-from semblance.version import DISTRIBUTION, TRAINING
+from semblance.extras import DISTRIBUTION, TRAINING
 from service.service import Service
 from service.settings import Settings
 from tests.harness.service import free_port

@@ -114,21 +114,29 @@ def every_route(
         """A request of another dialect."""
         many, query = texts.some(80), texts.one()
         asked: tuple[tuple[str, dict[str, object]], ...] = (
-            ("/similarity", {"inputs": {"source_sentence": query, "sentences": many}}),
-            ("/embed", {"inputs": many}),
-            ("/predict", {"inputs": [[text, query] for text in many]}),
-            ("/rerank", {"query": query, "texts": many, "return_text": True}),
-            ("/", {"inputs": many}),
-            ("/rerank", {"query": query, "documents": many}),
+            ("/tei/similarity", {"inputs": {"source_sentence": query, "sentences": many}}),
+            ("/tei/embed", {"inputs": many}),
+            ("/tei/predict", {"inputs": [[text, query] for text in many]}),
+            ("/tei/rerank", {"query": query, "texts": many, "return_text": True}),
+            ("/tei", {"inputs": many}),
             ("/v1/rerank", {"query": query, "documents": many, "return_documents": True}),
             ("/v2/rerank", {"query": query, "documents": many, "top_n": 3}),
-            ("/score", {"text_1": query, "text_2": many}),
+            ("/openai/v1/score", {"text_1": query, "text_2": many}),
             ("/v1/embeddings", {"input": many, "encoding_format": rng.choice(["float", "base64"])}),
         )
         return Ask.post(*rng.choice(asked))
 
     def looks() -> Ask:
-        paths = ["/models", "/v1/models", "/info", "/metrics", "/health/ready", "/health/live", "/v2", "/openapi.json"]
+        paths = [
+            "/models",
+            "/v1/models",
+            "/tei/info",
+            "/metrics",
+            "/health/ready",
+            "/health/live",
+            "/v2",
+            "/openapi.json",
+        ]
         return Ask(rng.choice(paths))
 
     def refused() -> Ask:

@@ -25,8 +25,7 @@ from semblance.cli.options import (
     TopK,
     expand_option_groups,
 )
-from semblance.extras import needs
-from semblance.version import version
+from semblance.extras import needs, version
 
 app = typer.Typer(
     cls=LazyGroup,

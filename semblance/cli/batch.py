@@ -19,7 +19,8 @@ from semblance.cli.options import (
     TopK,
     expand_option_groups,
 )
-from semblance.cli.progress import run_shown, tell_end
+from semblance.cli.progress import print_end, run_shown
+from semblance.client.clients import AsyncClient
 from semblance.jobs.batch.job import BatchProgress, run_batch
 from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name
 from semblance.tables.rows import Say, Step
@@ -68,26 +69,18 @@ def batch(
         rerank_top=rerank_top,
     )
 
-    async def run(step: Step, say: Say) -> BatchProgress:
+    async def run(client: AsyncClient, step: Step, say: Say) -> BatchProgress:
         def watch(done: BatchProgress) -> None:
             step(f"{done.rows:,} rows", done.position / max(1, done.total))
 
-        async with service.of_batch(patience) as client:
-            return await run_batch(
-                client,
-                source,
-                output,
-                options,
-                read_as=read_as,
-                overwrite=overwrite,
-                quote_formulas=quote_formulas,
-                concurrency=concurrency,
-                watch=watch,
-                say=say,
-            )
+        return await run_batch(
+            client, source, output, options,
+            read_as=read_as, overwrite=overwrite, quote_formulas=quote_formulas, concurrency=concurrency,
+            watch=watch, say=say,
+        )  # fmt: skip
 
-    done = run_shown(run)
+    done = run_shown(service, run, patience)
     skipped = f", {done.skipped} skipped (see {{}})" if done.skipped else ""
     summary = {"rows": done.rows, "skipped": done.skipped}
     rows = "1 row" if done.rows == 1 else f"{done.rows} rows"
-    tell_end([f"{rows}{skipped}: {output}"], summary, output, as_json)
+    print_end([f"{rows}{skipped}: {output}"], summary, output, as_json)

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -15,6 +16,10 @@ from rich.table import Table
 from semblance.cli.options import Json, ServiceOptions, TextFile, expand_option_groups
 from semblance.cli.render import bar
 from semblance.tables.formats import KNOWN
+
+if TYPE_CHECKING:
+    from semblance.jobs.threshold.choice import Quality
+    from semblance.jobs.threshold.models import ModelComparison
 
 SHOWN = np.arange(0.1, 1.0, 0.1)  # thresholds of the table, beside the recommended one
 
@@ -100,77 +105,87 @@ def choose(
 
     async def ask() -> tuple[list[Candidate], int]:
         tasks = [each.value for each in task or ()] or OF_A_PAIR
-        with Console(stderr=True).status("opening the models") as shown:  # at a terminal alone
+        with Console(stderr=True).status("opening the models") as status:  # at a terminal alone
             async with service.of_batch() as client:
-                return await candidates(client, read, model, tasks, every=every, told=shown.update)
+                return await candidates(client, read, model, tasks, every=every, say=status.update)
 
-    found, others = asyncio.run(ask())
+    found, not_compared = asyncio.run(ask())
     compared = compare(found, read.labels, resamples=resamples, seed=seed)
-    taken = recommended(compared)
-    best = taken.candidate
-    here = quality(best.scores, read.labels, choose(best.scores, read.labels, precision))
-    sure = resampled(best.scores, read.labels, precision, resamples=resamples, seed=seed)
-    table = [quality(best.scores, read.labels, float(at)) for at in SHOWN]
+    best = recommended(compared)
+    scores = best.candidate.scores
+    chosen = quality(scores, read.labels, choose(scores, read.labels, precision))
+    interval = resampled(scores, read.labels, precision, resamples=resamples, seed=seed)
+    table = [quality(scores, read.labels, float(at)) for at in SHOWN]
     if as_json:
-        rows = [
-            {
-                "model": each.candidate.model,
-                "task": each.candidate.task,
-                "auc": each.auc,
-                "auc_95": [each.low, each.high],
-                "ms_a_pair": 1000 * each.candidate.seconds,
-                "truncated": each.candidate.truncated,
-                "recommended": each is taken,
-                **asdict(each.best),
-            }
-            for each in compared
-        ]
-        said: dict[str, Any] = {"pairs": len(read.a), "positive": int(read.labels.sum()), "models": rows}
-        said |= {"recommended": asdict(here), "intervals": asdict(sure), "table": [asdict(each) for each in table]}
-        typer.echo(json.dumps(said))
+        summary: dict[str, Any] = {"pairs": len(read.a), "positive": int(read.labels.sum())}
+        summary["models"] = [_model_summary(each, recommended=each is best) for each in compared]
+        summary |= {"recommended": asdict(chosen), "intervals": asdict(interval), "table": list(map(asdict, table))}
+        typer.echo(json.dumps(summary))
         return
+    counted = f"{len(read.a):,} pairs, {int(read.labels.sum()):,} with the label 1"
     console = Console()
 
     def say(line: str) -> None:
         console.print(line, soft_wrap=True, highlight=False)
 
-    counted = f"{len(read.a):,} pairs, {int(read.labels.sum()):,} with the label 1"
     if len(compared) > 1:
         say(counted)
-        shown = Table("model", "AUC", "95 %", "", "threshold", "F1", "ms/pair", box=None, padding=(0, 1, 0, 0))
-        for each in compared:
-            task_of = "" if each.candidate.task == "similarity" else f", {each.candidate.task}"
-            shown.add_row(
-                f"{each.candidate.model}{task_of}",
-                f"{each.auc:.3f}",
-                f"{each.low:.3f}-{each.high:.3f}",
-                bar(2 * each.auc - 1, 6),  # of chance there is none
-                f"{each.best.threshold:.4f}",
-                f"{each.best.f1:.3f}",
-                f"{1000 * each.candidate.seconds:.3g}",
-                style="bold" if each is taken else "",
-            )
-        console.print(shown)
-        option = "" if best.task == "similarity" else f" --task {best.task}"
-        say(f"recommended: --model {best.model}{option}, the best on these pairs")
-    if others and not model:
-        say(f"not compared: {others:,} other models; --all compares them too")
-    say(f"{best.model}, {best.task}: {counted}")
-    if best.truncated:
-        say(f"{best.truncated:,} pairs have a text that was cut at the model's limit")
-    cuts = Table("threshold", "precision", "recall", "F1", "pairs that pass", box=None, pad_edge=False)
-    for at in sorted([*table, here], key=lambda q: q.threshold):
-        cuts.add_row(
-            f"{at.threshold:.{4 if at is here else 1}f}",
-            *(f"{value:.3f}" for value in (at.precision, at.recall, at.f1)),
-            f"{at.passing:,}{'  <- recommended' if at is here else ''}",
-            style="bold" if at is here else "",
-        )
-    console.print(cuts)
+        console.print(_model_table(compared, best))
+        option = "" if best.candidate.task == "similarity" else f" --task {best.candidate.task}"
+        say(f"recommended: --model {best.candidate.model}{option}, the best on these pairs")
+    if not_compared and not model:
+        say(f"not compared: {not_compared:,} other models; --all compares them too")
+    say(f"{best.candidate.model}, {best.candidate.task}: {counted}")
+    if best.candidate.truncated:
+        say(f"{best.candidate.truncated:,} pairs have a text that was cut at the model's limit")
+    console.print(_threshold_table(table, chosen))
     why = "the highest F1" if precision is None else f"a precision of at least {precision:g}, and most recall"
-    say(f"recommended: {here.threshold:.4f}, for {why}")
-    say(f"95 % of {sure.resamples:,} resamples choose {sure.threshold.low:.4f} to {sure.threshold.high:.4f}")
-    for measure, spread in (("precision", sure.precision), ("recall", sure.recall), ("F1", sure.f1)):
+    say(f"recommended: {chosen.threshold:.4f}, for {why}")
+    low, high = interval.threshold.low, interval.threshold.high
+    say(f"95 % of {interval.resamples:,} resamples choose {low:.4f} to {high:.4f}")
+    for measure, spread in (("precision", interval.precision), ("recall", interval.recall), ("F1", interval.f1)):
         say(f"{measure:<9} on other pairs: {spread.mean:.3f} ({spread.low:.3f} to {spread.high:.3f})")
-    if precision is not None and sure.precision.mean < precision:
+    if precision is not None and interval.precision.mean < precision:
         say(f"On other pairs expect less than the precision of {precision:g}: ask for more, or give more pairs.")
+
+
+def _model_summary(each: "ModelComparison", *, recommended: bool) -> dict[str, Any]:
+    return {
+        "model": each.candidate.model,
+        "task": each.candidate.task,
+        "auc": each.auc,
+        "auc_95": [each.low, each.high],
+        "ms_a_pair": 1000 * each.candidate.seconds,
+        "truncated": each.candidate.truncated,
+        "recommended": recommended,
+        **asdict(each.best),
+    }
+
+
+def _model_table(compared: Sequence["ModelComparison"], best: "ModelComparison") -> Table:
+    table = Table("model", "AUC", "95 %", "", "threshold", "F1", "ms/pair", box=None, padding=(0, 1, 0, 0))
+    for each in compared:
+        task = "" if each.candidate.task == "similarity" else f", {each.candidate.task}"
+        table.add_row(
+            f"{each.candidate.model}{task}",
+            f"{each.auc:.3f}",
+            f"{each.low:.3f}-{each.high:.3f}",
+            bar(2 * each.auc - 1, 6),  # of chance there is none
+            f"{each.best.threshold:.4f}",
+            f"{each.best.f1:.3f}",
+            f"{1000 * each.candidate.seconds:.3g}",
+            style="bold" if each is best else "",
+        )
+    return table
+
+
+def _threshold_table(qualities: Sequence["Quality"], chosen: "Quality") -> Table:
+    table = Table("threshold", "precision", "recall", "F1", "pairs that pass", box=None, pad_edge=False)
+    for each in sorted([*qualities, chosen], key=lambda quality: quality.threshold):
+        table.add_row(
+            f"{each.threshold:.{4 if each is chosen else 1}f}",
+            *(f"{value:.3f}" for value in (each.precision, each.recall, each.f1)),
+            f"{each.passing:,}{'  <- recommended' if each is chosen else ''}",
+            style="bold" if each is chosen else "",
+        )
+    return table

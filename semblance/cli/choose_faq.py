@@ -60,7 +60,7 @@ def choose_for_faq(
             models,
             every=every,
             clock=process_time if here else perf_counter,
-            said=lambda what, share: shown.update(f"{what}, {share:.0%}"),
+            step=lambda what, share: shown.update(f"{what}, {share:.0%}"),
         )
         found = [ranked(each, scores, faq, questions) for each in configurations(scores.models)]
         shown.update(f"comparing {len(found)} ways to rank")

@@ -10,8 +10,18 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from semblance.cli import render
-from semblance.cli.options import PATIENCE, Json, ModelName, Patience, ServiceOptions, TextFile, expand_option_groups
-from semblance.cli.progress import run_shown, tell_end
+from semblance.cli.options import (
+    PATIENCE,
+    Json,
+    ModelName,
+    Patience,
+    Prefix,
+    ServiceOptions,
+    TextFile,
+    expand_option_groups,
+)
+from semblance.cli.progress import print_end, run_shown
+from semblance.client.clients import AsyncClient
 from semblance.jobs.claims import check, names_of
 from semblance.tables.rows import Say, Step
 from semblance.types import ClaimResult
@@ -29,7 +39,7 @@ def claims(
         Path | None, typer.Option("--output", "-o", help="write a row for each claim: .jsonl, .csv, .tsv or .parquet")
     ] = None,
     column: Annotated[str, typer.Option(help="of the claims")] = "claim",
-    prefix: Annotated[str, typer.Option(help="put before the names of the new columns")] = "",
+    prefix: Prefix = "",
     model: ModelName = None,
     encoder: Annotated[str | None, typer.Option(help="whose embeddings find the passages")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace OUTPUT")] = False,
@@ -44,23 +54,13 @@ def claims(
     the answers are shown.
     """
 
-    async def run(step: Step, say: Say) -> Any:
-        async with service.of_batch(patience) as client:
-            return await check(
-                client,
-                documents,
-                source,
-                output,
-                column,
-                read_as,
-                model=model,
-                encoder=encoder,
-                prefix=prefix,
-                overwrite=overwrite,
-                step=step,
-            )
+    async def run(client: AsyncClient, step: Step, say: Say) -> Any:
+        return await check(
+            client, documents, source, output, column, read_as,
+            model=model, encoder=encoder, prefix=prefix, overwrite=overwrite, step=step,
+        )  # fmt: skip
 
-    checked, answers = run_shown(run)
+    checked, answers = run_shown(service, run, patience)
     if output is None:
         for problem in checked.problems:
             typer.echo(f"semblance: {source}, {problem}", err=True)
@@ -75,4 +75,4 @@ def claims(
     skipped = f", {checked.skipped} skipped" + (" (see {})" if output is not None else "") if checked.skipped else ""
     counts = f"entailed: {checked.entailed}, contradicted: {checked.contradicted}, not stated: {checked.not_stated}"
     lines = [f"claims: {checked.claims}, {counts}{skipped}" + (f"; {output}" if output is not None else "")]
-    tell_end(lines, asdict(checked), output, as_json)
+    print_end(lines, asdict(checked), output, as_json)

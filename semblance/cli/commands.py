@@ -7,8 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from semblance.extras import needs_distribution
-from semblance.version import TRAINING
+from semblance.extras import TRAINING, needs_distribution
 
 # The workbench imports this package, so its commands are only named here.
 COMMANDS = {

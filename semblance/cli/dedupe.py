@@ -1,15 +1,25 @@
 """The command `semblance dedupe`."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from semblance.cli.options import Json, ServiceOptions, TextFile, expand_option_groups
-from semblance.cli.progress import run_shown, tell_end
-from semblance.jobs.dedupe.options import CorpusOptions, CorpusSession
+from semblance.cli.options import (
+    PATIENCE,
+    Concurrency,
+    Json,
+    ModelName,
+    Overwrite,
+    Patience,
+    Prefix,
+    ServiceOptions,
+    TextFile,
+    expand_option_groups,
+)
+from semblance.cli.progress import print_end, run_shown
+from semblance.client.clients import AsyncClient
 from semblance.tables.rows import Say, Step
 
 Output = Annotated[Path, typer.Argument(help=".jsonl, .csv, .tsv or .parquet; columns of the input come along")]
@@ -20,7 +30,6 @@ LARGE = 50  # rows of a cluster that is named
 @expand_option_groups
 def dedupe(
     service: ServiceOptions,
-    asking: CorpusOptions,
     read_as: TextFile,
     source: Annotated[Path, typer.Argument(metavar="INPUT", help=INPUT)],
     output: Output,
@@ -37,6 +46,19 @@ def dedupe(
         typer.Option("--guard/--no-guard", help="keep texts apart that differ in a number, a size, a colour, a 'not'"),
     ] = True,
     only_first: Annotated[bool, typer.Option("--only-first", help="write only the first row of each cluster")] = False,
+    rerank: Annotated[
+        str | None,
+        typer.Option(help="the model that reads near pairs [default: the first main one with paraphrase, entailment]"),
+    ] = None,
+    prefix: Prefix = "",
+    model: ModelName = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="folder in which the file's embeddings stay, for the next time [default: they are removed]"),
+    ] = None,
+    overwrite: Overwrite = False,
+    concurrency: Concurrency = 4,
+    patience: Patience = PATIENCE,
     as_json: Json = False,
 ) -> None:
     """Find near-duplicates in a file: each row gets its cluster.
@@ -47,16 +69,19 @@ def dedupe(
     cluster, the number of the cluster's first row, from 1; cluster_size; cosine, with that first row; kept_apart, the
     nearest row that differs in a fact, and how. Interrupted while it asks, the same command goes on where it stopped.
     """
-    from semblance.jobs.dedupe.dedupe import dedupe as run
+    from semblance.jobs.dedupe import dedupe as job
+    from semblance.jobs.dedupe.session import DedupeOptions, DedupeSession
 
-    async def ask(work: CorpusSession) -> Any:
-        return await run(
-            work, source, output, column, read_as,
-            cosine=cosine, reviewed=reviewed, only_first=only_first, guarded=guard,
-        )  # fmt: skip
+    options = DedupeOptions(
+        column, read_as, cosine, reviewed, guard, only_first, prefix, model, rerank, keep, overwrite, concurrency
+    )
 
-    done = _done(service, asking, ask)
-    lines = [f"rows: {done.rows:,}, distinct texts: {done.texts:,}, clusters: {done.clusters:,}"]
+    async def run(client: AsyncClient, step: Step, say: Say) -> Any:
+        return await job.dedupe(DedupeSession(source, output, client, options, step, say))
+
+    done = run_shown(service, run, patience)
+    skipped = f", skipped: {done.skipped:,} (see {{}})" if done.skipped else ""
+    lines = [f"rows: {done.rows:,}, distinct texts: {done.texts:,}, clusters: {done.clusters:,}{skipped}; {output}"]
     lines += done.chosen
     if done.largest > LARGE:
         lines.append(f"the largest cluster has {done.largest:,} rows; it begins with row {done.largest_first:,}")
@@ -64,16 +89,6 @@ def dedupe(
         lines.append(f"doubtful pairs, to review: {done.review}")
     if done.apart is not None:
         lines.append(f"near pairs that were left apart: {done.apart}")
-    skipped = f", skipped: {done.skipped:,} (see {{}})" if done.skipped else ""
-    lines[0] += f"{skipped}; {output}"
     if done.recall < 1:
         lines.append(f"approximate: {done.recall:.1%} of the near pairs were found in a sample")
-    tell_end(lines, asdict(done), output, as_json)
-
-
-def _done(service: ServiceOptions, asking: CorpusOptions, ask: Callable[[CorpusSession], Awaitable[Any]]) -> Any:
-    async def run(step: Step, say: Say) -> Any:
-        async with service.of_batch(asking.patience) as client:
-            return await ask(CorpusSession(client, asking, step, say))
-
-    return run_shown(run)
+    print_end(lines, asdict(done), output, as_json)

@@ -24,6 +24,7 @@ File = Annotated[
     typer.FileText | None,
     typer.Option(encoding="utf-8", errors="surrogateescape", help="texts, one a line; - or nothing for standard input"),
 ]
+Prefix = Annotated[str, typer.Option(help="put before the names of the new columns")]
 Json = Annotated[bool, typer.Option("--json", help="print the answer as one line of JSON")]
 ModelName = Annotated[str | None, typer.Option(help="who answers; see `semblance models` [default: the service's]")]
 RerankModel = Annotated[str | None, typer.Option(help="a second model, which orders the best again")]

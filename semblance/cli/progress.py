@@ -11,41 +11,54 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from semblance.cli.exits import SKIPPED
-from semblance.tables.outputs import errors_of
+from semblance.cli.options import PATIENCE, ServiceOptions
+from semblance.client.clients import AsyncClient
+from semblance.tables.output_file import errors_of
 from semblance.tables.rows import Say, Step
 
 T = TypeVar("T")
 EVERY = 30.0  # seconds
+SKIPPED = 4  # the exit code where a command finished, but skipped rows
 
 
-def run_shown(work: Callable[[Step, Say], Coroutine[Any, Any, T]]) -> T:
-    """Run it, and show what it tells of its steps; after Ctrl-C say that the command can go on."""
+def run_shown(
+    service: ServiceOptions,
+    work: Callable[[AsyncClient, Step, Say], Coroutine[Any, Any, T]],
+    patience: float = PATIENCE,
+) -> T:
+    """Run it with a client, and show its steps; after Ctrl-C say that the command can go on.
+
+    A service that refuses a request because it is busy is asked again for `patience` seconds.
+    """
     errors = Console(stderr=True)
 
     def say(line: str) -> None:
         errors.print(f"semblance: {line}", markup=False, highlight=False, soft_wrap=True)
 
-    told = monotonic()
+    last_shown = monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         shown = bar.add_task("", total=1.0)
 
         def step(what: str, share: float) -> None:
-            nonlocal told
+            nonlocal last_shown
             bar.update(shown, description=what, completed=share)
-            if not errors.is_terminal and monotonic() - told >= EVERY:
-                told = monotonic()
+            if not errors.is_terminal and monotonic() - last_shown >= EVERY:
+                last_shown = monotonic()
                 say(f"{what}, {share:.0%}")
 
+        async def run() -> T:
+            async with service.of_batch(patience) as client:
+                return await work(client, step, say)
+
         try:
-            return asyncio.run(work(step, say))
+            return asyncio.run(run())
         except KeyboardInterrupt:
             typer.echo("semblance: interrupted; the same command goes on from here", err=True)
             raise
 
 
-def tell_end(lines: Sequence[str], summary: Mapping[str, Any], output: Path | None, as_json: bool) -> None:
+def print_end(lines: Sequence[str], summary: Mapping[str, Any], output: Path | None, as_json: bool) -> None:
     """Print how a command ended, `{}` in its lines being the file of skipped rows; a code says that there are any.
 
     Args:

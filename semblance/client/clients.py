@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 import httpx
 from tenacity import AsyncRetrying, Retrying
 
+from semblance.client.calls import Answer, Call, Steps, read_answer
 from semblance.client.local import IN_PROCESS, BlockingInProcess, InProcess
-from semblance.client.requests import Answer, Call, ServiceRequests, Steps, read
+from semblance.client.requests import ServiceRequests
 from semblance.client.retries import Retries
 from semblance.errors import InvalidArgument, NoAnswer, TimedOut, UnexpectedAnswer
-from semblance.version import version
+from semblance.extras import version
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -168,7 +169,7 @@ class Client(_Endpoint):
             answer = self._http.request(call.method, call.path, content=call.body)
         except httpx.RequestError as error:
             raise self._translated(error) from error
-        return read(call, answer.status_code, answer.headers, answer.content)
+        return read_answer(call, answer.status_code, answer.headers, answer.content)
 
 
 class AsyncClient(_Endpoint):
@@ -273,4 +274,4 @@ class AsyncClient(_Endpoint):
             answer = await self._http.request(call.method, call.path, content=call.body)
         except httpx.RequestError as error:
             raise self._translated(error) from error
-        return read(call, answer.status_code, answer.headers, answer.content)
+        return read_answer(call, answer.status_code, answer.headers, answer.content)

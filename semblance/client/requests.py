@@ -1,4 +1,4 @@
-"""The requests that a client makes and the parsing of their answers, without I/O; both clients' methods stand here.
+"""What a client asks of the service, without I/O: both clients' methods stand here.
 
 Each method of `ServiceRequests` is a generator. It yields a list of independent requests, receives their answers in
 the same order, and returns the parsed result. Input that is too large for one request is split by the limits in
@@ -7,19 +7,26 @@ what it says that would not.
 """
 
 import heapq
-import json
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
 
+from semblance.client.calls import (
+    Call,
+    Steps,
+    answers_to,
+    check_pairs,
+    check_text,
+    check_texts,
+    parse,
+    parse_ranking,
+    parse_results,
+)
 from semblance.client.faq import FAQ, Reply
-from semblance.client.retries import retry_after
-from semblance.errors import InvalidArgument, InvalidRequest, RequestFailed, UnexpectedAnswer, request_failed
+from semblance.errors import InvalidArgument, InvalidRequest
 from semblance.types import (
     Claims,
     Duplicates,
@@ -37,77 +44,8 @@ from semblance.types import (
 )
 
 T = TypeVar("T")
-_adapter_of: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
-
-
-@dataclass(frozen=True)
-class Call:
-    """One request to the service.
-
-    Attributes:
-        path: of the route.
-        content: what to post, without its values that are None; a GET without it.
-        places: position of each item of the body in the client's input, for errors that name an item.
-        items: the field that holds these items.
-        fine: statuses that are not errors.
-    """
-
-    path: str
-    content: Mapping[str, Any] | None = None
-    places: Sequence[int] = ()
-    items: str = ""
-    fine: frozenset[int] = frozenset({200})
-
-    @property
-    def method(self) -> str:
-        """The HTTP method of the request."""
-        return "GET" if self.content is None else "POST"
-
-    @cached_property
-    def body(self) -> bytes | None:
-        """The content as JSON."""
-        if self.content is None:
-            return None
-        given = {name: value for name, value in self.content.items() if value is not None}
-        try:
-            return json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
-        except UnicodeEncodeError:  # a lone surrogate: sent escaped, so that the service's error names its field
-            return json.dumps(given, separators=(",", ":")).encode()
-
-    def parts(self, most: int) -> "list[Call]":
-        """The same in requests of `most` items each."""
-        content = self.content or {}
-        given = content[self.items]
-        return [
-            replace(self, content={**content, self.items: given[i : i + most]}, places=self.places[i : i + most])
-            for i in range(0, len(given), most)
-        ]
-
-    def fitting(self, room: int) -> "list[Call]":
-        """The same in requests of at most `room` bytes, halved until they fit; a single item is sent at any size."""
-        if len(self.body or b"") <= room or len(self.places) == 1:
-            return [self]
-        return [part for half in self.parts((len(self.places) + 1) // 2) for part in half.fitting(room)]
-
-
-Answer = bytes | RequestFailed  # the latter where the service says how many items it would answer in time
-Steps = Generator[list[Call], list[Answer], T]
 ScoredTask = Literal["similarity", "paraphrase", "relevance"] | None  # of pairs; None: similarity
 Role = Literal["query", "passage"] | None  # of texts to embed, for models with prompts; None: neither
-
-
-def read(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
-    """The body of an answer; or the error, if fewer items would be answered.
-
-    Raises:
-        RequestFailed: the status is not in `call.fine`.
-    """
-    if status in call.fine:
-        return body
-    error = request_failed(status, body, headers.get("x-request-id"), retry_after(headers))
-    if error.code == "too_slow" and 0 < (error.limit or 0) < len(call.places):
-        return error
-    raise error.at(call.places, call.items)
 
 
 class ServiceRequests:
@@ -129,13 +67,13 @@ class ServiceRequests:
             task: "paraphrase", or "relevance" of b to a, for the probability of that, from a model that has it;
                 similarity by default.
         """
-        items = [{"a": a, "b": b} for a, b in _pairs(pairs)]
+        items = [{"a": a, "b": b} for a, b in check_pairs(pairs)]
         fixed = {"task": task, "model": model}
         return (yield from self._joined(Similarities, "/similarity", "pairs", items, fixed))
 
     def entailment(self, pairs: Iterable[tuple[str, str]], *, model: str | None = None) -> Steps[Entailments]:
         """Label pairs of premise and hypothesis; any number of them."""
-        items = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in _pairs(pairs)]
+        items = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in check_pairs(pairs)]
         return (yield from self._joined(Entailments, "/entailment", "pairs", items, {"model": model}))
 
     def claims(
@@ -154,9 +92,9 @@ class ServiceRequests:
             model: id of a model with entailment, which reads passages with claims.
             encoder: id of the model whose embeddings find the passages.
         """
-        given = documents if isinstance(documents, str) else _texts("documents", documents)
+        given = documents if isinstance(documents, str) else check_texts("documents", documents)
         fixed = {"documents": given, "encoder": encoder, "model": model}
-        return (yield from self._joined(Claims, "/claims", "claims", _texts("claims", claims), fixed))
+        return (yield from self._joined(Claims, "/claims", "claims", check_texts("claims", claims), fixed))
 
     def dedupe(
         self,
@@ -174,9 +112,10 @@ class ServiceRequests:
             pair_model: id of a model with paraphrase and entailment, which reads near pairs.
             guard: keep texts apart that differ in a fact.
         """
-        body = {"texts": _texts("texts", texts), "model": model, "pair_model": pair_model, "guard": guard}
+        given = check_texts("texts", texts)
+        body = {"texts": given, "model": model, "pair_model": pair_model, "guard": guard}
         (answer,) = yield [Call("/dedupe", body)]
-        return _parse(Duplicates, answer)
+        return parse_results(Duplicates, answer, len(given))
 
     def classify(
         self,
@@ -196,15 +135,15 @@ class ServiceRequests:
             multi_label: whether each label is judged by itself.
             model: id of a model with entailment, or, without labels, of one with labels.
         """
-        given = None if labels is None else _texts("labels", labels)
+        given = None if labels is None else check_texts("labels", labels)
         fixed = {"labels": given, "template": template, "multi_label": multi_label or None, "model": model}
         limit = "max_sentences" if given is None else "max_pairs"
-        items = _texts("texts", texts)
+        items = check_texts("texts", texts)
         return (yield from self._joined(Labels, "/classify", "text", items, fixed, limit, len(given or ())))
 
     def embed(self, sentences: Iterable[str], *, model: str | None = None, role: Role = None) -> Steps[Embeddings]:
         """Embed sentences, any number of them; `role`: as queries or passages, with the model's prompt for it."""
-        given = _texts("sentences", sentences)
+        given = check_texts("sentences", sentences)
         parts = yield from self._parts(EmbedResponse, "/embed", "sentences", given, {"role": role, "model": model})
         return Embeddings(
             parts[0].model,
@@ -215,8 +154,8 @@ class ServiceRequests:
 
     def explain(self, a: str, b: str, *, model: str | None = None) -> Steps[Explanation]:
         """Explain the score of two sentences, by token."""
-        (answer,) = yield [Call("/explain", {"a": _text("a", a), "b": _text("b", b), "model": model})]
-        return _parse(Explanation, answer)
+        (answer,) = yield [Call("/explain", {"a": check_text("a", a), "b": check_text("b", b), "model": model})]
+        return parse(Explanation, answer)
 
     def models(self) -> Steps[Models]:
         """The served models with their figures, and the limits of a request."""
@@ -225,7 +164,7 @@ class ServiceRequests:
     def health(self) -> Steps[Readiness]:
         """The readiness of the service; raises nothing when the service answers that it is not ready."""
         (answer,) = yield [Call("/health/ready", fine=frozenset({200, 503}))]
-        return _parse(Readiness, answer)
+        return parse(Readiness, answer)
 
     def rank(
         self,
@@ -257,15 +196,15 @@ class ServiceRequests:
         Raises:
             InvalidArgument: min_confidence, and the candidates need several requests.
         """
-        given = _texts("candidates", candidates)
-        fixed = {"query": _text("query", query), "model": model, "top_k": top_k}
+        given = check_texts("candidates", candidates)
+        fixed = {"query": check_text("query", query), "model": model, "top_k": top_k}
         second = {"rerank_model": rerank_model, "rerank_top": rerank_top}
         least = {"min_score": min_score, "min_confidence": min_confidence}
         calls = yield from self._split("/rank", "candidates", given, {**fixed, **second, **least})
         if len(calls) == 1:
             (answer,) = yield calls
             if isinstance(answer, bytes):
-                return _parse(Ranking, answer)
+                return parse_ranking(answer, len(given))
         if min_confidence is not None:
             raise InvalidArgument("min_confidence: there is no confidence of candidates that need several requests")
         merged = yield from self._ranked_in_parts(given, fixed, rerank_model, rerank_top)
@@ -280,8 +219,8 @@ class ServiceRequests:
             query: the question.
             faq: what `semblance choose --faq` wrote (`FAQ.load`).
         """
-        (found,) = yield [Call("/rank", {"query": _text("query", query), **faq.body()})]
-        ranking = _parse(Ranking, found)
+        (found,) = yield [Call("/rank", {"query": check_text("query", query), **faq.body()})]
+        ranking = parse_ranking(found, len(faq.entries))
         entry = faq.entries[ranking.results[0].index] if ranking.results else None
         return Reply(entry, ranking.confidence, ranking)
 
@@ -314,8 +253,8 @@ class ServiceRequests:
     def _merged(self, given: Sequence[str], places: Sequence[int], fixed: Mapping[str, Any]) -> Steps[Ranking]:
         """Order the candidates at the positions `places` by one model, in as many requests as needed."""
         calls = yield from self._split("/rank", "candidates", [given[i] for i in places], fixed)
-        answers = yield from _answers(calls)
-        parts = [_parse(Ranking, answer) for _, answer in answers]
+        answers = yield from answers_to(calls)
+        parts = [parse_ranking(answer, len(call.places)) for call, answer in answers]
         ordered: list[list[RankResult]] = []
         truncated: list[int] = []
         for (call, _), part in zip(answers, parts, strict=True):  # its places are positions in ours
@@ -342,7 +281,7 @@ class ServiceRequests:
     def _parts(self, kind: type[T], *request: Any) -> Steps[list[T]]:
         """The answers to the requests of `_split`, in order."""
         calls = yield from self._split(*request)
-        return [_parse(kind, answer) for _, answer in (yield from _answers(calls))]
+        return [parse_results(kind, answer, len(call.places)) for call, answer in (yield from answers_to(calls))]
 
     def _split(
         self, path: str, name: str, items: Sequence[Any], fixed: Mapping[str, Any], limit: str = "", each: int = 1
@@ -365,63 +304,5 @@ class ServiceRequests:
 
     def _models(self, path: str) -> Steps[Models]:
         (answer,) = yield [Call(path)]
-        self._served = _parse(Models, answer)
+        self._served = parse(Models, answer)
         return self._served
-
-
-def _answers(calls: list[Call]) -> Steps[list[tuple[Call, Answer]]]:
-    """The answers to these requests, and to parts of those that would take too long; each with its request."""
-    found: list[tuple[Call, Answer]] = []
-    for call, answer in zip(calls, (yield calls), strict=True):
-        if isinstance(answer, RequestFailed) and answer.field == call.items and answer.limit:
-            found += yield from _answers(call.parts(answer.limit))
-        else:
-            found.append((call, answer))
-    return found
-
-
-def _text(field: str, given: object) -> str:
-    """The text; raises InvalidArgument if it is none."""
-    if not isinstance(given, str):
-        raise InvalidArgument(f"{field}: expected a text, found {_kind(given)}")
-    return given
-
-
-def _texts(field: str, given: object) -> list[str]:
-    """A list of the texts; raises InvalidArgument if they are none, or a single text instead of several."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidArgument(f'{field}: expected a list of texts, such as ["A dog runs."], found {_kind(given)}')
-    return [_text(f"{field}.{i}", text) for i, text in enumerate(given)]
-
-
-def _pairs(given: object) -> list[tuple[str, str]]:
-    """A list of the pairs; raises InvalidArgument if they are none."""
-    wanted = '[("A dog runs.", "A cat sleeps.")]'
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidArgument(f"pairs: expected a list of pairs of texts, such as {wanted}, found {_kind(given)}")
-    pairs = []
-    for i, pair in enumerate(given):
-        sides = [pair] if isinstance(pair, str | Mapping) or not isinstance(pair, Iterable) else list(pair)
-        if len(sides) != 2:
-            found = _kind(pair) if len(sides) == 1 else f"{len(sides)} values"
-            raise InvalidArgument(f"pairs.{i}: expected two texts, as in {wanted}, found {found}")
-        pairs.append((_text(f"pairs.{i}.a", sides[0]), _text(f"pairs.{i}.b", sides[1])))
-    return pairs
-
-
-def _kind(found: object) -> str:
-    if not isinstance(found, str):
-        return "None" if found is None else f"a value of type {type(found).__name__}"
-    return f"the text {found[:40] + '...' if len(found) > 40 else found!r}"
-
-
-def _parse(kind: type[T], answer: Answer) -> T:
-    if isinstance(answer, RequestFailed):
-        raise answer
-    try:
-        parsed: T = _adapter_of(kind).validate_json(answer)
-        return parsed
-    except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, problem["loc"])) or "the body"
-        raise UnexpectedAnswer(f"not an answer of this service: {where}: {problem['msg']}") from None

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from semblance.client.clients import AsyncClient
 from semblance.errors import BatchError, RequestFailed
-from semblance.jobs.dedupe.texts import ROWS_AT_ONCE, Input, opened
 from semblance.tables.delimited import FileFormat
 from semblance.tables.documents import text_of_file
-from semblance.tables.formats import write_of
-from semblance.tables.outputs import errors_of, refuse_input, unfinished_of, write_output
-from semblance.tables.rows import Answered, BadRow, Chunk, Kind, Row, Step, Unreadable, text_of
+from semblance.tables.formats import open_column
+from semblance.tables.output_file import OutputFile
+from semblance.tables.rows import Answered, BadRow, Chunk, Kind, Row, Step, readable, refuse_taken, text_of
 from semblance.types import ClaimPassage, ClaimResult
 
 DOCUMENT = "document"  # a column that says against which document a claim is held
@@ -28,6 +27,7 @@ _ADDS: dict[str, Kind] = {
     "against": "text",
 }
 SHOWN = 5  # problems that are told
+ROWS_AT_ONCE = 4096
 CLAIMS_AT_ONCE = 25  # of one request, so that a file's progress is seen
 
 
@@ -90,24 +90,16 @@ async def check(
         BatchError: a file cannot be read or written, or a claim names no document.
         SemblanceError: the service refuses, or cannot be asked.
     """
-    write = None if output is None else write_of(output)
-    if output is not None:
-        for path in (claims, *documents):
-            if path.exists():
-                refuse_input(path, output, errors_of(output), unfinished_of(output))
-    if output is not None and output.exists() and not overwrite:
-        raise BatchError(f"{output} exists; --overwrite replaces it")
+    written = None if output is None else OutputFile(output, [claims, *documents], overwrite=overwrite)
     names = names_of(documents)
     adds = {f"{prefix}{name}": kind for name, kind in _ADDS.items()}
-    given = opened(claims, column, read_as)
-    has_names = not prefix and DOCUMENT in (given.source.columns or ())
-    if has_names:  # it comes along, and says where the evidence is
+    source = open_column(claims, column, read_as)
+    if not prefix and DOCUMENT in (source.columns or ()):  # it comes along, and says where the evidence is
         adds.pop(DOCUMENT)
-    if taken := sorted(set(adds) & set(given.source.columns or ())):
-        raise BatchError(f"{claims} has a column {taken[0]!r} already: rename it, or choose a --prefix")
+    refuse_taken(source, adds)
     texts = [text_of_file(path, read_as.encoding) for path in documents]
-    chunks = list(given.source.chunks(0, ROWS_AT_ONCE))
-    found, bad = _claims_of(given, chunks, names)
+    chunks = list(source.chunks(0, ROWS_AT_ONCE))
+    found, bad = _claims_of(chunks, column, names)
     places = {row: f"row {row + 1}" if why.line is None else f"line {why.line}" for row, why in bad.items()}
     problems = [f"{places[row]}: {why.reason}" for row, why in sorted(bad.items())]
     if not found:
@@ -122,8 +114,8 @@ async def check(
             cells = [_cells(adds, prefix, names, answers[claim]) for claim in own]
             yield Answered(chunk, [claim.place for claim in own], cells)
 
-    if output is not None and write is not None:
-        write_output(write, output, given.source, adds, rows, sorted(bad.items()))
+    if written is not None:
+        written.write(source, adds, rows, sorted(bad.items()))
     counts = Counter(each.label for each in answers.values())
     counted = Checked(
         len(answers), counts["entailed"], counts["contradicted"], counts["not_stated"], len(bad), problems[:SHOWN]
@@ -143,7 +135,7 @@ def names_of(documents: Sequence[Path]) -> list[str]:
     return names
 
 
-def _claims_of(given: Input, chunks: Sequence[Chunk], names: Sequence[str]) -> tuple[list[Claim], dict[int, BadRow]]:
+def _claims_of(chunks: Sequence[Chunk], column: str, names: Sequence[str]) -> tuple[list[Claim], dict[int, BadRow]]:
     """The claims, and why other rows have none, by row from 0."""
     everywhere = tuple(range(len(names)))
     found: list[Claim] = []
@@ -153,10 +145,9 @@ def _claims_of(given: Input, chunks: Sequence[Chunk], names: Sequence[str]) -> t
             if row is None:
                 continue
             try:
-                if isinstance(row, Unreadable):
-                    raise BadRow("unreadable", row.reason)
-                text = text_of(row.get(given.column), given.column).strip()
-                found.append(Claim(number, place, text, _against(row, names) or everywhere))
+                cells = readable(row)
+                text = text_of(cells.get(column), column).strip()
+                found.append(Claim(number, place, text, _against(cells, names) or everywhere))
             except BadRow as why:
                 bad[chunk.before + place] = why.at(chunk.line(place))
     return found, bad

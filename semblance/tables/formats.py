@@ -1,5 +1,6 @@
 """Which reader and which writer a file's suffix selects."""
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from semblance.tables.delimited import Delimited, FileFormat
 from semblance.tables.input_file import InputFile
 from semblance.tables.json_lines import JsonLines, TextLines
 from semblance.tables.outputs import write_csv, write_json_lines, write_tsv
-from semblance.tables.rows import RowSource, Write
+from semblance.tables.rows import RowSource, Write, no_column, refuse_taken
 
 JSON_LINES = (".jsonl", ".ndjson")
 TSV = ".tsv"
@@ -48,6 +49,20 @@ def open_source(
     except OSError as error:
         raise BatchError(f"{path}: {error.strerror or error}") from error
     raise BatchError(f"{path}: {KNOWN}{', or .txt with a text a line' if lines is not None else ''}")
+
+
+def open_column(path: Path, column: str, read_as: FileFormat, adds: Iterable[str] = ()) -> RowSource:
+    """Open an input of which one column is read, which has none of the new columns; .txt has a text a line.
+
+    Raises:
+        BatchError: as `open_source`; or it lacks the column, or has a new one.
+        MissingExtra: Parquet, and pyarrow is not installed.
+    """
+    source = open_source(path, lines=column, read_as=read_as)
+    if source.columns is not None and column not in source.columns:
+        raise no_column(source, column, source.columns)
+    refuse_taken(source, adds)
+    return source
 
 
 def write_of(output: Path, *, quote_formulas: bool = False) -> Write:

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from semblance.errors import BatchError
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND, open_source
-from semblance.tables.rows import BadRow, Row, RowSource, Unreadable, numbered, text_of
+from semblance.tables.rows import BadRow, Row, RowSource, Unreadable, columns_of, numbered, text_of
 
 Kind = Literal["score", "label", "ranking", "entailment"]
 TEXTS = (("a", "b"), ("question", "answer"))
@@ -60,7 +60,7 @@ class OwnPairs(NamedTuple):
     place: str  # what `lines` counts: line or row
     notes: Sequence[str]  # what a user should know of how the file was read
 
-    def said(self, faults: Sequence[RowFault]) -> str:
+    def describe(self, faults: Sequence[RowFault]) -> str:
         """The first faults of each reason, and how many more there are."""
         firsts = sorted({fault.reason: fault for fault in reversed(faults)}.values())[:_SHOWN]
         shown = "; ".join(f"{self.place} {fault.line}: {fault.reason}" for fault in firsts)
@@ -122,7 +122,7 @@ def read_own(
 def _columns(path: Path, source: RowSource, wanted: Sequence[str] | None) -> tuple[str, str, str]:
     present = source.columns
     if present is None and wanted is None:  # JSON Lines: as its first object has them
-        present = next((list(row) for _, row in numbered(source) if isinstance(row, dict)), [])
+        present = columns_of(source)
     shown = ", ".join(map(repr, present or ())) or "none"
     if wanted is not None:
         if present is not None and (absent := [name for name in wanted if name not in present]):

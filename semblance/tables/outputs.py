@@ -1,84 +1,21 @@
-"""Writes the rows that have answers as JSON Lines or CSV, beside the output until they are whole."""
+"""Writes rows with their new cells as JSON Lines, CSV or TSV."""
 
 import csv
 import json
 import math
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, time
 from decimal import Decimal
 from io import TextIOWrapper
 from itertools import chain
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from semblance.errors import BatchError
-from semblance.tables.rows import Answered, BadRow, Kind, Row, Rows, RowSource, Write
+from semblance.tables.rows import Answered, Kind, Row, Rows, RowSource
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how cells begin that a spreadsheet may run
-
-
-def errors_of(output: Path) -> Path:
-    """The file of the rows without an answer."""
-    return output.with_name(f"{output.name}.errors.jsonl")
-
-
-def unfinished_of(output: Path) -> Path:
-    """The output while it is being written."""
-    return output.with_name(f"{output.name}.unfinished")
-
-
-def refuse_input(source: Path, *written: Path) -> None:
-    """Look that no file to write is the input, under whatever name; raises BatchError."""
-    for path in written:
-        if path.exists() and path.samefile(source):
-            raise BatchError(f"{path} is the input too: name another output")
-
-
-def write_output(
-    write: Write,
-    output: Path,
-    source: RowSource,
-    adds: Mapping[str, Kind],
-    rows: Rows,
-    bad: Iterable[tuple[int, BadRow]],
-) -> None:
-    """Replace the output, and the file of rows without an answer; after a crash either the old or the new one exists.
-
-    Args:
-        write: of the format.
-        output: its path.
-        source: whose columns come along.
-        adds: the new columns.
-        rows: gives all rows, each time that it is called.
-        bad: numbers of rows without an answer, from 0, and why.
-
-    Raises:
-        BatchError: the format has nothing for a value, or the input changed while it was read.
-    """
-    unfinished = unfinished_of(output)
-    with unfinished.open("wb") as file:
-        try:
-            write(file, source, adds, rows)
-        except Exception:
-            source.file.check_content()  # other rows than were answered
-            raise
-        file.flush()
-        os.fsync(file.fileno())
-    source.file.check_content()
-    lines = [json.dumps(_skipped(row, why)) for row, why in bad]
-    if lines:
-        errors_of(output).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    elif errors_of(output).exists():
-        errors_of(output).unlink()
-    os.replace(unfinished, output)
-
-
-def _skipped(row: int, why: BadRow) -> dict[str, Any]:
-    line = {} if why.line is None else {"line": why.line}
-    return {"row": row + 1, **line, "column": why.column, "code": why.code, "reason": why.reason}
 
 
 def write_json_lines(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:

@@ -1,9 +1,11 @@
-"""The types that every other module of a batch works with: rows, chunks of rows, sources, answers, outputs."""
+"""The types of tables: rows, chunks of rows, sources, answers; and what is checked of rows and columns."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, BinaryIO, Literal, Protocol
 
+from semblance.errors import BatchError
 from semblance.tables.input_file import InputFile
 
 Row = dict[str, Any]
@@ -55,6 +57,13 @@ class BadRow(Exception):
     def at(self, line: int | None) -> "BadRow":
         """The same of a row on that line."""
         return BadRow(self.code, self.reason, self.column, line)
+
+
+def readable(row: "Row | Unreadable") -> Row:
+    """The row; raises BadRow where it could not be read."""
+    if isinstance(row, Unreadable):
+        raise BadRow("unreadable", row.reason)
+    return row
 
 
 def text_of(value: object, column: str) -> str:
@@ -118,6 +127,26 @@ def numbered(source: RowSource) -> Iterator[tuple[int, Row | Unreadable]]:
         for place, row in enumerate(chunk.rows):
             if row is not None:
                 yield chunk.line(place) or chunk.before + place + 1, row
+
+
+def columns_of(source: RowSource, objects: int | None = 1) -> list[str]:
+    """The columns of a file: where it has none before its rows, those of its first objects, or with None of all."""
+    if source.columns is not None:
+        return source.columns
+    rows = islice((row for _, row in numbered(source) if isinstance(row, dict)), objects)
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def no_column(source: RowSource, column: str, columns: Iterable[str]) -> BatchError:
+    """The error that a file lacks a column that a command reads."""
+    there = ", ".join(map(repr, columns)) or "no other"
+    return BatchError(f"{source.file.path}: there is no column {column!r}, but {there}; --column names another")
+
+
+def refuse_taken(source: RowSource, adds: Iterable[str]) -> None:
+    """Look that the file has none of the new columns, as far as its header says; raises BatchError."""
+    if taken := sorted(set(adds) & set(source.columns or ())):
+        raise BatchError(f"{source.file.path} has a column {taken[0]!r} already: rename it, or choose another --prefix")
 
 
 Rows = Callable[[], Iterator[Answered]]  # all that have answers, from the first on

@@ -87,7 +87,7 @@ class Batcher(Generic[K]):
             return best_time(partial(self.graph.rows, [self.graph.resized(key, shape)] * items))
 
         self.cost = Cost.measured(seconds, len(self.graph.shape(key)), max_tokens)
-        if self.graph.repeats:
+        if self.graph.has_loop:
             self.cost = replace(self.cost, fixed=max(self.cost.fixed, MIN_THREAD_SECONDS))
 
     def expected_seconds(self, keys: Sequence[K]) -> float:
@@ -96,7 +96,7 @@ class Batcher(Generic[K]):
 
     def seconds_of_one_more(self, keys: Sequence[K]) -> float:
         """Expected seconds that the median one of these keys adds to a batch."""
-        return sorted(self.cost.each(self.graph.shape(key)) for key in keys)[len(keys) // 2]
+        return sorted(self.cost.of_item(self.graph.shape(key)) for key in keys)[len(keys) // 2]
 
     def rows_if_quick(self, context: RequestContext, keys: Sequence[K]) -> Rows | None:
         """The rows, computed at once in the event loop; None if that would take too long.
@@ -108,7 +108,7 @@ class Batcher(Generic[K]):
         of_units = self._inline_limit() - self.cost.fixed
         if (self.cost.per_item + self.cost.per_token) * len(keys) > of_units:
             return None
-        if sum(self.cost.each(self.graph.shape(key)) for key in keys) > of_units:
+        if sum(self.cost.of_item(self.graph.shape(key)) for key in keys) > of_units:
             return None
         pieces = self._pieces(keys)
         if _seconds_of(pieces) > self._inline_limit():
@@ -146,8 +146,8 @@ class Batcher(Generic[K]):
         """Whether one run costs less than two."""
         if self.graph.reproducible and one.longest != other.longest:
             return False
-        apart = self.cost.of(one) + self.cost.of(other)
-        return joined.items <= self._max_items(joined.longest) and self.cost.of(joined) <= apart
+        apart = self.cost.of_batch(one) + self.cost.of_batch(other)
+        return joined.items <= self._max_items(joined.longest) and self.cost.of_batch(joined) <= apart
 
     def _pieces(self, keys: Sequence[K]) -> list[_Piece[K]]:
         shapes = list(map(self.graph.shape, keys))
@@ -155,17 +155,17 @@ class Batcher(Generic[K]):
         same_shape = self.graph.reproducible
         may_join = not same_shape or len(set(shapes)) == 1
         if may_join and len(keys) <= self._max_items(together.longest):  # the common case
-            return [_Piece(range(len(keys)), keys, together, self.cost.of(together))]
+            return [_Piece(range(len(keys)), keys, together, self.cost.of_batch(together))]
         pieces = []
-        for batch in make_batches(shapes, self.cost.each, self._max_items, same_shape=same_shape):
+        for batch in make_batches(shapes, self.cost.of_item, self._max_items, same_shape=same_shape):
             padding = padded([shapes[i] for i in batch])
-            pieces.append(_Piece(batch, [keys[i] for i in batch], padding, self.cost.of(padding)))
+            pieces.append(_Piece(batch, [keys[i] for i in batch], padding, self.cost.of_batch(padding)))
         return pieces
 
     def _max_items(self, longest: Shape) -> int:
         """How many items of this shape are in one batch at most."""
         most = self.graph.budget.most(longest)
-        each = self.cost.each(longest)
+        each = self.cost.of_item(longest)
         return max(1, min(most, int(PIECE_SECONDS / each))) if each else most
 
     def _inline_limit(self) -> float:
@@ -191,7 +191,7 @@ class _Batch(Generic[K]):
     def add(self, piece: _Piece[K], most: float) -> bool:
         """Take a piece whose padding costs less than a run of its own."""
         joined = self._padding.with_(piece.padding)
-        seconds = self._batcher.cost.of(joined)
+        seconds = self._batcher.cost.of_batch(joined)
         if seconds > most or not self._batcher.should_join(joined, self._padding, piece.padding):
             return False
         self._padding, self.expected_seconds = joined, seconds

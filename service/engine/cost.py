@@ -26,14 +26,14 @@ class Cost:
     per_item: float = 0.0
     per_cell: float = 0.0
 
-    def each(self, shape: Shape) -> float:
+    def of_item(self, shape: Shape) -> float:
         """Seconds of one item more of this shape."""
         seconds = self.per_item + self.per_token * sum(shape)
         return seconds + self.per_cell * prod(shape) if self.per_cell else seconds
 
-    def of(self, padding: Padding) -> float:
+    def of_batch(self, padding: Padding) -> float:
         """Seconds of one batch."""
-        return self.fixed + padding.items * self.each(padding.longest)
+        return self.fixed + padding.items * self.of_item(padding.longest)
 
     @classmethod
     def measured(cls, seconds: Callable[[int, Shape], float], axes: int, max_tokens: int) -> "Cost":

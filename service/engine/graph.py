@@ -32,12 +32,12 @@ from service.errors import InferenceFailed, ProviderError
 from service.machine import trim_allocator
 from service.observe.telemetry import ModelTelemetry
 
-GIVE_BACK_SECONDS = 60.0
+SHRINK_SECONDS = 60.0
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 # How ONNX writes where a tensor's data outside of the file lies: the key "location", before its value.
-_OUTSIDE = b"\x0a\x08location\x12"
+_EXTERNAL_DATA = b"\x0a\x08location\x12"
 # How ONNX writes the kinds of node that run a graph again and again: the key "op_type", before its value.
-_REPEATING = (b"\x22\x04Loop", b"\x22\x04Scan")
+_LOOP_NODES = (b"\x22\x04Loop", b"\x22\x04Scan")
 _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 
 _LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
@@ -54,9 +54,9 @@ class Session:
     for hours. A run gives that back to the system once a minute, in some milliseconds.
     """
 
-    _gives_back_at = 0.0  # next, of all sessions
-    _giving_back = ort.RunOptions()
-    _giving_back.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+    _next_shrink = 0.0  # next, of all sessions
+    _shrinking = ort.RunOptions()
+    _shrinking.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
 
     def __init__(
         self,
@@ -64,24 +64,24 @@ class Session:
         signature: GraphSignature,
         weights: Sequence[ort.OrtValue] = (),
         *,
-        repeats: bool = False,
+        has_loop: bool = False,
     ) -> None:
         self._run = session.run
         self._weights = weights  # the session uses their memory
         self._outputs = [signature.output]
         self.signature = signature
         self.has_cuda = CUDA in session.get_providers()
-        self.repeats = repeats  # a loop in it may take any time, whatever shorter runs took
+        self.has_loop = has_loop  # a loop in it may take any time, whatever shorter runs took
 
     def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
         """Run the graph: feeds by tensor name -> its one output."""
         output: npt.NDArray[np.float32]
         # Not in the event loop: health checks run often enough elsewhere.
-        if self.has_cuda or monotonic() < Session._gives_back_at or current_thread() is main_thread():
+        if self.has_cuda or monotonic() < Session._next_shrink or current_thread() is main_thread():
             (output,) = self._run(self._outputs, feeds)
             return output
-        Session._gives_back_at = monotonic() + GIVE_BACK_SECONDS
-        (output,) = self._run(self._outputs, feeds, self._giving_back)
+        Session._next_shrink = monotonic() + SHRINK_SECONDS
+        (output,) = self._run(self._outputs, feeds, self._shrinking)
         trim_allocator()
         return output
 
@@ -195,7 +195,8 @@ def open_session(
         if list(providers) == [CPU]:
             for name, value in weights.items():
                 options.add_initializer(name, value)
-    if (named := content.count(_OUTSIDE)) > len(outside):  # also one that no node uses, which ONNX Runtime passes over
+    # Also one that no node uses, which ONNX Runtime passes over.
+    if (named := content.count(_EXTERNAL_DATA)) > len(outside):
         raise ArtifactError(f"{path}: it names {named} tensors outside of the file, the manifest {len(outside)}")
     if CUDA in providers:
         _load_cuda()
@@ -206,8 +207,8 @@ def open_session(
         first_line, _, _ = str(error).strip().partition("\n")
         raise ArtifactError(f"{path}: onnxruntime cannot open it: {first_line}") from error
     found = read_signature(kind, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
-    repeats = any(each in content for each in _REPEATING)
-    opened = Session(session, found, list(weights.values()), repeats=repeats)
+    has_loop = any(each in content for each in _LOOP_NODES)
+    opened = Session(session, found, list(weights.values()), has_loop=has_loop)
     if must_use_cuda and not opened.has_cuda:
         raise ProviderError(f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on the CPU")
     return opened
@@ -246,14 +247,14 @@ class Graph:
     """
 
     def __init__(
-        self, name: str, run: Run, manifest: Manifest, telemetry: ModelTelemetry, *, repeats: bool = False
+        self, name: str, run: Run, manifest: Manifest, telemetry: ModelTelemetry, *, has_loop: bool = False
     ) -> None:
         """Take the graph of that file; `run` is its session, and `telemetry` counts its runs.
 
-        `repeats`: it has a loop. Then no measured time is a bound, and no run is in the event loop.
+        `has_loop`: it has a loop. Then no measured time is a bound, and no run is in the event loop.
         """
         self.run = run
-        self.repeats = repeats
+        self.has_loop = has_loop
         self._name = name
         self._model = manifest.id
         self._telemetry = telemetry
@@ -294,14 +295,14 @@ class TextGraph(Graph, ABC, Generic[K]):
         feeds: Feeds,
         *,
         reproducible: bool = False,
-        repeats: bool = False,
+        has_loop: bool = False,
     ) -> None:
         """Take the graph of that file, as `Graph`; `feeds` says what it reads of ids.
 
         `reproducible`: texts are padded by their own length alone. A row's last digits hang on how far its texts are
         padded, and on nothing else of its batch.
         """
-        super().__init__(name, run, manifest, telemetry, repeats=repeats)
+        super().__init__(name, run, manifest, telemetry, has_loop=has_loop)
         self.feeds, self._most = feeds, manifest.limits.max_tokens
         self.is_transformer = isinstance(feeds, SequenceFeeds)
         self.reproducible = reproducible or self.is_transformer

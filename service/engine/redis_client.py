@@ -86,7 +86,7 @@ class RedisClient:
         self.link = Breaker(works, fails, settings.redis_address or "")  # whether the server answers
         self._telemetry = telemetry
         self._timeout = settings.redis_timeout_ms / 1000
-        self._free = asyncio.Semaphore(_CONNECTIONS)
+        self._slots = asyncio.Semaphore(_CONNECTIONS)
         pool = ConnectionPool.from_url(
             settings.redis_url.get_secret_value(),
             max_connections=_CONNECTIONS,
@@ -115,7 +115,7 @@ class RedisClient:
             return None
         link_began, asked_began = self.link.changes, asked.changes
         try:
-            async with asyncio.timeout(self._timeout), self._free:
+            async with asyncio.timeout(self._timeout), self._slots:
                 answer = await command()
         except TimeoutError:
             self._telemetry.redis_failed("timeout")

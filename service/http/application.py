@@ -6,7 +6,7 @@ What a request that asks a model may take is limited here too: a place, time, an
 import asyncio
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
@@ -30,8 +30,8 @@ from service.http.middleware import (
 )
 from service.observe.metrics import Timings
 from service.observe.tracing import Tracing
-from service.routes.operation import Operation, state_of
-from service.routes.route import Table
+from service.routes.context import state_of
+from service.routes.paths import Paths
 from service.service import Service
 
 if TYPE_CHECKING:  # its library brings that of Redis along
@@ -117,10 +117,10 @@ class AdmissionMiddleware:
     """
 
     def __init__(self, app: ASGIApp, scoring: "ScoringMiddleware") -> None:
-        """Wrap the application of a route; `scoring` is what all routes have in common."""
+        """Wrap the application of all routes that ask a model."""
         self._app = app
         self._scoring = scoring
-        self._costs: dict[str, ModelCosts] = {}  # by the model that answered
+        self._costs: dict[str, dict[str, ModelCosts]] = {}  # of each route, by the model that answered
         self._unread = 0  # requests refused by them
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -133,14 +133,14 @@ class AdmissionMiddleware:
         context = RequestContext(caller_of(scope, state), timings=Timings(scoring.spans))
         scoring.check_room(context)
         state.context = context
-        size = length_of(state.received)
+        size, costs = length_of(state.received), self._costs.setdefault(state.route or "", {})
 
         async def ended(message: Message) -> None:
             scoring.leave(context)  # what is sent needs no work any more
             await send(message)
 
         try:
-            if size > FEW_BYTES and (cheapest := self._cheapest()) is not None:
+            if size > FEW_BYTES and (cheapest := _cheapest(costs)) is not None:
                 refusal = scoring.queue.admissions.refusal(context, size * cheapest)
                 if refusal is not None:
                     self._unread += 1
@@ -153,15 +153,16 @@ class AdmissionMiddleware:
         finally:
             scoring.leave(context)
             if size > FEW_BYTES and (context.expected or state.status == 200):
-                self._costs.setdefault(state.model, ModelCosts()).add(context.expected / size)
+                costs.setdefault(state.model, ModelCosts()).add(context.expected / size)
 
-    def _cheapest(self) -> float | None:
-        """Seconds a byte, expected of the cheapest of the last requests; None if they are too few."""
-        now = perf_counter()
-        recent = [costs for costs in self._costs.values() if now - costs.at < _COSTS_SECONDS]
-        if sum(len(costs.last) for costs in recent) < _COSTS:
-            return None
-        return min(min(costs.last) for costs in recent)
+
+def _cheapest(costs: Mapping[str, ModelCosts]) -> float | None:
+    """Seconds a byte, expected of the cheapest of the last requests; None if they are too few."""
+    now = perf_counter()
+    recent = [each for each in costs.values() if now - each.at < _COSTS_SECONDS]
+    if sum(len(each.last) for each in recent) < _COSTS:
+        return None
+    return min(min(each.last) for each in recent)
 
 
 class Deadline:
@@ -332,10 +333,8 @@ class ScoringMiddleware:
             connection.told = perf_counter() + refusal.seconds
         raise refusal
 
-    def around(self, app: ASGIApp, operation: Operation) -> ASGIApp:
-        """The application of a route, with its middleware."""
-        if not operation.scores:
-            return app
+    def around(self, app: ASGIApp) -> ASGIApp:
+        """The application of these routes, with their middleware."""
         settings = self._settings
         app = BodyReader(app, settings.max_body_bytes, self.arrived)
         app = Deadline(app, settings.request_timeout)
@@ -350,10 +349,9 @@ class Application:
         app: FastAPI,
         service: Service,
         *,
-        table: Table,
+        paths: Paths,
         scoring: ScoringMiddleware,
         files: tuple[str, ...],
-        pages: Sequence[str],
         rate_limit: "RateLimit | None",
         tracing: Tracing | None,
     ) -> None:
@@ -362,10 +360,9 @@ class Application:
         Args:
             app: FastAPI, with all routes.
             service: see `Service`.
-            table: its routes.
+            paths: those of its routes.
             scoring: what those of them that score pass besides.
-            files: folders whose paths, but those of the table, need no key and count for no limit; they end with /.
-            pages: paths of other routes, for metrics.
+            files: folders whose paths, but those of routes, need no key and count for no limit; they end with /.
             rate_limit: see `RateLimit`; None: callers may ask as often as they like.
             tracing: see `Tracing`.
         """
@@ -375,13 +372,13 @@ class Application:
         settings = service.settings
 
         def is_open(scope: Scope) -> bool:
-            method, path = scope["method"], scope["path"]
-            return table.is_open(method, path) or (f"{path}/".startswith(files) and not table.find(path))
+            path = scope["path"]
+            return paths.is_open(path) or (f"{path}/".startswith(files) and paths.find(path) is None)
 
         # From the inside out. A request passes them in the other order.
         stack: ASGIApp = AccessControl(app.router, settings.api_keys, rate_limit, is_open)
         stack = SecurityHeaders(stack)
-        stack = Errors(stack, table)
+        stack = Errors(stack, paths)
         if settings.cors_origins:  # outside the keys: a preflight request has none
             stack = CORSMiddleware(
                 stack,
@@ -390,7 +387,7 @@ class Application:
                 allow_headers=("*",),
                 expose_headers=_EXPOSED,
             )
-        stack = AccessLogMiddleware(stack, service.telemetry, table, pages, tracing, access_log=settings.access_log)
+        stack = AccessLogMiddleware(stack, service.telemetry, paths, tracing, access_log=settings.access_log)
         stack = RequestId(stack)
         self._stack = EarlyResponseCloser(stack)
 

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 from asyncio import CancelledError
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from http import HTTPStatus
 from itertools import count
@@ -27,8 +27,9 @@ from service.http.connection_tracker import ClientLeft, client_of
 from service.observe.logs import REQUEST_ID, fields
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
 from service.observe.tracing import METHOD, ROUTE, STATUS, Tracing
-from service.routes.operation import STATE, RequestState, state_of
-from service.routes.route import Table
+from service.routes.context import STATE, RequestState, state_of
+from service.routes.dialects import dialect_of
+from service.routes.paths import Paths
 
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit
@@ -37,6 +38,7 @@ log = logging.getLogger("service.http.record")  # what log lines have been named
 CLIENT_LEFT = 499
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
+_NO_UPLOADS = AsyncExitStack()  # FastAPI would close files of forms by it
 NOSNIFF = (b"x-content-type-options", b"nosniff")
 _INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 _POLICY = (
@@ -116,22 +118,20 @@ class AccessLogMiddleware:
         self,
         app: ASGIApp,
         telemetry: Telemetry,
-        table: Table,
-        pages: Sequence[str],
+        paths: Paths,
         tracing: Tracing | None,
         *,
         access_log: bool,
     ) -> None:
-        """Make the series of all routes, and of `pages`, paths of other routes."""
+        """Make the series of all routes."""
         self._app = app
         self._telemetry = telemetry
-        self._table = table
-        self._pages = frozenset(pages)
+        self._paths = paths
         self._tracing = tracing
         self._access_log = access_log
         self._in_flight = 0
         telemetry.follow(telemetry.in_flight, lambda: self._in_flight)
-        for path in dict.fromkeys((*(route.path for route in table.routes), *pages, OTHER_ROUTE)):
+        for path in (*paths.all, OTHER_ROUTE):
             telemetry.add_route(path)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -148,10 +148,10 @@ class AccessLogMiddleware:
             self._write(scope, state, perf_counter())
 
     def _write(self, scope: Scope, state: RequestState, ended: float) -> None:
-        route = state.route or self._route_of(scope["path"])
+        route = state.route or self._paths.find(scope["path"]) or OTHER_ROUTE
         method = scope["method"] if scope["method"] in _METHODS else "other"  # clients may send any
         trace_id = None
-        if self._tracing is not None and not self._table.is_open(method, scope["path"]):
+        if self._tracing is not None and not self._paths.is_open(scope["path"]):
             said = {METHOD: method, ROUTE: route, STATUS: state.status}
             said |= {"semblance.model": state.model, "semblance.request_id": state.id}
             trace_id = self._tracing.record(state.received, state.timings, said, state.began, ended)
@@ -163,21 +163,14 @@ class AccessLogMiddleware:
             more = {"route": route, "status": state.status, "model": state.model, "milliseconds": spent}
             log.info("request", extra=fields(method=method, **more, **caller))
 
-    def _route_of(self, path: str) -> str:
-        """The route of a request that did not reach it; or whose route is not of the table."""
-        if path in self._pages:
-            return path
-        found = self._table.find(path)
-        return found[0].path if found else OTHER_ROUTE
-
 
 class Errors:
     """Answers what is raised behind it in the format of the caller's dialect."""
 
-    def __init__(self, app: ASGIApp, table: Table) -> None:
-        """Prepare; the table is asked where no route has said whose request it is."""
+    def __init__(self, app: ASGIApp, paths: Paths) -> None:
+        """Put it before an application with these paths."""
         self._app = app
-        self._table = table
+        self._paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -198,9 +191,10 @@ class Errors:
         state, ours = state_of(scope), _as_request_error(error)
         if state.started:
             return
-        if ours.status == 404 and isinstance(error, HTTPException) and (hint := self._table.hint(scope["path"])):
-            ours = HttpError(404, ours.message, more=f"no route {quote(scope['path'])}; {hint}")
-        status, body = (state.dialect or self._table.dialect(scope["path"])).error(ours, state.id)
+        if isinstance(error, HTTPException) and (hint := self._paths.hint(scope["path"])):
+            what = f"no route {quote(scope['path'])}" if ours.status == 404 else ours.message
+            ours = HttpError(ours.status, ours.message, ours.headers, more=f"{what}; {hint}")
+        status, body = dialect_of(scope["path"]).answer(ours, state.id)
         headers = [(name.lower().encode(), value.encode()) for name, value in ours.headers.items()]
         headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -319,6 +313,7 @@ class SecurityHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on. HEAD is answered as GET, without the body."""
         state_of(scope).headers.append(NOSNIFF)
+        scope["fastapi_middleware_astack"] = _NO_UPLOADS
         if scope["method"] not in ("GET", "HEAD"):  # no page
             await self._app(scope, receive, send)
             return
@@ -340,5 +335,4 @@ class SecurityHeaders:
                 message = {**message, "body": b""}
             await send(message)
 
-        async with AsyncExitStack() as scope["fastapi_middleware_astack"]:  # as FastAPI's own routes of pages need it
-            await self._app(scope if has_body else {**scope, "method": "GET"}, receive, described)
+        await self._app(scope if has_body else {**scope, "method": "GET"}, receive, described)

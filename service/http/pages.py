@@ -5,18 +5,21 @@ nothing secret and need no API key: where one is needed they ask the person for 
 documentation is the folder that `make docs` builds.
 """
 
+from functools import cache
 from os import PathLike, stat_result
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from service.http.middleware import policy
-from service.routes.dialects.own import OPERATIONS
-from service.routes.operation import OperationResponse, ReadOperation, Responses
+from service.routes.dialects import OURS
+from service.routes.paths import OPEN
+from service.routes.routing import router_for
 from service.settings import Settings
 
 PAGE, DOCS = "/", "/docs"
@@ -34,26 +37,31 @@ class _Files(StaticFiles):
         return response
 
 
-def page_operations(settings: Settings) -> list[ReadOperation]:
-    """The pages at `/`, if the settings want one, and at `/docs`: the routes, by Swagger.
-
-    Raises:
-        FileNotFoundError: the installed package lacks one.
-    """
-    docs = _page(DOCS, "docs.html", "The routes, for people", inline_styles=True)
-    return [_page(PAGE, "page.html", "A page for people", inline_styles=False), docs] if settings.playground else [docs]
+_HTML: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
+router, docs_router = (router_for(OURS, "operations") for _ in range(2))
 
 
-def _page(path: str, name: str, summary: str, *, inline_styles: bool) -> ReadOperation:
-    html = (_FOLDER / name).read_bytes()
-    only_own = policy(html, inline_styles=inline_styles).encode()
-    headers = ((b"cache-control", b"no-cache"), (b"content-security-policy", only_own))
+@router.get(PAGE, summary="A page for people", responses=_HTML, response_class=Response, openapi_extra=OPEN)
+async def playground() -> Response:
+    """Show the page."""
+    return _page("page.html", inline_styles=False)
 
-    async def page() -> OperationResponse:
-        return OperationResponse(html, media=b"text/html; charset=utf-8", headers=headers)
 
-    described: Responses = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
-    return ReadOperation(path, page, OPERATIONS, summary, open=True, responses=described)
+@docs_router.get(DOCS, summary="The routes, for people", responses=_HTML, response_class=Response, openapi_extra=OPEN)
+async def docs() -> Response:
+    """Show the routes, by Swagger."""
+    return _page("docs.html", inline_styles=True)
+
+
+def _page(name: str, *, inline_styles: bool) -> Response:
+    html = _html(name)
+    headers = {"cache-control": "no-cache", "content-security-policy": policy(html, inline_styles=inline_styles)}
+    return HTMLResponse(html, headers=headers)
+
+
+@cache
+def _html(name: str) -> bytes:
+    return (_FOLDER / name).read_bytes()
 
 
 class _Pages(StaticFiles):
@@ -70,18 +78,20 @@ class _Pages(StaticFiles):
         return Response(Path(full_path).read_bytes(), status_code, kept, "text/html")
 
 
-def add_files(app: FastAPI, settings: Settings) -> tuple[str, ...]:
-    """Serve the files of the page below `/playground/`, and the built documentation at /guide/, as the settings say.
+def add_pages(app: FastAPI, settings: Settings) -> tuple[str, ...]:
+    """Serve the page at `/` with its files, `/docs`, and the built documentation at /guide/, as the settings say.
 
     Returns the folders of these and of Swagger's files: they hold nothing secret and need no API key.
     """
     shown: tuple[str, ...] = (SWAGGER,)
+    app.include_router(docs_router)
     if settings.playground:
+        app.include_router(router)
         app.mount(_FILES, _Files(directory=_FOLDER / "files"), name="playground")
         shown += (f"{_FILES}/",)
     if settings.guide is not None:
 
-        @app.get(_GUIDE, include_in_schema=False)
+        @app.get(_GUIDE, include_in_schema=False, openapi_extra=OPEN)
         async def guide(request: Request) -> RedirectResponse:
             # Relative, so that it also holds behind a proxy that serves this under a prefix.
             return RedirectResponse(_GUIDE.removeprefix("/") + "/")

@@ -23,7 +23,7 @@ class Failure(NamedTuple):
     """Why a model could not be opened at a request."""
 
     reason: str
-    until: float  # by the monotonic clock: it is not tried again before
+    retry_at: float  # by the monotonic clock: it is not tried again before
 
 
 class ServedModel:
@@ -35,8 +35,8 @@ class ServedModel:
         self.manifest = manifest
         self.stamps = stamps
         self.capabilities = FAMILIES[manifest.family].capabilities(manifest)
-        self.opened: Opened | None = None
-        self.opening: asyncio.Task[Opened] | None = None  # for the requests that wait for it
+        self.opened: OpenModel | None = None
+        self.opening: asyncio.Task[OpenModel] | None = None  # for the requests that wait for it
         self.failure: Failure | None = None
 
     @property
@@ -62,7 +62,7 @@ class ServedModel:
         return self.opened.scorer
 
 
-class Opened:
+class OpenModel:
     """A scorer with its golden pairs, and where it runs."""
 
     def __init__(

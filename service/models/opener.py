@@ -27,7 +27,7 @@ from service.engine.graph import CPU, CUDA, KINDS, Graph, Session, cuda_options,
 from service.engine.queue import Queue
 from service.errors import ModelError, ServiceError
 from service.machine import counts, trim_allocator
-from service.models.model import Opened, ServedModel
+from service.models.model import OpenModel, ServedModel
 from service.models.repository import ModelFolder, confine, file_stamps
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
@@ -99,7 +99,7 @@ class Opener:
         model.manifest.verify(model.release.folder)
         model.stamps = stamps
 
-    def open(self, model: ServedModel) -> Opened:
+    def open(self, model: ServedModel) -> OpenModel:
         """Open and prove one model. Files that have changed since they were verified are verified first.
 
         Raises:
@@ -128,16 +128,16 @@ class Opener:
         for name, kind in manifest.graph_kinds.items():
             session = sessions[name]
             if kind not in KINDS:  # it reads embeddings
-                graphs[name] = Graph(name, session, manifest, telemetry, repeats=session.repeats)
+                graphs[name] = Graph(name, session, manifest, telemetry, has_loop=session.has_loop)
                 continue
             pooling, most = manifest.pooling_of(name), manifest.most_tokens(name)
             feeds = feeds_of(session.signature, kind, tokenizer, pooling, most, where=name)
             alike = self._settings.reproducible and kind in ("encoder", "pair")
-            more = {"reproducible": alike, "repeats": session.repeats}
+            more = {"reproducible": alike, "has_loop": session.has_loop}
             graphs[name] = KINDS[kind](name, session, manifest, telemetry, feeds, **more)
         parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._queue, self._cache)
         scorer = FAMILIES[manifest.family](parts)
-        opened = Opened(release.id, scorer, telemetry, golden, provider)
+        opened = OpenModel(release.id, scorer, telemetry, golden, provider)
         opened.prove(self._settings.cache)
         log.info(
             "model opened",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from service.engine.context import RequestContext
 from service.errors import ModelUnavailable, UnknownModel, UnsupportedTask
-from service.models.model import Failure, Opened, ServedModel
+from service.models.model import Failure, OpenModel, ServedModel
 from service.models.opener import Opener, without_paths
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
@@ -128,7 +128,7 @@ class ModelRegistry(Mapping[str, ServedModel]):
         model = self.choose(name, capability, field, ranks=ranks)
         return (model.opened or await self.open(context, model)).scorer
 
-    async def open(self, context: RequestContext, model: ServedModel) -> Opened:
+    async def open(self, context: RequestContext, model: ServedModel) -> OpenModel:
         """Open a model in the opener's thread, once for all requests that wait for it.
 
         Their time limits stand still meanwhile: opening has its own (`opener.STEP_SECONDS`).
@@ -136,7 +136,7 @@ class ModelRegistry(Mapping[str, ServedModel]):
         Raises:
             ModelUnavailable: it cannot be opened, or could not a few seconds ago.
         """
-        if model.failure is not None and (left := model.failure.until - monotonic()) > 0:
+        if model.failure is not None and (left := model.failure.retry_at - monotonic()) > 0:
             raise ModelUnavailable(model.release.id, model.failure.reason, left)
         if model.opening is None:
             model.opening = asyncio.get_running_loop().create_task(self._open(model))
@@ -145,7 +145,7 @@ class ModelRegistry(Mapping[str, ServedModel]):
         with context.paused():
             return await asyncio.shield(model.opening)
 
-    async def _open(self, model: ServedModel) -> Opened:
+    async def _open(self, model: ServedModel) -> OpenModel:
         name = model.release.id
         try:
             model.opened = await self._opener.run_in_thread(self._opener.open, model)

@@ -93,7 +93,7 @@ class Reloader:
         self._serve(models)
         self._record_refusals(refusals)
 
-    def open_first(self, names: Iterable[str]) -> None:
+    def preload(self, names: Iterable[str]) -> None:
         """Open these models, and those that the settings open before the service is ready.
 
         Raises:
@@ -110,7 +110,7 @@ class Reloader:
         self._always_open = {model.release.id for model in found}
         self._serve(dict(self._registry))
 
-    def keep(self, required: Iterable[RequiredModel]) -> None:
+    def require(self, required: Iterable[RequiredModel]) -> None:
         """Further models that no reload removes."""
         self._required += required
 

@@ -1,1 +1,1 @@
-"""Routes, and the JSON of their requests and answers; other services' formats are in `dialects/`."""
+"""Routes: our own and those for clients of OpenAI, Cohere and TEI. Imports `service.py` and what is below it."""

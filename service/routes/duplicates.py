@@ -1,39 +1,39 @@
 """`POST /dedupe`: fields checked, models picked, an answer for each text."""
 
+from starlette.responses import Response
+
 from core.manifest import Task
 from service.engine.context import RequestContext
 from service.errors import TooLarge, TooSlow
-from service.routes.body import RequestLimits, counted
+from service.routes.context import Context, JsonAnswer, Running
+from service.routes.dialects import OURS
+from service.routes.limits import RequestLimits, counted
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts
 from service.schemas import DedupeRequest, DuplicatesResponse
 from service.scoring.duplicates import FIELD, MOST_TEXTS, expected_seconds, find_duplicates
 from service.scoring.scorer import Scorer
 from service.service import Service
 
+router = router_for(OURS, "scoring")
 _READS: tuple[Task, ...] = ("paraphrase", "entailment")  # what a model must know that reads pairs
 
 
-async def answer_duplicates(
-    context: RequestContext, service: Service, limits: RequestLimits, request: DedupeRequest
-) -> tuple[str, DuplicatesResponse]:
-    """Find the texts that say the same: the id of the encoder, and the answer.
-
-    Raises:
-        RequestError: no such model, or one that cannot; a text that does not fit; more texts than the limit, or than
-            would be done in time.
-    """
-    texts = RequestTexts.of(FIELD, request.texts)
-    if (count := len(request.texts)) > MOST_TEXTS:
+@router.post("/dedupe", summary="Which texts say the same", response_model=DuplicatesResponse)
+async def dedupe(request: DedupeRequest, service: Running, context: Context) -> Response:
+    """Say for each text which is the first one that says the same."""
+    texts, count = RequestTexts.of(FIELD, request.texts), len(request.texts)
+    if count > MOST_TEXTS:
         raise TooLarge(f"{count} texts, the limit is {MOST_TEXTS}", field=FIELD, limit=MOST_TEXTS)
     encoder = await service.registry.pick(context, request.model or service.defaults["/embed"], "embedding")
     pair = await _pair_model(context, service, request.pair_model)
-    limits.check_texts(texts)
+    RequestLimits(service.settings).check_texts(texts)
     seconds, possible = expected_seconds(encoder, pair, count), service.queue.admissions.possible(context)
     if seconds / 2 > possible:
         raise TooSlow(seconds, possible).of(FIELD, count)
     with counted(FIELD, count):
         answer = await find_duplicates(context, encoder, pair, service.queue, request.texts, guarded=request.guard)
-    return encoder.id, answer
+    return JsonAnswer(answer, encoder.id)
 
 
 async def _pair_model(context: RequestContext, service: Service, name: str | None) -> Scorer | None:

@@ -2,35 +2,41 @@
 
 from collections.abc import Sequence
 
+from starlette.responses import Response
+
 from service.engine.context import RequestContext
 from service.errors import InvalidRequest, quote
-from service.routes.body import RequestLimits, counted
+from service.routes.context import Context, JsonAnswer, Running
+from service.routes.dialects import OURS
+from service.routes.limits import RequestLimits, counted
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts
 from service.schemas import ClassifyRequest, ClassifyResponse
-from service.scoring.classifying import PLACE, TEMPLATE, classify, zero_shot
+from service.scoring.classifying import PLACE, TEMPLATE, zero_shot
+from service.scoring.classifying import classify as classified
 from service.scoring.scorer import Scorer
 from service.service import Service
 
+router = router_for(OURS, "scoring")
 
-async def answer_classify(
-    context: RequestContext, service: Service, limits: RequestLimits, request: ClassifyRequest
-) -> tuple[str, ClassifyResponse]:
-    """Label texts with the labels of the request, or else with a model's own: the model that answered, and the answer.
 
-    Raises:
-        RequestError: no such model, or one without the task; a field or a text that does not fit.
-    """
-    if request.labels is not None:
-        scorer = await service.registry.pick(context, request.model or service.defaults["/entailment"], "entailment")
-        answer = await with_labels(
+@router.post("/classify", summary="Label texts", response_model=ClassifyResponse)
+async def classify(request: ClassifyRequest, service: Running, context: Context) -> Response:
+    """Label texts with the labels of the request, or else with a model's own."""
+    limits = RequestLimits(service.settings)
+    if request.labels is None:
+        for field, given in (("template", request.template is not None), ("multi_label", request.multi_label)):
+            if given:
+                raise InvalidRequest(f"{field} needs labels, and the request has none", field=field)
+        texts = RequestTexts.of("text", request.text)
+        scorer, answer = await own_labels(context, service, limits, texts, request.model)
+    else:
+        name = request.model or service.defaults["/entailment"]
+        scorer = await service.registry.pick(context, name, "entailment")
+        answer = await _with_labels(
             context, limits, scorer, request.text, request.labels, request.template, multi_label=request.multi_label
         )
-        return scorer.id, answer
-    for field, given in (("template", request.template is not None), ("multi_label", request.multi_label)):
-        if given:
-            raise InvalidRequest(f"{field} needs labels, and the request has none", field=field)
-    scorer, answer = await own_labels(context, service, limits, RequestTexts.of("text", request.text), request.model)
-    return scorer.id, answer
+    return JsonAnswer(answer, scorer.id)
 
 
 async def own_labels(
@@ -39,7 +45,7 @@ async def own_labels(
     """Label texts with the labels of the model of this name, or of the default one; who answered, and what.
 
     Raises:
-        RequestError: as `answer_classify`.
+        RequestError: no such model, or one without the task; a text that does not fit.
     """
     name = model or service.classifier
     if name is None:
@@ -51,10 +57,10 @@ async def own_labels(
     limits.check_texts(texts)
     read = await labelling.read(context, texts.texts, texts.where)
     with counted(texts.field, len(read)):
-        return labelling, await classify(context, labelling, read)
+        return labelling, await classified(context, labelling, read)
 
 
-async def with_labels(
+async def _with_labels(
     context: RequestContext,
     limits: RequestLimits,
     scorer: Scorer,
@@ -64,7 +70,7 @@ async def with_labels(
     *,
     multi_label: bool,
 ) -> ClassifyResponse:
-    """Label texts with any labels by a model with entailment; raises as `answer_classify`."""
+    """Label texts with any labels by a model with entailment."""
     texts, options = RequestTexts.of("text", text), RequestTexts.of("labels", labels)
     count, both = len(texts.texts), texts + options
     limits.check_product("labels", (count, "texts"), (len(labels), "labels"))

@@ -39,7 +39,7 @@ async def explain(context: RequestContext, scorer: Scorer, a: Encoded, b: Encode
     except (Overloaded, TooSlow) as error:
         field, longer = ("a", a) if len(a.ids) >= len(b.ids) else ("b", b)
         raise error.of(field, len(longer.ids), "tokens") from None
-    moved: list[float | None] = [to_digits(raw[0] - without) for without in raw[1:]]
+    changes: list[float | None] = [to_digits(raw[0] - without) for without in raw[1:]]
     task = scorer.manifest.similarity
     assert task is not None, "the registry lets no model be asked what it cannot do"
     width = task.raw_range[1] - task.raw_range[0]
@@ -66,8 +66,8 @@ async def explain(context: RequestContext, scorer: Scorer, a: Encoded, b: Encode
             "name": "deletion",
             "description": _DELETION,
             "range": (-width, width),
-            "a": moved[: len(without_a)] or [None],
-            "b": moved[len(without_a) :] or [None],
+            "a": changes[: len(without_a)] or [None],
+            "b": changes[len(without_a) :] or [None],
         }
     )
     answer: ExplainResponse = {

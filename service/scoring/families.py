@@ -61,7 +61,7 @@ class SiameseScorer(Scorer):
         """See `Scorer.embed_tokens`; the TOKENS graph's output, or of an additive model the tokens' own embeddings."""
         if self._token_graph is not None:
             expected = self.embeddings.batcher.expected_seconds([sentence.ids])
-            expected = max(expected, MIN_THREAD_SECONDS if self._token_graph.repeats else 0.0)
+            expected = max(expected, MIN_THREAD_SECONDS if self._token_graph.has_loop else 0.0)
             vectors: Embeddings = (
                 await self._queue.run(context, expected, partial(self._token_graph.rows, [sentence.ids]))
             )[0]
@@ -149,7 +149,7 @@ class InteractionScorer(Scorer):
         # About as long as a score: the graphs differ only at their end.
         expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
         graph = self._explanation_graph()
-        expected = max(expected, MIN_THREAD_SECONDS if graph.repeats else 0.0)
+        expected = max(expected, MIN_THREAD_SECONDS if graph.has_loop else 0.0)
         found = await self._queue.run(context, expected, partial(graph.rows, pairs))
         return np.asarray(found[0])
 

@@ -61,7 +61,7 @@ class Scorer(Reader, ABC):
         self._symmetric = frozenset(name for name, task in self._scored.items() if task.symmetric)
         self._scores: dict[ScoreTask, ScoreCache] = {name: parts.cache.of_scores() for name in self._scored}
         heads = (graph for name, graph in parts.graphs.items() if manifest.graph_kinds[name] in ("head", "classifier"))
-        self._min_comparison_seconds = MIN_THREAD_SECONDS if any(graph.repeats for graph in heads) else 0.0
+        self._min_comparison_seconds = MIN_THREAD_SECONDS if any(graph.has_loop for graph in heads) else 0.0
         # Before `measure`: large, so that nothing runs in the event loop.
         self.seconds_per_pair = 1e-3  # of a comparison
         self.seconds_per_new_pair = 0.0  # with nothing of it cached

@@ -71,8 +71,8 @@ def test_texts_are_of_all_lengths_and_some_come_again() -> None:
 def test_requests_of_all_routes_name_models_that_can_do_it() -> None:
     asks = list(itertools.islice(every_route(MODELS, random.Random(1), 20), 3000))
     assert {ask.path for ask in asks} >= {
-        "/similarity", "/rank", "/entailment", "/embed", "/explain", "/", "/predict", "/rerank", "/v1/rerank",
-        "/v2/rerank", "/score", "/v1/embeddings", "/models", "/metrics", "/nowhere",
+        "/similarity", "/rank", "/entailment", "/embed", "/explain", "/tei", "/tei/predict", "/tei/rerank",
+        "/v1/rerank", "/v2/rerank", "/openai/v1/score", "/v1/embeddings", "/models", "/metrics", "/nowhere",
     }  # fmt: skip
     bodies = [(ask.path, json.loads(ask.body)) for ask in asks if ask.body and ask.status == 200]
     assert {body["model"] for path, body in bodies if path in ("/entailment", "/embed") and "model" in body} == {"one"}

@@ -157,6 +157,22 @@ def test_a_large_id_takes_no_room(tmp_path: Path) -> None:
     assert taken < 64 << 20
 
 
+PANICS = {"type": "Precompiled", "precompiled_charsmap": "AAAA/////w=="}
+WITHOUT = dict.fromkeys(("normalizer", "pre_tokenizer", "post_processor"))
+
+
+def test_what_the_library_raises_and_its_panics_are_refusals_that_name_the_file(tmp_path: Path) -> None:
+    """A panic is no Exception: it would end the process."""
+    path = tmp_path / "tokenizer.json"
+    path.write_text(changed(normalizer=PANICS))
+    with pytest.raises(TokenizerError, match=r"tokenizer\.json: cannot .*Panic"):
+        load_tokenizer(path).encode("the cat", 9)
+    words = {"type": "WordLevel", "vocab": {"the": 0, "cat": 1}, "unk_token": "[ABSENT]"}
+    path.write_text(changed(model=words, added_tokens=[], **WITHOUT))
+    with pytest.raises(TokenizerError, match=r"tokenizer\.json: cannot read a text"):
+        load_tokenizer(path).encode("of none of them", 9)
+
+
 def theirs() -> "tokenizers.Tokenizer":
     tokenizer = tokenizers.Tokenizer.from_str(toys.wordpiece_json())
     tokenizer.no_truncation()

@@ -58,12 +58,20 @@ def test_a_corrupt_file_is_named_with_both_checksums(tmp_path: Path) -> None:
         load_tensors(tmp_path / "a", manifest)
 
 
+def header(shape: str) -> bytes:
+    """A file of that shape, without its numbers."""
+    content = f"{{'descr':'<f4','fortran_order':False,'shape':{shape}}}".ljust(117).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(content).to_bytes(2, "little") + content
+
+
 @pytest.mark.parametrize(
     ("content", "array", "message"),
     [
         (b"", WORDS, "cannot be read as a .npy file"),
         (b"PK\x03\x04", WORDS, "cannot be read as a .npy file"),  # np.load would open it as an archive
         (None, np.array([{"a": 1}], dtype=object), "cannot be read as a .npy file: Object arrays cannot be loaded"),
+        (header("(10000000000000,)"), WORDS, "cannot be read as a .npy file"),  # a MemoryError
+        (header("(True,)"), WORDS, "cannot be read as a .npy file"),  # a TypeError
         (None, np.array(["a"]), "expected plain numbers in C order, found <U1"),
         (None, WORDS.astype(">i4"), "expected plain numbers in C order, found >i4"),
         (None, np.asfortranarray(WORDS), r"expected plain numbers in C order, found \|i1 in another order"),

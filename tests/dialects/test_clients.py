@@ -84,7 +84,7 @@ def test_cohere_as_documented(url: str) -> None:
 
 def test_cohere_v1_returns_documents(url: str) -> None:
     cohere = client_package("cohere")
-    with cohere.Client(api_key="any", base_url=url) as client:
+    with cohere.Client(api_key="any", base_url=f"{url}/cohere") as client:
         answer = client.rerank(
             query=GUITAR,
             documents=[{"text": DOG}, {"text": GUITAR, "title": "t"}, "a man"],
@@ -105,7 +105,7 @@ def test_cohere_raises_its_own_errors(url: str, locked: str) -> None:
     cohere = client_package("cohere")
     ask = {"query": GUITAR, "documents": [DOG]}
     for make in (cohere.ClientV2, cohere.Client):
-        with make(api_key="any", base_url=url) as client:
+        with make(api_key="any", base_url=f"{url}/cohere") as client:
             with pytest.raises(cohere.NotFoundError) as unknown:
                 client.rerank(**ask, model="rerank-v9")
             with pytest.raises(cohere.BadRequestError) as empty:
@@ -113,9 +113,12 @@ def test_cohere_raises_its_own_errors(url: str, locked: str) -> None:
         assert "rerank-v9" in unknown.value.body["message"]
         assert unknown.value.body["id"] == unknown.value.headers["x-request-id"]
         assert empty.value.body["message"] == "documents.1: the text has no visible character"
-    with cohere.ClientV2(api_key="wrong", base_url=locked) as client, pytest.raises(cohere.UnauthorizedError):
+    with (
+        cohere.ClientV2(api_key="wrong", base_url=f"{locked}/cohere") as client,
+        pytest.raises(cohere.UnauthorizedError),
+    ):
         client.rerank(**ask, model="avg-paraphrase")
-    with cohere.ClientV2(api_key=KEY, base_url=locked) as client:
+    with cohere.ClientV2(api_key=KEY, base_url=f"{locked}/cohere") as client:
         assert client.rerank(**ask, model="avg-paraphrase").results
 
 
@@ -133,7 +136,7 @@ def test_openai_as_documented(url: str) -> None:
 def test_openai_default_is_base64_of_the_same_numbers(url: str) -> None:
     openai = client_package("openai")
     ask = {"model": "text-embedding-3-small", "input": [GUITAR, DOG]}
-    with openai.OpenAI(api_key="any", base_url=f"{url}/v1") as client:
+    with openai.OpenAI(api_key="any", base_url=f"{url}/openai/v1") as client:
         raw = client.embeddings.with_raw_response.create(**ask)
         numbers = client.embeddings.create(**ask, encoding_format="float")
         coded = client.embeddings.create(**ask, encoding_format="base64")
@@ -150,7 +153,7 @@ def test_openai_default_is_base64_of_the_same_numbers(url: str) -> None:
 
 def test_openai_knows_the_models(url: str) -> None:
     openai = client_package("openai")
-    with openai.OpenAI(api_key="any", base_url=f"{url}/v1") as client:
+    with openai.OpenAI(api_key="any", base_url=f"{url}/openai/v1") as client:
         alias = client.models.retrieve("text-embedding-3-small")
         with pytest.raises(openai.NotFoundError):
             client.models.retrieve("gpt-9")
@@ -162,7 +165,7 @@ def test_openai_knows_the_models(url: str) -> None:
 
 def test_openai_raises_its_own_errors(url: str) -> None:
     openai = client_package("openai")
-    with openai.OpenAI(api_key="any", base_url=f"{url}/v1") as client:
+    with openai.OpenAI(api_key="any", base_url=f"{url}/openai/v1") as client:
         for ask, kind, param, code, words in (
             ({"model": "text-embedding-9"}, openai.NotFoundError, "model", "model_not_found", "'text-embedding-9'"),
             ({"input": [GUITAR, " "]}, openai.BadRequestError, "input.1", "empty_text", "no visible character"),
@@ -177,7 +180,7 @@ def test_openai_raises_its_own_errors(url: str) -> None:
 
 def test_openai_sends_its_key(locked: str) -> None:
     openai = client_package("openai")
-    base = f"{locked}/v1"
+    base = f"{locked}/openai/v1"
     with openai.OpenAI(api_key="wrong", base_url=base) as client, pytest.raises(openai.AuthenticationError) as who:
         client.models.list()
     assert who.value.code == "invalid_api_key"
@@ -199,16 +202,16 @@ def test_huggingface_hub_as_documented(url: str, hub: ModuleType) -> None:
 
 
 def test_huggingface_hub_shows_what_is_refused(url: str, locked: str, hub: ModuleType) -> None:
-    client = hub.InferenceClient(url)
+    client = hub.InferenceClient(f"{url}/tei")
     with pytest.raises(hub.errors.HfHubHTTPError, match=r"inputs: the text has no visible character"):
         client.feature_extraction(" ")
     with pytest.raises(hub.errors.HfHubHTTPError, match=r"inputs\.1: a text of more than 12 tokens") as long:
         client.feature_extraction([GUITAR, "man " * 13], truncate=False)
     assert long.value.response.status_code == 422
     with pytest.raises(hub.errors.HfHubHTTPError) as who:
-        hub.InferenceClient(locked, token="wrong").feature_extraction(GUITAR)
+        hub.InferenceClient(f"{locked}/tei", token="wrong").feature_extraction(GUITAR)
     assert who.value.response.status_code == 401
-    assert hub.InferenceClient(locked, token=KEY).feature_extraction(GUITAR).shape == (1, fakes.DIM)
+    assert hub.InferenceClient(f"{locked}/tei", token=KEY).feature_extraction(GUITAR).shape == (1, fakes.DIM)
 
 
 # LangChain

@@ -59,7 +59,7 @@ async def test_the_answer_is_that_of_our_own_route(aliased: Client, name: str) -
     ):  # fmt: skip
         await check(aliased, ask, {"model": given}, {"model": meant})
     await check(aliased, ask, {"model": None} if "model" in ask.body else {}, {})
-    if ask.errors is TEI and "Hugging" not in name:  # TEI ignores names on the hub
+    if ask.errors is TEI:  # TEI ignores names on the hub
         await check(aliased, ask, {"model": "BAAI/bge-reranker-base"}, {})
 
 
@@ -79,8 +79,8 @@ async def test_the_default_is_that_of_our_nearest_route(serve: Serve) -> None:
             await check(client, ask, {"model": None}, {})
         for path, model in (("/rank", "pair-sick"), ("/embed", "avg-sick"), ("/similarity", "avg-sick")):
             assert (await client.post(path, json=OWN[path][0](["a man", "a dog"]))).json()["model"] == model
-        assert (await client.get("/info")).json()["model_id"] == "pair-sick"
-        assert await client.metric("semblance_request_seconds_count", route="/predict", model="pair-sick") == 1
+        assert (await client.get("/tei/info")).json()["model_id"] == "pair-sick"
+        assert await client.metric("semblance_request_seconds_count", route="/tei/predict", model="pair-sick") == 1
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -116,11 +116,9 @@ async def test_what_does_not_fit_is_told_in_the_words_of_the_dialect(limited: Cl
 
 
 # What is particular to one request: its name, what is changed (`...` leaves a field out), and how it is refused.
-RERANKS = ("Jina rerank", "Cohere v1", "Cohere v2")
-EMBEDS = ("OpenAI", "TEI OpenAI embedding")
+RERANKS = ("Cohere v1", "Cohere v2")
 COHERE_EMBEDS = ("Cohere v1 embed", "Cohere v2 embed")
 TEI_EMBEDS = ("TEI embed", "TEI embed, bare URL")
-SIMILAR = ("TEI similarity", "TEI similarity, bare URL")
 INVALID, NO_TASK = "invalid_request", "unsupported_task"
 
 
@@ -139,21 +137,21 @@ INVALID, NO_TASK = "invalid_request", "unsupported_task"
         (COHERE_EMBEDS, {"texts": ...}, INVALID, "texts", "expected at least one text"),
         (COHERE_EMBEDS, {"output_dimension": 9}, INVALID, "dimensions", "8 dimensions"),
         (COHERE_EMBEDS, {"output_dimension": 3, "model": "avg-sick"}, INVALID, "dimensions", "avg-sick are not"),
-        (EMBEDS, {"dimensions": 9}, INVALID, "dimensions", "8 dimensions"),
-        (EMBEDS, {"late_chunking": True}, "unsupported_field", "late_chunking", "each text is embedded by itself"),
-        ("vLLM v1 score", {"text_1": ["a", "b"], "text_2": ["a"] * 3}, INVALID, "text_1", "2 texts beside 3 in text_2"),
-        ("vLLM score", {"text_1": ["a", "b"], "text_2": "a"}, INVALID, "text_1", "2 texts beside 1 in text_2"),
-        ("vLLM score", {"text_1": []}, INVALID, "text_1", "at least one text"),
-        ("vLLM score", {"text_1": [[1, 2]]}, INVALID, "text_1", "token ids"),
-        ("vLLM score", {"text_2": None}, INVALID, "text_2", "expected a text"),
-        ("vLLM score", {"truncate_prompt_tokens": -2}, INVALID, "truncate_prompt_tokens", "-1"),
-        (TEI_EMBEDS[:1], {"inputs": {"a": 1}}, INVALID, "inputs", "expected a text or a list of texts"),
+        ("OpenAI", {"dimensions": 9}, INVALID, "dimensions", "8 dimensions"),
+        ("OpenAI", {"late_chunking": True}, "unsupported_field", "late_chunking", "each text is embedded by itself"),
+        ("OpenAI score", {"text_1": ["a", "b"], "text_2": ["a"] * 3}, INVALID, "text_1", "2 texts beside 3 in text_2"),
+        ("OpenAI score", {"text_1": ["a", "b"], "text_2": "a"}, INVALID, "text_1", "2 texts beside 1 in text_2"),
+        ("OpenAI score", {"text_1": []}, INVALID, "text_1", "at least one text"),
+        ("OpenAI score", {"text_1": [[1, 2]]}, INVALID, "text_1", "token ids"),
+        ("OpenAI score", {"text_2": None}, INVALID, "text_2", "expected a text"),
+        ("OpenAI score", {"truncate_prompt_tokens": -2}, INVALID, "truncate_prompt_tokens", "-1"),
+        ("TEI embed", {"inputs": {"a": 1}}, INVALID, "inputs", "expected a text or a list of texts"),
         (TEI_EMBEDS, {"inputs": 3}, INVALID, "inputs", ""),
         (TEI_EMBEDS, {"dimensions": 9}, INVALID, "dimensions", "8 dimensions"),
         (TEI_EMBEDS, {"prompt_name": "q"}, INVALID, "prompt_name", "no prompts"),
         (TEI_EMBEDS, {"truncation_direction": "up"}, INVALID, "truncation_direction", ""),
-        (SIMILAR, {"inputs": {"sentences": ["a"]}}, INVALID, "inputs.source_sentence", "Field required"),
-        (SIMILAR, {"parameters": {"prompt_name": "q"}}, "unsupported_field", "parameters.prompt_name", ""),
+        ("TEI similarity", {"inputs": {"sentences": ["a"]}}, INVALID, "inputs.source_sentence", "Field required"),
+        ("TEI similarity", {"parameters": {"prompt_name": "q"}}, "unsupported_field", "parameters.prompt_name", ""),
         ("TEI predict", {"inputs": "a", "model": None}, NO_TASK, "", "no model here has labels of its own"),
         ("TEI predict", {"inputs": ["a"], "model": None}, NO_TASK, "", "no model here has labels of its own"),
         ("TEI predict", {"inputs": [["a", "b"], ["c"]]}, INVALID, "inputs", "expected a text, a pair of texts"),
@@ -161,7 +159,7 @@ INVALID, NO_TASK = "invalid_request", "unsupported_task"
         ("TEI predict", {"inputs": []}, INVALID, "inputs", "expected a text, a pair of texts"),
         ("TEI predict", {"inputs": [["a", "b"]] * 4}, "too_large", "inputs", "(SEMBLANCE_MAX_PAIRS)"),
         ("TEI predict", {"inputs": [["a", "b"], [" ", "b"]]}, "empty_text", "inputs.1.0", "no visible character"),
-        (TEI_EMBEDS, {"parameters": {}}, "unsupported_field", "parameters", "POST /predict"),
+        (TEI_EMBEDS, {"parameters": {}}, "unsupported_field", "parameters", "POST /tei/predict"),
     ],
 )  # fmt: skip
 async def test_what_is_particular_to_one_request(limited: Client, names, change, code, field, words) -> None:

@@ -112,7 +112,7 @@ def test_litellm_by_huggingface_asks_the_hub_for_a_price(url: str) -> None:
     # Never undone: LiteLLM asks once more from a thread of its own, after it has answered.
     litellm.utils._get_max_position_embeddings = lambda model_name: asked.append(model_name)
     answer = litellm.rerank(
-        model="huggingface/avg-paraphrase", query=QUERY, documents=DOCUMENTS, api_base=url, api_key="any"
+        model="huggingface/avg-paraphrase", query=QUERY, documents=DOCUMENTS, api_base=f"{url}/tei", api_key="any"
     )
     assert [(result["index"], result["relevance_score"]) for result in answer.results] == ranked(url, DOCUMENTS)
     assert set(asked) == {"huggingface/avg-paraphrase"}  # as the page warns
@@ -183,5 +183,5 @@ def test_opensearch_fills_its_blueprint_in_and_reads_the_answer(url: str) -> Non
     embedding = json.dumps(
         {"texts": [DOG], "truncate": "END", "model": "avg-paraphrase", "input_type": "search_document"}
     )
-    embedded = posted(url, "/v1/embed", embedding)
+    embedded = posted(url, "/cohere/v1/embed", embedding)
     np.testing.assert_allclose(embedded["embeddings"], unit(url, DOG), atol=1e-6)

@@ -37,10 +37,10 @@ def own(url: str, **body: object) -> dict[str, float]:
 
 def test_tei_predicts_single_texts_with_a_models_own_labels(url: str) -> None:
     expected = own(url)
-    one = answer(url, "/predict", {"inputs": TEXT})
+    one = answer(url, "/tei/predict", {"inputs": TEXT})
     assert {each["label"]: each["score"] for each in one} == pytest.approx(expected)  # type: ignore[attr-defined]
-    assert answer(url, "/predict", {"inputs": [TEXT]}) == one
-    assert answer(url, "/predict", {"inputs": [[TEXT], [TEXT]]}) == [one, one]
-    mixed = httpx.post(url + "/predict", json={"inputs": [[TEXT], [TEXT, TEXT]]})
-    long = httpx.post(url + "/predict", json={"inputs": "dog " * 14, "truncate": False})
+    assert answer(url, "/tei/predict", {"inputs": [TEXT]}) == one
+    assert answer(url, "/tei/predict", {"inputs": [[TEXT], [TEXT]]}) == [one, one]
+    mixed = httpx.post(url + "/tei/predict", json={"inputs": [[TEXT], [TEXT, TEXT]]})
+    long = httpx.post(url + "/tei/predict", json={"inputs": "dog " * 14, "truncate": False})
     assert (mixed.status_code, long.status_code) == (422, 422)

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from core.manifest import Prompts
-from scripts.peer_fields import FieldSupport, fields_of, served
-from service.routes.dialects.fields import Changes
-from service.routes.route import Route
+from scripts.peer_fields import FieldSupport, fields_of, requests_of, served
+from service.routes.fields import Changes
 from tests.harness import fakes
 from tests.harness.service import Client, Serve
 
@@ -103,33 +102,32 @@ async def test_a_value_changes_the_answer_or_is_refused_by_name(client: Client, 
 
 async def test_a_single_text_to_label_is_cut_as_is_asked(client: Client) -> None:
     for more, code in (({}, 200), ({"truncate": False}, 422), ({"truncation_direction": "left"}, 422)):
-        response = await client.post("/predict", json={"inputs": [[SHORT], [LONG]], **more})
+        response = await client.post("/tei/predict", json={"inputs": [[SHORT], [LONG]], **more})
         assert response.status_code == code
         assert code == 200 or response.json()["error"].startswith("inputs.1.0: a text of more than 12 tokens")
 
 
 async def test_no_field_of_a_foreign_request_is_neither_asked_nor_in_the_table(client: Client) -> None:
-    routes = [route for route in client.app.app.routes if isinstance(route, Route)]  # type: ignore[attr-defined]
-    operations = [each for route in routes for each in route.operations if each.request and not each.dialect.strict]
-    assert {(cell.path, cell.request) for cell in CELLS} <= {(each.path, each.request.__name__) for each in operations}
-    for each in operations:
-        fields = list(fields_of(each.request))
+    found = list(requests_of(client.app.app))  # type: ignore[attr-defined]
+    assert {(cell.path, cell.request) for cell in CELLS} <= {(path, request.__name__) for path, request in found}
+    for path, request in found:
+        fields = list(fields_of(request))
         names = [field for field, _ in fields]
         for field, info in fields:
             marked = any(isinstance(mark, Changes) for mark in info.metadata)
             holds_fields = any(name.startswith(f"{field}.") for name in names)
-            assert marked != (field in INPUTS or holds_fields), (each.path, field)
+            assert marked != (field in INPUTS or holds_fields), (path, field)
 
 
 @pytest.mark.parametrize(
     ("package", "call", "path", "prefix", "others"),
     [
-        ("cohere", "Client.embed", "/v1/embed", "", {"batching"}),
+        ("cohere", "Client.embed", "/cohere/v1/embed", "", {"batching"}),
         ("cohere", "ClientV2.embed", "/v2/embed", "", set()),
         ("cohere", "Client.rerank", "/v1/rerank", "", set()),
         ("cohere", "ClientV2.rerank", "/v2/rerank", "", set()),
         ("openai.resources", "Embeddings.create", "/v1/embeddings", "", {"user"}),
-        ("huggingface_hub", "InferenceClient.feature_extraction", "/embed", "", set()),
+        ("huggingface_hub", "InferenceClient.feature_extraction", "/tei/embed", "", set()),
     ],
 )
 def test_what_the_official_clients_send_is_in_the_table(package, call, path, prefix, others) -> None:

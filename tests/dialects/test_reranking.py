@@ -7,7 +7,8 @@ from tests.harness.dialects import RERANK
 from tests.harness.service import Client
 
 pytestmark = pytest.mark.anyio
-PATHS = ["/rerank", "/v1/rerank", "/v2/rerank"]
+PATHS = ["/cohere/v1/rerank", "/cohere/v2/rerank"]
+SCORE = "/openai/v1/score"
 QUERY, DOCUMENTS = RERANK["query"], RERANK["documents"]
 A = ["a man plays the guitar", "a dog runs in the park"]
 B = ["the man is playing a guitar .", "a cat sleeps on the sofa"]
@@ -46,7 +47,7 @@ async def test_the_answer_has_every_dialects_fields(lasting: Client, path: str) 
         "results": await own(lasting, DOCUMENTS),
         "usage": {"prompt_tokens": count, "total_tokens": count},
         "meta": {
-            "api_version": {"version": "2" if path == "/v2/rerank" else "1"},
+            "api_version": {"version": path[len("/cohere/v")]},
             "billed_units": {"search_units": 1},
             "tokens": {"input_tokens": count, "output_tokens": 0},
         },
@@ -68,18 +69,18 @@ async def test_documents_come_back_when_asked_with_more_than_their_texts(lasting
 
 async def test_rank_fields_make_the_text(lasting: Client) -> None:
     body = {**RERANK, "documents": [{"title": "a man", "body": "plays the guitar"}, {"title": "a dog"}]}
-    answer = await posted(lasting, "/v1/rerank", body, rank_fields=["title", "body"])
+    answer = await posted(lasting, "/cohere/v1/rerank", body, rank_fields=["title", "body"])
     assert answer["results"] == await own(lasting, ["a man plays the guitar", "a dog"])
-    refused = await lasting.post("/v1/rerank", json=body)
+    refused = await lasting.post("/cohere/v1/rerank", json=body)
     assert refused.status_code == 400
     assert refused.json()["message"] == "documents.0: a document without text"
 
 
 async def test_a_client_may_cut_earlier_and_is_told(lasting: Client) -> None:
     long = {"query": "man " * 20, "documents": ["man " * 20, "a dog sleeps on the sofa", "a dog"]}
-    answer = await posted(lasting, "/rerank", long, max_tokens_per_doc=4, max_tokens_per_query=5)
-    prompt = await posted(lasting, "/rerank", long, truncate_prompt_tokens=3)
-    whole = await posted(lasting, "/rerank", long, truncate_prompt_tokens=-1)
+    answer = await posted(lasting, "/cohere/v2/rerank", long, max_tokens_per_doc=4, max_tokens_per_query=5)
+    prompt = await posted(lasting, "/cohere/v2/rerank", long, truncate_prompt_tokens=3)
+    whole = await posted(lasting, "/cohere/v2/rerank", long, truncate_prompt_tokens=-1)
     body = {"query": "man " * 5, "candidates": ["man " * 4, "a dog sleeps on", "a dog"]}
     expected = (await posted(lasting, "/rank", body))["results"]
     assert [result["relevance_score"] for result in answer["results"]] == [result["score"] for result in expected]
@@ -95,7 +96,7 @@ async def test_a_client_may_cut_earlier_and_is_told(lasting: Client) -> None:
 
 
 async def test_the_models_own_scores_when_asked(lasting: Client) -> None:
-    answer = await posted(lasting, "/rerank", RERANK, use_activation=False)
+    answer = await posted(lasting, "/cohere/v2/rerank", RERANK, use_activation=False)
     raw = await similar(lasting, [(QUERY, document) for document in DOCUMENTS], "raw_score")
     for result in answer["results"]:
         assert result["relevance_score"] == pytest.approx(raw[result["index"]], abs=1e-6)
@@ -103,7 +104,7 @@ async def test_the_models_own_scores_when_asked(lasting: Client) -> None:
 
 async def test_search_units_are_hundreds_of_documents(lasting: Client) -> None:
     for count, units in ((100, 1), (101, 2), (201, 3)):
-        answer = await posted(lasting, "/v2/rerank", {**RERANK, "documents": ["a dog"] * count})
+        answer = await posted(lasting, "/cohere/v2/rerank", {**RERANK, "documents": ["a dog"] * count})
         assert answer["meta"]["billed_units"]["search_units"] == units
 
 
@@ -123,16 +124,15 @@ async def test_fields_of_other_services_are_ignored(limited: Client) -> None:
 )
 async def test_rank_fields_are_bounded_before_they_are_joined(limited: Client, fields: list[str], words: str) -> None:
     body = {"query": "a", "documents": [{"t": "x" * 40, "u": "y" * 40}], "rank_fields": fields}
-    response = await limited.post("/v1/rerank", json=body)
+    response = await limited.post("/cohere/v1/rerank", json=body)
     assert response.status_code == 400
     assert words in response.json()["message"]
 
 
-# vLLM's `/score`
+# vLLM's `score`
 
 
-@pytest.mark.parametrize("path", ["/score", "/v1/score"])
-async def test_one_and_one_one_and_many_as_many_as_many(lasting: Client, path: str) -> None:
+async def test_one_and_one_one_and_many_as_many_as_many(lasting: Client) -> None:
     for a, b, pairs in (
         (A[0], B[0], [(A[0], B[0])]),
         (A[0], B, [(A[0], B[0]), (A[0], B[1])]),
@@ -140,7 +140,7 @@ async def test_one_and_one_one_and_many_as_many_as_many(lasting: Client, path: s
         (A, B, [(A[0], B[0]), (A[1], B[1])]),
         (A[:1], B[0], [(A[0], B[0])]),
     ):
-        answer = await posted(lasting, path, {"text_1": a, "text_2": b})
+        answer = await posted(lasting, SCORE, {"text_1": a, "text_2": b})
         scores = await similar(lasting, pairs)
         count = tokens(*([a] if isinstance(a, str) else a), *([b] if isinstance(b, str) else b))
         assert answer.pop("created") > 1_700_000_000
@@ -153,14 +153,14 @@ async def test_one_and_one_one_and_many_as_many_as_many(lasting: Client, path: s
         }
         if a == A:
             for names in (("data_1", "data_2"), ("queries", "documents"), ("queries", "items")):
-                named = await posted(lasting, path, dict(zip(names, (a, b), strict=True)))
+                named = await posted(lasting, SCORE, dict(zip(names, (a, b), strict=True)))
                 assert named["data"] == answer["data"]
 
 
 async def test_raw_scores_and_texts_cut(lasting: Client) -> None:
     body = {"text_1": A[0], "text_2": B, "use_activation": False, "model": "avg-paraphrase"}
-    raw = await posted(lasting, "/score", body)
-    cut = await posted(lasting, "/score", body, truncate_prompt_tokens=3)
+    raw = await posted(lasting, SCORE, body)
+    cut = await posted(lasting, SCORE, body, truncate_prompt_tokens=3)
     assert [item["score"] for item in raw["data"]] == await similar(lasting, [(A[0], b) for b in B], "raw_score")
     assert "warnings" not in raw
     assert cut["usage"]["total_tokens"] == 9

@@ -11,7 +11,7 @@ ALIASES = {"rerank-v3.5": "avg-sick", "text-embedding-3-small": "avg-sick"}
 ASK = {
     "/v2/rerank": {"query": "a man", "documents": ["a dog"]},
     "/v1/embeddings": {"input": "a man"},
-    "/score": {"text_1": "a man", "text_2": "a dog"},
+    "/openai/v1/score": {"text_1": "a man", "text_2": "a dog"},
 }
 
 
@@ -28,7 +28,11 @@ async def test_common_names_are_the_default_model_where_a_setting_says_so(serve:
     async with serve(common_names=True, default_rank="pair-sick") as client:
         found = {path: (await client.post(path, json=body)).json()["model"] for path, body in bodies.items()}
         described = await client.get("/v1/models/rerank-v3.5")
-    assert found == {"/v2/rerank": "pair-sick", "/v1/embeddings": "avg-paraphrase", "/score": "avg-paraphrase"}
+    assert found == {
+        "/v2/rerank": "pair-sick",
+        "/v1/embeddings": "avg-paraphrase",
+        "/openai/v1/score": "avg-paraphrase",
+    }
     assert described.json()["root"] == "avg-paraphrase"
     async with serve(common_names=True, model_aliases={"rerank-v3.5": "avg-sick"}) as client:
         assert (await client.post("/v2/rerank", json=bodies["/v2/rerank"])).json()["model"] == "avg-sick"
@@ -37,7 +41,10 @@ async def test_common_names_are_the_default_model_where_a_setting_says_so(serve:
             response = await client.post(path, json=body)
             assert response.status_code == 404
             assert "SEMBLANCE_COMMON_NAMES=true" in response.text
-        assert "SEMBLANCE_COMMON_NAMES" not in (await client.post("/score", json={**ASK["/score"], "model": "x"})).text
+        assert (
+            "SEMBLANCE_COMMON_NAMES"
+            not in (await client.post("/openai/v1/score", json={**ASK["/openai/v1/score"], "model": "x"})).text
+        )
 
 
 @pytest.mark.parametrize(

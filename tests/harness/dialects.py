@@ -60,9 +60,7 @@ class Errors:
 OURS = Errors(frozenset({"error"}), {})
 TEI = Errors(frozenset({"error", "error_type"}), {"empty_text": 400, "too_large": 422})
 OPENAI = Errors(frozenset({"error"}), _PLAINLY, named=True)
-JINA = Errors(OPENAI.fields | {"message", "detail"}, _PLAINLY, named=True)
-COHERE = Errors(frozenset({"id", "message"}), _PLAINLY)
-BOTH = Errors(JINA.fields | COHERE.fields, _PLAINLY, named=True)
+COHERE = Errors(frozenset({"id", "message", "detail"}), _PLAINLY)
 
 
 def unit(rows: Any) -> np.ndarray:
@@ -177,11 +175,11 @@ _COHERE_CUT = {"too_large": {"truncate": "NONE"}, "unsupported_field": {"truncat
 RERANK = {"query": A, "documents": [C, B, C]}  # of equal ones the earlier comes first
 _PARTS = [{"content": [{"type": "text", "text": text}]} for text in (A, C)]
 rerank = partial(
-    DialectRequest, body=RERANK, texts=("query", *_under("documents", 0, 1, 2)), own="/rank", read=_ranked,
-    many="documents", uncut=_LEFT,
+    DialectRequest, body=RERANK, errors=COHERE, texts=("query", *_under("documents", 0, 1, 2)), own="/rank",
+    read=_ranked, many="documents", uncut=_LEFT,
 )  # fmt: skip
 score = partial(
-    DialectRequest, body={"text_1": A, "text_2": [C, B]}, errors=JINA, texts=("text_1", *_under("text_2", 0, 1)),
+    DialectRequest, body={"text_1": A, "text_2": [C, B]}, errors=OPENAI, texts=("text_1", *_under("text_2", 0, 1)),
     own="/similarity", read=_each("score"), many="text_2", uncut=_LEFT, loose=True,
 )  # fmt: skip
 embeddings = partial(
@@ -206,35 +204,34 @@ tei_rerank = partial(
     own="/rank", read=lambda answer: [(each["index"], each["score"]) for each in answer], many="texts", uncut=_TEI_CUT,
 )  # fmt: skip
 tei_pair = partial(DialectRequest, errors=TEI, texts=_under("inputs", 0, 1), own="/entailment", loose=True)
-# On a path of several families the first is told of what is wrong before the body is read.
+# All that each dialect can be asked, and where on the root too.
 REQUESTS = {
     "own similarity": DialectRequest("/similarity", {"pairs": [{"a": A, "b": C}]}, OURS),
     "own embed": DialectRequest("/embed", {"sentences": [A]}, OURS),
     "own classify": DialectRequest("/classify", {"text": A, "labels": ["dog", "cat"], "model": "avg-sick"}, OURS),
-    "Jina rerank": rerank("/rerank", errors=JINA),
-    "Cohere v1": rerank("/v1/rerank", errors=BOTH),
-    "Cohere v2": rerank("/v2/rerank", errors=COHERE),
-    "Cohere v1 embed": cohere_embed("/v1/embed", read=itemgetter("embeddings")),
-    "Cohere v2 embed": cohere_embed("/v2/embed", read=_by_type),
+    "OpenAI": embeddings("/openai/v1/embeddings"),
+    "OpenAI, root": embeddings("/v1/embeddings"),
+    "OpenAI score": score("/openai/v1/score"),
+    "Cohere v1": rerank("/cohere/v1/rerank"),
+    "Cohere v1, root": rerank("/v1/rerank"),
+    "Cohere v2": rerank("/cohere/v2/rerank"),
+    "Cohere v2, root": rerank("/v2/rerank"),
+    "Cohere v1 embed": cohere_embed("/cohere/v1/embed", read=itemgetter("embeddings")),
+    "Cohere v2 embed": cohere_embed("/cohere/v2/embed", read=_by_type),
+    "Cohere v2 embed, root": cohere_embed("/v2/embed", read=_by_type),
     "Cohere v2 embed, in parts": cohere_embed(
-        "/v2/embed", body={"inputs": _PARTS}, texts=_under("inputs", "0.content.0.text", "1.content.0.text"),
+        "/cohere/v2/embed", body={"inputs": _PARTS}, texts=_under("inputs", "0.content.0.text", "1.content.0.text"),
         read=_by_type, many="",
     ),
-    "Cohere tokenize": DialectRequest("/v1/tokenize", {"text": A}, COHERE, ("text",)),
-    "OpenAI": embeddings("/v1/embeddings"),
-    "TEI OpenAI embedding": embeddings("/embeddings"),
-    "vLLM score": score("/score"),
-    "vLLM v1 score": score("/v1/score"),
-    "TEI similarity": tei_similarity("/similarity"),
-    "TEI similarity, bare URL": tei_similarity("/"),
-    "TEI embed": tei_embed("/embed"),
-    "TEI embed, bare URL": tei_embed("/"),
-    "TEI rerank": tei_rerank("/rerank"),
-    "TEI rerank, bare URL": tei_rerank("/"),
-    "TEI predict": tei_pair("/predict", {"inputs": [A, C], "model": "avg-sick"}, read=_predicted),
-    "TEI tokenize": tei_embed("/tokenize", own="", uncut=None),
+    "Cohere tokenize": DialectRequest("/cohere/v1/tokenize", {"text": A}, COHERE, ("text",)),
+    "TEI similarity": tei_similarity("/tei/similarity"),
+    "TEI embed": tei_embed("/tei/embed"),
+    "TEI embed, bare URL": tei_embed("/tei"),
+    "TEI rerank": tei_rerank("/tei/rerank"),
+    "TEI predict": tei_pair("/tei/predict", {"inputs": [A, C], "model": "avg-sick"}, read=_predicted),
+    "TEI tokenize": tei_embed("/tei/tokenize", own="", uncut=None),
 }  # fmt: skip
-BY_PATH = {each.path: each.errors for each in reversed(REQUESTS.values())}
+BY_PATH = {each.path: each.errors for each in REQUESTS.values()}
 
 
 def misfits(ask: DialectRequest, limits: Mapping[str, int], tokens: int) -> Iterator[tuple[Body, str, str, str]]:
@@ -257,8 +254,7 @@ def misfits(ask: DialectRequest, limits: Mapping[str, int], tokens: int) -> Iter
             yield put(ask.body, place, "man " * (tokens + 1)) | change, code, place, said
         if not ask.loose:
             yield put(ask.body, place, 3), "invalid_request", place, "expected a text"
-    # Without its marker a body on a path of several families is another's.
-    for place in {*ask.texts[:1], ask.many} & {"query", "text", "text_1", "text_2", "documents", "input"}:
+    for place in {*ask.texts[:1], ask.many} & {"query", "text", "text_1", "text_2", "documents", "input", "inputs"}:
         yield put(ask.body, place), "invalid_request", place, "Field required"
     if ask.many:
         yield put(ask.body, ask.many, []), "invalid_request", ask.many, "expected at least"

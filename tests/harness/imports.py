@@ -36,10 +36,26 @@ def imported(path: Path, modules: Mapping[str, Path]) -> Iterator[str]:
                 yield name.rpartition(".")[0]
 
 
-def graph_of(package: str) -> dict[str, set[str]]:
-    """Who imports whom within a package."""
-    modules = modules_of(package)
+def graph_of(*packages: str) -> dict[str, set[str]]:
+    """Who imports whom, within and across these packages."""
+    modules = {name: path for package in packages for name, path in modules_of(package).items()}
     return {module: set(imported(path, modules)) - {module} for module, path in modules.items()}
+
+
+def child_graphs(graph: Graph) -> dict[str, dict[str, set[str]]]:
+    """For each folder which of the files and folders in it import which others, a folder for all that is below it."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for module, others in graph.items():
+        for other in others:
+            one, two = module.split("."), other.split(".")
+            same = next((i for i, parts in enumerate(zip(one, two, strict=False)) if parts[0] != parts[1]), None)
+            depth = min(len(one), len(two)) if same is None else same
+            child, of_other = (
+                ".".join(parts[: depth + 1]) if len(parts) > depth else f"{'.'.join(parts)}.__init__"
+                for parts in (one, two)
+            )
+            found.setdefault(".".join(one[:depth]), {}).setdefault(child, set()).add(of_other)
+    return found
 
 
 def circle_in(graph: Graph) -> list[str]:
@@ -51,27 +67,26 @@ def circle_in(graph: Graph) -> list[str]:
     return []
 
 
-def layer_of(module: str, order: Sequence[str]) -> int:
-    """Where a module stands in an order of folders and modules: at the longest name that it starts with.
+def layer_of(module: str, layers: Sequence[str]) -> tuple[int, str]:
+    """The layer of a module and the name that it has there, the longest with which the module begins.
+
+    Args:
+        module: its dotted name.
+        layers: of its package, the lowest first, each the names of folders and modules with spaces between.
 
     Raises:
-        LookupError: no name of the order fits.
+        LookupError: no name of the layers fits.
     """
     inner = module.partition(".")[2]
-    fitting = [name for name in order if inner == name or inner.startswith(f"{name}.")]
-    if not fitting:
-        raise LookupError(f"{module} is in no layer: add its folder to the order")
-    return order.index(max(fitting, key=len))
-
-
-def upward_in(graph: Graph, order: Sequence[str]) -> list[str]:
-    """The imports that point from a lower layer to a higher one; `order` lists the lowest first."""
-    return [
-        f"{module} -> {other}"
-        for module, others in sorted(graph.items())
-        for other in sorted(others)
-        if "." in module and "." in other and layer_of(other, order) > layer_of(module, order)
+    fitting = [
+        (len(name), at, name)
+        for at, layer in enumerate(layers)
+        for name in layer.split()
+        if inner == name or inner.startswith(f"{name}.")
     ]
+    if not fitting:
+        raise LookupError(f"{module} is in no layer: add its folder")
+    return max(fitting)[1:]
 
 
 def imports(package: str) -> Iterator[tuple[str, str]]:

@@ -34,7 +34,9 @@ def error_of(response: httpx.Response) -> dict[str, object]:
 
 
 OPEN = {
+    "/",
     "/docs",
+    "/tei/health",
     "/static-offline-docs/favicon.png",
     "/health",
     "/health/live",

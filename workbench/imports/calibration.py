@@ -41,7 +41,7 @@ def read_labelled(
     except PairsError as error:
         raise ImportRefused(str(error)) from None
     if read.faults:
-        raise ImportRefused(f"{path}: {read.said(read.faults)}")
+        raise ImportRefused(f"{path}: {read.describe(read.faults)}")
     if len(read.pairs) < FEWEST:
         raise ImportRefused(f"{path}: {len(read.pairs)} pairs, at least {FEWEST} are needed")
     return CalibrationPairs([Pair(*pair) for pair in read.pairs], read.scale, path.name)

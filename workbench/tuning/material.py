@@ -47,7 +47,7 @@ def from_pairs(path: Path, read: OwnPairs, tokenizer: AnyTokenizer, seed: int) -
     faults.sort()
     rows = len(pairs) + len(faults)
     if len(faults) > len(pairs):
-        raise PairsError(f"{path}: of {rows:,} rows {len(faults):,} do not fit: {read.said(faults)}")
+        raise PairsError(f"{path}: of {rows:,} rows {len(faults):,} do not fit: {read.describe(faults)}")
     parts = split(pairs, read.kind, seed)
     return TuningData(
         path.name, describe_file(path).sha256, read.kind, pairs, parts, read.scale, rows, faults, read.place

@@ -19,9 +19,9 @@ from semblance.errors import BatchError
 from semblance.jobs.batch.journal import Journal
 from semblance.jobs.batch.tasks import BatchOptions, Task, ask_rows, make_task
 from semblance.tables.delimited import FileFormat
-from semblance.tables.formats import AS_FOUND, PARQUET, open_source, write_of
-from semblance.tables.outputs import errors_of, refuse_input, unfinished_of, write_output
-from semblance.tables.rows import Answered, BadRow, Chunk, Outcome, RowSource, Say
+from semblance.tables.formats import AS_FOUND, PARQUET, open_source
+from semblance.tables.output_file import OutputFile
+from semblance.tables.rows import Answered, BadRow, Chunk, Outcome, RowSource, Say, columns_of, no_column
 
 ROWS_AT_ONCE = 64  # of a chunk, at most
 ROWS_OF_REQUESTS = 16  # of a chunk in which each row is a request
@@ -81,22 +81,26 @@ async def run_batch(
         BatchError: files, columns, model or progress do not fit, or the input changed while it was read.
         SemblanceError: the service does not answer, or is too busy; progress is kept.
     """
-    write = write_of(output, quote_formulas=quote_formulas)
+    progress = partial_of(output)
+    written = OutputFile(
+        output,
+        [source_path],
+        overwrite=overwrite or progress.exists(),
+        others=[progress],
+        quote_formulas=quote_formulas,
+    )
     needed = list(options.columns) if output.suffix.lower() in PARQUET else None
     source = open_source(source_path, needed, read_as=read_as)
-    refuse_input(source_path, output, errors_of(output), unfinished_of(output), partial_of(output))
     for note in source.notes:
         say(note)
     task = make_task(options, await client.models())
     options = task.options = replace(options, prefix=_prefix(source, task, say))
-    if output.exists() and not partial_of(output).exists() and not overwrite:
-        raise BatchError(f"{output} exists; --overwrite replaces it")
     identity = _identity(source, source_path.suffix, read_as, output, options, task)
-    with closing(Journal(partial_of(output), identity, overwrite=overwrite)) as journal:
+    with closing(Journal(progress, identity, overwrite=overwrite)) as journal:
         await _ask_all(client, source, task, journal, concurrency, watch)
         adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
         bad = ((row, each) for row, each in enumerate(journal.outcomes()) if isinstance(each, BadRow))
-        write_output(write, output, source, adds, lambda: _answered(source, journal, options.prefix or ""), bad)
+        written.write(source, adds, lambda: _answered(source, journal, options.prefix or ""), bad)
         journal.path.unlink()
         return BatchProgress(source.total, source.total, journal.rows, journal.skipped)
 
@@ -151,13 +155,11 @@ def _prefix(source: RowSource, task: Task, say: Say) -> str:
     Raises:
         BatchError: the input lacks a column that the task reads, or the chosen prefix gives a name that it has.
     """
-    columns = _columns(source)
+    columns = columns_of(source)
     chosen = task.options.prefix
-    if columns is None:
-        return chosen or ""
-    for name in task.columns:
+    for name in task.columns if columns else ():
         if name not in columns:
-            raise BatchError(f"there is no column {name!r}, but {', '.join(map(repr, columns))}; --column names others")
+            raise no_column(source, name, columns)
 
     def taken(prefix: str) -> list[str]:
         return [name for name in task.adds if f"{prefix}{name}" in columns]
@@ -173,15 +175,6 @@ def _prefix(source: RowSource, task: Task, say: Say) -> str:
         f"{', '.join(found + name for name in task.adds)} (--prefix names them otherwise)"
     )
     return found
-
-
-def _columns(source: RowSource) -> list[str] | None:
-    """The input's columns, from the file or its first row; None where that row cannot be read."""
-    if source.columns is not None:
-        return source.columns
-    first = next(source.chunks(0, 1), None)
-    row = first.rows[0] if first else None
-    return list(row) if isinstance(row, dict) else None
 
 
 def _identity(

@@ -11,7 +11,7 @@ from core.answers import EntailmentLabel
 from semblance.client.clients import AsyncClient
 from semblance.client.retries import TIMEOUT
 from semblance.errors import BatchError, RequestFailed
-from semblance.tables.rows import BadRow, Kind, Row, Unreadable, text_of
+from semblance.tables.rows import BadRow, Kind, Row, Unreadable, readable, text_of
 from semblance.types import LimitsInfo, ModelInfo, Models
 
 Name = Literal["similarity", "paraphrase", "relevance", "entailment", "rank", "embed"]
@@ -280,12 +280,11 @@ async def ask_rows(
 
 def _answerable(row: Row | Unreadable, task: Task) -> Row:
     """The row; raises BadRow if it cannot be read, or has one of the new columns already."""
-    if isinstance(row, Unreadable):
-        raise BadRow("unreadable", row.reason)
+    cells = readable(row)
     for name in task.adds:
-        if (column := f"{task.options.prefix or ''}{name}") in row:
+        if (column := f"{task.options.prefix or ''}{name}") in cells:
             raise BadRow("column_taken", "the answer's column is there already; --prefix renames it", column)
-    return row
+    return cells
 
 
 def default_of(models: Models, route: str) -> str:

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,15 +23,12 @@ from core.groups import ContradictoryAnswers, KeptApart, Pair
 from core.same_words import same_words
 from semblance.errors import BatchError
 from semblance.jobs.batch.tasks import find_model
+from semblance.jobs.dedupe.corpus import NO_TEXT, ROWS_AT_ONCE, EmbeddedCorpus, embed_corpus, remove_working_files
 from semblance.jobs.dedupe.neighbours import EXACT_ROWS, nearest_of
-from semblance.jobs.dedupe.options import CorpusSession
-from semblance.jobs.dedupe.reading import read_pairs
 from semblance.jobs.dedupe.review import ReviewedPair, ReviewRow, apart_path, read_review, review_path, write_review
-from semblance.jobs.dedupe.texts import NO_TEXT, ROWS_AT_ONCE, opened
-from semblance.jobs.dedupe.work import EmbeddedCorpus, forget, place, read
-from semblance.tables.delimited import FileFormat
-from semblance.tables.formats import write_of
-from semblance.tables.outputs import write_output
+from semblance.jobs.dedupe.session import DedupeSession
+from semblance.tables.formats import open_column
+from semblance.tables.output_file import OutputFile
 from semblance.tables.rows import Answered, Kind, Row, Step
 
 LARGE_COSINE = 0.9  # decides where a file has too many texts to judge pairs
@@ -56,58 +52,113 @@ class DedupeSummary:
     apart: str | None  # the file of near pairs that were not joined
 
 
-async def dedupe(
-    work: CorpusSession,
-    path: Path,
-    output: Path,
-    column: str,
-    read_as: FileFormat,
-    *,
-    cosine: float | None,
-    reviewed: Path | None,
-    only_first: bool,
-    guarded: bool,
-) -> DedupeSummary:
+async def dedupe(session: DedupeSession) -> DedupeSummary:
     """Write a file with each row's cluster.
 
-    Args:
-        work: the client, what the user asks for, and where progress is told.
-        path: .jsonl, .ndjson, .csv, .tsv or .parquet; or .txt, a text a line.
-        output: one of these too, but .txt. New columns: `cluster`, the number of the cluster's first row, from 1;
-            `cluster_size`, in rows; `cosine` with that first row; `kept_apart`, the nearest row that differs in a fact,
-            and how.
-        column: of the texts.
-        read_as: encoding and separator of the file.
-        cosine: of texts that are one; None: pairs are judged one by one.
-        reviewed: pairs of rows, answered by a person; whatever their score, they are joined or parted.
-        only_first: write only the first row of each cluster.
-        guarded: keep texts apart that differ in a fact.
+    The output has new columns: `cluster`, the number of the cluster's first row, from 1; `cluster_size`, in rows;
+    `cosine` with that first row; `kept_apart`, the nearest row that differs in a fact, and how.
 
     Raises:
-        BatchError, SemblanceError: see `place`, `opened`, `read` and `read_review`.
+        BatchError: a file cannot be read or written, or answers of a review do not fit it.
+        SemblanceError: the service does not answer; what was embedded is kept for the next time.
     """
-    asking, step = work.asking, work.step
-    beside = place(path, output, asking)
+    options, path, output, step = session.options, session.path, session.output, session.step
+    files = (review_path(output), apart_path(output))
+    written = OutputFile(output, [path], overwrite=options.overwrite, others=files)
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
     names: dict[str, Kind] = {"cluster": "place", "cluster_size": "place", "cosine": "number"}
-    names |= {"kept_apart": "text"} if guarded else {}
-    adds = {f"{asking.prefix}{name}": kind for name, kind in names.items()}
-    source = opened(path, column, read_as, adds)
-    given = [] if reviewed is None else read_review(reviewed, read_as)
-    reader = None if cosine is not None else await _reader(work)
-    corpus = await read(work, source, beside)
-    values, numbers = corpus.vectors.values, corpus.vectors.texts.tolist()
-    if not numbers:
-        forget(beside)
-        row, why = corpus.without()[0]
+    names |= {"kept_apart": "text"} if options.guard else {}
+    adds = {f"{options.prefix}{name}": kind for name, kind in names.items()}
+    source = open_column(path, options.column, options.read_as, adds)
+    given = [] if options.reviewed is None else read_review(options.reviewed, options.read_as)
+    pair_model = None if options.cosine is not None else await _pair_model(session)
+    corpus = await embed_corpus(session, source)
+    bad = corpus.without_vector()
+    if not len(corpus.vectors.texts):
+        remove_working_files(session)
+        row, why = bad[0]
         raise BatchError(f"{path}: no row has a text that can be compared; row {row + 1}: {why.reason}")
+    found = await _decide(session, corpus, given, pair_model)
+    clusters = RowClusters(corpus, found.first, found.apart)
+    written.write(source, adds, lambda: clusters.rows(adds, step, only_first=options.only_first), bad)
+    for file, judged in zip(files, (found.to_review, found.left_apart), strict=True):
+        file.unlink(missing_ok=True)
+        if judged and found.cosine is None:
+            write_review(file, [_review_row(each, found, corpus) for each in judged])
+    if options.keep is None:
+        remove_working_files(session)
+    largest = int(clusters.sizes.argmax())
+    review, apart = (str(file) if file.exists() else None for file in files)
+    return DedupeSummary(
+        rows=len(clusters.leaders),
+        texts=len(corpus.texts.first_row),
+        clusters=int((clusters.sizes > 0).sum()),
+        skipped=len(bad),
+        model=corpus.vectors.model,
+        recall=found.recall,
+        largest=int(clusters.sizes[largest]),
+        largest_first=largest + 1,
+        chosen=found.reasons,
+        review=review,
+        apart=apart,
+    )
+
+
+async def _pair_model(session: DedupeSession) -> str | None:
+    """The model that reads near pairs; None: no model that is served can.
+
+    Raises:
+        BatchError: the one that the user names lacks paraphrase or entailment.
+    """
+    models = await session.client.models()
+    if (named := session.options.pair_model) is not None:
+        for task in ("paraphrase", "entailment"):
+            found = find_model(models, named, task)
+        return found.id
+    able = (model.id for model in models.models if model.main and {"paraphrase", "entailment"} <= {*model.tasks})
+    return next(able, None)
+
+
+class TextGroups(NamedTuple):
+    """Which of the N embedded texts are one.
+
+    Attributes:
+        texts: [N].
+        first: of each the first one of its group, [N].
+        apart: of a text the nearest row that differs in a fact, and how; None: nothing was kept apart so.
+        answers: of a person, by pairs of texts.
+        to_review: pairs on which a verdict is least sure, and those that a person has answered.
+        left_apart: other near pairs that were not joined.
+        cosine: from which on texts are one; None: pairs were judged one by one.
+        recall: of near pairs, on a sample; 1 where all were compared.
+        reasons: how pairs were judged: lines for people.
+    """
+
+    texts: Sequence[str]
+    first: Sequence[int]
+    apart: Mapping[int, str] | None
+    answers: Mapping[Pair, bool]
+    to_review: Sequence[Judged]
+    left_apart: Sequence[Judged]
+    cosine: float | None
+    recall: float
+    reasons: Sequence[str]
+
+
+async def _decide(
+    session: DedupeSession, corpus: EmbeddedCorpus, given: Sequence[ReviewedPair], pair_model: str | None
+) -> TextGroups:
+    """Which texts are one, by a person's answers, by their cosines, and by the model that reads pairs."""
+    values, numbers, cosine = corpus.vectors.values, corpus.vectors.texts.tolist(), session.options.cosine
     known = corpus.texts.read(numbers)
     texts = [known[number] for number in numbers]
     words = [same_words(text).split() for text in texts]
     answers = _answers(given, corpus, words)
     if cosine is None and len(values) > EXACT_ROWS:
-        cosine, reader = LARGE_COSINE, None
-    step(f"comparing {len(values):,} texts", 0.0)
-    kept_apart = KeptApart(texts) if guarded else None
+        cosine, pair_model = LARGE_COSINE, None
+    session.step(f"comparing {len(values):,} texts", 0.0)
+    kept_apart = KeptApart(texts) if session.options.guard else None
     least = LEAST_COSINE if cosine is None else cosine - AGAINST
     nearest, recall = nearest_of(values, LISTED, max(least, 0.0))
     if cosine is None:
@@ -118,58 +169,19 @@ async def dedupe(
         duplicates = DuplicateDecision(words, candidates, kept_apart, LISTED)
         joined_from = probability(cosine, None, nearest=True)
     readings = None
-    if reader is not None:
+    if pair_model is not None:
         pairs = [duplicates.candidates[i].pair for i in duplicates.to_read]
-        readings = await read_pairs(work, [(texts[a], texts[b]) for a, b in pairs], reader, beside) if pairs else []
+        readings = await session.read_pairs([(texts[a], texts[b]) for a, b in pairs], pair_model) if pairs else []
     try:
         first, judged = duplicates.decide(readings, answers, joined_from)
     except ContradictoryAnswers as error:
         rows = " and ".join(str(corpus.first_row(text) + 1) for text in error.pair)
         raise BatchError(f"--reviewed: rows {rows} are others by one answer, and the same by further ones") from None
-    clusters = RowClusters(corpus, first, _kept_apart(duplicates, corpus) if guarded else None)
-    bad = corpus.without()
-    write_output(
-        write_of(output), output, corpus.source, adds, lambda: clusters.rows(adds, step, only_first=only_first), bad
-    )
-    asked = [each for each in questions(judged, len(texts), joined_from) if each.pair not in answers]
-    asked += _answered(answers, judged)
-    files = {review_path(output): asked, apart_path(output): left_apart(judged, asked)}
-    for file, rows_of_pairs in files.items():
-        file.unlink(missing_ok=True)
-        if rows_of_pairs and cosine is None:
-            write_review(file, [_review_row(each, answers, corpus, texts) for each in rows_of_pairs])
-    if asking.keep is None:
-        forget(beside)
-    largest = int(clusters.sizes.argmax())
-    review, apart = (str(file) if file.exists() else None for file in files)
-    return DedupeSummary(
-        rows=len(clusters.leaders),
-        texts=len(corpus.texts.first_row),
-        clusters=int((clusters.sizes > 0).sum()),
-        skipped=len(bad),
-        model=corpus.vectors.model,
-        recall=recall,
-        largest=int(clusters.sizes[largest]),
-        largest_first=largest + 1,
-        chosen=_reasons(cosine, reader, duplicates, len(answers)),
-        review=review,
-        apart=apart,
-    )
-
-
-async def _reader(work: CorpusSession) -> str | None:
-    """The model that reads near pairs; None: no model that is served can.
-
-    Raises:
-        BatchError: the one that the user names lacks paraphrase or entailment.
-    """
-    models = await work.client.models()
-    if (named := work.asking.rerank) is not None:
-        for task in ("paraphrase", "entailment"):
-            found = find_model(models, named, task)
-        return found.id
-    able = (model.id for model in models.models if model.main and {"paraphrase", "entailment"} <= {*model.tasks})
-    return next(able, None)
+    to_review = [each for each in questions(judged, len(texts), joined_from) if each.pair not in answers]
+    to_review += _answered(answers, judged)
+    apart = None if kept_apart is None else _kept_apart(duplicates, corpus)
+    reasons = _reasons(cosine, pair_model, duplicates, len(answers))
+    return TextGroups(texts, first, apart, answers, to_review, left_apart(judged, to_review), cosine, recall, reasons)
 
 
 class RowClusters:
@@ -260,22 +272,20 @@ def _answered(answers: Mapping[Pair, bool], judged: Sequence[Judged]) -> list[Ju
     return [known.get(pair) or Judged(pair, 0.0, None, same, why) for pair, same in answers.items()]
 
 
-def _review_row(
-    judged: Judged, answers: Mapping[Pair, bool], corpus: EmbeddedCorpus, texts: Sequence[str]
-) -> ReviewRow:
+def _review_row(judged: Judged, groups: TextGroups, corpus: EmbeddedCorpus) -> ReviewRow:
     a, b = judged.pair
     rows = (corpus.first_row(a), corpus.first_row(b))
-    of_pair = (texts[a], texts[b])
-    return ReviewRow(rows, of_pair, judged.probability, judged.joined, judged.why, answers.get(judged.pair))
+    of_pair = (groups.texts[a], groups.texts[b])
+    return ReviewRow(rows, of_pair, judged.probability, judged.joined, judged.why, groups.answers.get(judged.pair))
 
 
-def _reasons(cosine: float | None, reader: str | None, duplicates: DuplicateDecision, answers: int) -> list[str]:
+def _reasons(cosine: float | None, pair_model: str | None, duplicates: DuplicateDecision, answers: int) -> list[str]:
     """How pairs were judged: lines for people."""
     count = len(duplicates.to_read)
     if cosine is not None:
         lines = [f"judged by a cosine of {cosine:g} or more"]
-    elif reader is None:
+    elif pair_model is None:
         lines = [f"near pairs: {count:,}; no model that is served reads both texts, so their cosines decide"]
     else:
-        lines = [f"near pairs: {count:,}, read by {reader}, each text with its {READ_NEAREST} nearest"]
+        lines = [f"near pairs: {count:,}, read by {pair_model}, each text with its {READ_NEAREST} nearest"]
     return [*lines, f"reviewed pairs: {answers:,}"] if answers else lines

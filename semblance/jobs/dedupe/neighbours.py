@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from core.duplicates import BLOCK, Indices, nearest_texts
 from semblance.extras import needs
-from semblance.jobs.dedupe.vectors import Matrix
+from semblance.jobs.dedupe.corpus import Matrix
 
 EXACT_ROWS = 100_000  # up to here every pair is compared
 PROBES = 24  # cells searched of each text

@@ -12,7 +12,7 @@ from semblance.client.faq import FAQEntry
 from semblance.errors import BatchError
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND, open_source
-from semblance.tables.rows import BadRow, Unreadable, numbered, text_of
+from semblance.tables.rows import BadRow, Unreadable, columns_of, no_column, numbered, text_of
 
 NONE = -1  # in the place of an entry: the FAQ has no answer
 FEWEST_ENTRIES = 2
@@ -119,13 +119,10 @@ def _rows(
         BatchError: the file cannot be read, or a needed column is missing; of JSON Lines, where no row has it.
     """
     source = open_source(path, None, read_as=read_as)
-    present = source.columns
-    if present is None:  # JSON Lines
-        present = list({name: None for _, row in numbered(source) if isinstance(row, dict) for name in row})
+    present = columns_of(source, objects=None)
     names = {what: _name(given, present) for what, given in wanted.items()}
     if absent := [wanted[what][0] for what in needed if names[what] is None]:
-        shown = ", ".join(map(repr, present)) or "none"
-        raise BatchError(f"{path}: no column {absent[0]!r}; there are {shown}: --column gives another name")
+        raise no_column(source, absent[0], present)
     kind = "row" if path.suffix.lower() == ".parquet" else "line"
 
     def rows() -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -14,6 +14,7 @@ from semblance.errors import BatchError
 from semblance.jobs.faq.files import Faq, Questions
 from semblance.jobs.faq.logistic import Floats
 from semblance.jobs.threshold.models import to_compare
+from semblance.tables.rows import Step
 from semblance.types import ModelInfo
 
 Part = Literal["question", "answer", "both"]  # the texts of an entry that a model may read
@@ -75,7 +76,7 @@ def score(
     *,
     every: bool,
     clock: Callable[[], float],
-    said: Callable[[str, float], object],
+    step: Step,
 ) -> Scores:
     """Ask the models about every question.
 
@@ -88,7 +89,7 @@ def score(
         names: ids of models; None: those that the service lists first.
         every: without names, all that can rank.
         clock: seconds, of the processor or of the wall.
-        said: called with what is being done, and the share of it that is done.
+        step: called with what is being done, and the share of it that is done.
 
     Raises:
         BatchError: a model named is not served or cannot rank, or all of them read pairs.
@@ -103,11 +104,11 @@ def score(
     scores = Scores(models, served.rerank.default_top, served.defaults.get("/rank"))
     for model in (*first, *(model for model in models if model.reads_pairs)):
         everything = [set(range(len(faq.entries)))] * len(questions.texts)
-        _ask(client, model, faq, questions, _found(scores, first) if model.reads_pairs else everything, scores, said)
+        _ask(client, model, faq, questions, _found(scores, first) if model.reads_pairs else everything, scores, step)
     for i in range(_TIMED):  # in turn, so that what else the machine does falls on all alike
         question = questions.texts[i % len(questions.texts)]
         for model in models:
-            said("measuring what a question costs", i / _TIMED)
+            step("measuring what a question costs", i / _TIMED)
             cost = _cost(client, model, faq, question, scores.rerank_top, clock)
             scores.seconds[model.id] = min(cost, scores.seconds.get(model.id, cost))  # what else ran made it longer
     scores.models = sorted(models, key=lambda each: scores.seconds[each.id])
@@ -139,12 +140,12 @@ def _ask(
     questions: Questions,
     places: Sequence[set[int]],
     scores: Scores,
-    said: Callable[[str, float], object],
+    step: Step,
 ) -> None:
     raw = {part: np.full((len(questions.texts), len(faq.entries)), np.nan) for part in PARTS}
     texts = {part: _texts(faq, part) for part in PARTS}
     for i, (question, wanted) in enumerate(zip(questions.texts, places, strict=True)):
-        said(f"asking {model.id}", i / len(questions.texts))
+        step(f"asking {model.id}", i / len(questions.texts))
         at = [(part, place) for part in PARTS for place in sorted(wanted)]
         for result in client.rank(question, [texts[part][place] for part, place in at], model=model.id).results:
             part, place = at[result.index]

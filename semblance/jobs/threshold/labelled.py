@@ -42,7 +42,7 @@ def read_pairs(path: Path, columns: Sequence[str] = COLUMNS, read_as: FileFormat
     """
     read = read_own(path, columns, kind="label", read_as=read_as)
     if read.faults:
-        raise BatchError(f"{path}: {read.said(read.faults)}")
+        raise BatchError(f"{path}: {read.describe(read.faults)}")
     labels = np.array([pair.label == "1" for pair in read.pairs], dtype=bool)
     for label, count in ((1, int(labels.sum())), (0, int((~labels).sum()))):
         if not count:
@@ -56,7 +56,7 @@ async def scores_of(
     """The model's name, its scores [n], and how many pairs have a text that it cuts.
 
     Args:
-        client: a service's, or the models of a folder (`semblance.cli.options.Service.of_batch`).
+        client: a service's, or the models of a folder.
         pairs: n pairs.
         model: its id or name; None: the default of the task.
         task: whose score; of entailment its probability, a being the premise.
@@ -65,13 +65,13 @@ async def scores_of(
         BatchError: there is no such model, or it lacks the task.
         SemblanceError: raised by the client.
     """
-    asked = make_task(BatchOptions(task, DEFAULT_COLUMNS[task], model), await client.models())
+    scored = make_task(BatchOptions(task, DEFAULT_COLUMNS[task], model), await client.models())
     items = list(zip(pairs.a, pairs.b, strict=True))
-    size = min(ROWS_AT_ONCE, asked.rows_at_once)
+    size = min(ROWS_AT_ONCE, scored.rows_at_once)
     rows: list[dict[str, Any]] = []
     for start in range(0, len(items), size):
         part = items[start : start + size]
-        rows += await asked.ask(client, part)
+        rows += await scored.ask(client, part)
     column = "entailment" if task == "entailment" else "score"
     scores = np.array([row[column] for row in rows], dtype=np.float64)
-    return asked.model.id, scores, sum(bool(row["truncated"]) for row in rows)
+    return scored.model.id, scores, sum(bool(row["truncated"]) for row in rows)

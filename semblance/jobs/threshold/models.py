@@ -53,7 +53,7 @@ async def candidates(
     tasks: Sequence[Scored] = OF_A_PAIR,
     *,
     every: bool = False,
-    told: Callable[[str], object] | None = None,
+    say: Callable[[str], object] = lambda line: None,
 ) -> tuple[list[Candidate], int]:
     """The scores of models for each of the tasks that they have, and how many models with such a task were not asked.
 
@@ -63,7 +63,7 @@ async def candidates(
         models: ids or names; None: those that the service lists first.
         tasks: whose scores.
         every: without names, all that are served.
-        told: called with a line about each model before it is asked.
+        say: called with a line about each model before it is asked.
 
     Raises:
         BatchError: none of them has one of the tasks, or a model named is not served.
@@ -72,8 +72,7 @@ async def candidates(
     asked, others = to_compare((await client.models()).models, tasks, models, every=every)
     found = []
     for model in asked:
-        if told is not None:
-            told(f"asking {model.id} about {len(pairs.a):,} pairs")
+        say(f"asking {model.id} about {len(pairs.a):,} pairs")
         for task in (task for task in tasks if task in model.tasks):
             name, scores, cut = await scores_of(client, pairs, model.id, task)  # which opens the model
             fresh = _never_asked(pairs)

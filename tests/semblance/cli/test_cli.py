@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from semblance import Client, Retries
-from semblance.version import version
+from semblance.extras import version
 from service.settings import Settings
 from tests.harness.alike import assert_alike
 from tests.harness.commands import Ran, Run

@@ -8,12 +8,16 @@ import pytest
 import typer
 
 from semblance.cli import progress
+from semblance.cli.options import ServiceOptions
+from semblance.client.clients import AsyncClient
 from semblance.tables.rows import Say, Step
 
+SERVICE = ServiceOptions(url="http://host")  # which is not asked
 
-async def work(step: Step, say: Say) -> str:
+
+async def work(client: AsyncClient, step: Step, say: Say) -> str:
     step("reading [rows]", 0.25)
-    say("a [note]")
+    say("a [bold]note[/bold]")
     step("reading [rows]", 1.0)
     return "done"
 
@@ -21,25 +25,25 @@ async def work(step: Step, say: Say) -> str:
 @pytest.mark.parametrize(
     ("seconds", "lines"),
     [
-        (0.0, ["reading [rows], 25%", "a [note]", "reading [rows], 100%"]),
-        (progress.EVERY, ["a [note]"]),
+        (0.0, ["reading [rows], 25%", "a [bold]note[/bold]", "reading [rows], 100%"]),
+        (progress.EVERY, ["a [bold]note[/bold]"]),
     ],
 )
 def test_steps_are_told_now_and_then_where_there_is_no_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, seconds: float, lines: list[str]
 ) -> None:
     monkeypatch.setattr(progress, "EVERY", seconds)
-    assert progress.run_shown(work) == "done"
+    assert progress.run_shown(SERVICE, work) == "done"
     out, err = capsys.readouterr()
     assert (out, err.splitlines()) == ("", [f"semblance: {line}" for line in lines])
 
 
 def test_an_interrupted_command_says_that_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    async def interrupted(step: Step, say: Say) -> None:
+    async def interrupted(client: AsyncClient, step: Step, say: Say) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        progress.run_shown(interrupted)
+        progress.run_shown(SERVICE, interrupted)
     assert capsys.readouterr().err == "semblance: interrupted; the same command goes on from here\n"
 
 
@@ -60,7 +64,7 @@ def test_an_end_is_told_to_people_and_to_programs(
 ) -> None:
     for as_json in (False, True):
         try:
-            progress.tell_end(["3 rows", "see {}"], summary, None if output is None else Path(output), as_json)
+            progress.print_end(["3 rows", "see {}"], summary, None if output is None else Path(output), as_json)
             code = 0
         except typer.Exit as end:
             code = end.exit_code

@@ -30,6 +30,15 @@ from tests.harness.process import running
 
 PAIRS = [("a man plays the guitar", "the man is playing a guitar ."), ("a dog runs", "a cat sleeps"), ("cat", "\u732b")]
 CANDIDATES = ["a dog runs in the park", "the man is playing a guitar .", "a cat sleeps on the sofa", "guitar"]
+RANKED: dict[str, Any] = {
+    "model": "m",
+    "scale": "similarity",
+    "answered": True,
+    "confidence": None,
+    "threshold": None,
+    "results": [],
+    "truncated": {"query": False, "candidates": []},
+}
 METHODS: dict[str, tuple[Any, ...]] = {
     "similarity": (PAIRS,),
     "entailment": (PAIRS,),
@@ -237,13 +246,38 @@ def test_another_program_on_the_port_is_told_from_the_service() -> None:
     moved = httpx.MockTransport(lambda _: httpx.Response(301, headers={"location": "https://elsewhere"}))
     with Client("http://service", transport=moved) as client, pytest.raises(RequestFailed, match="Moved Permanently"):
         client.models()
-    for page in (b"<html>Bad Gateway</html>", b"", b"[]", b'{"error": "no"}', b'{"error": {}}', b"\xff"):
+    for page in (b"<html>Bad Gateway</html>", b"", b"[]", b'{"error": "no"}', b'{"error": {}}', b"\xff", b"[" * 10**5):
         broken = httpx.MockTransport(lambda _, page=page: httpx.Response(502, content=page))
         with (
             Client("http://service", retries=0, transport=broken) as client,
             pytest.raises(ServiceFailed, match=r"Bad Gateway \(http_502"),
         ):
             client.models()
+
+
+@pytest.mark.parametrize("said", [{"limit": "abc"}, {"limit": 0.5}, {"field": 5}, {"field": f"pairs.{'9' * 5000}"}])
+def test_odd_details_of_a_refusal_are_no_other_error(said: dict[str, Any]) -> None:
+    refusal = {"error": {"code": "too_slow", "message": "no", **said}}
+    transport = httpx.MockTransport(lambda _: httpx.Response(413, json=refusal))
+    with Client("http://service", transport=transport) as client, pytest.raises(TooLarge, match="no"):
+        client.similarity(PAIRS[:1])
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "answer"),
+    [
+        ("similarity", (PAIRS[:1],), {"model": "m", "scale": "similarity", "results": []}),
+        ("embed", (["a"],), {"model": "m", "dim": 2, "embeddings": [], "truncated": []}),
+        ("embed", (["a"],), {"model": "m", "dim": 2, "embeddings": [[1.0]], "truncated": [False]}),
+        ("rank", ("a", ["b"]), {**RANKED, "results": [{"index": 1, "score": 1.0, "raw_score": 1.0}]}),
+        ("rank", ("a", ["b"]), {**RANKED, "truncated": {"query": False, "candidates": [-1]}}),
+        ("dedupe", (["a"],), {"model": "m", "results": [], "review": [], "apart": []}),
+    ],
+)
+def test_an_answer_about_other_items_is_none(method: str, given: tuple[Any, ...], answer: dict[str, Any]) -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=answer))
+    with Client("http://service", transport=transport) as client, pytest.raises(UnexpectedAnswer):
+        getattr(client, method)(*given)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from semblance.extras import install_command
-from semblance.version import DISTRIBUTION
+from semblance.extras import DISTRIBUTION, install_command
 from tests.harness.imports import imports
 
 ROOT = Path(__file__).parents[3]

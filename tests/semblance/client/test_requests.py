@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from semblance.client.requests import Call, ServiceRequests, Steps, read
+from semblance.client.calls import Call, Steps, read_answer
+from semblance.client.requests import ServiceRequests
 from semblance.errors import RequestFailed, TooLarge
 from semblance.types import Ranking
 
@@ -113,6 +114,6 @@ def test_what_would_take_too_long_is_asked_in_parts(most: int) -> None:
 def test_what_is_too_slow_alone_is_an_error() -> None:
     error = {"code": "too_slow", "message": "m", "field": "pairs", "limit": 4, "request_id": "r"}
     body = json.dumps({"error": error}).encode()
-    assert isinstance(read(Call("/similarity", {}, range(5), "pairs"), 413, {}, body), RequestFailed)
+    assert isinstance(read_answer(Call("/similarity", {}, range(5), "pairs"), 413, {}, body), RequestFailed)
     with pytest.raises(TooLarge):
-        read(Call("/similarity", {}, range(4), "pairs"), 413, {}, body)
+        read_answer(Call("/similarity", {}, range(4), "pairs"), 413, {}, body)

@@ -17,13 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from semblance import AsyncClient, Client
-from semblance.cli.progress import run_shown
 from semblance.errors import BatchError, NoAnswer, ServiceFailed
 from semblance.jobs.batch import job
 from semblance.jobs.batch.job import run_batch
 from semblance.jobs.batch.journal import Journal
 from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions
-from semblance.tables.rows import Say, Step
 from semblance.types import Similarities
 from tests.harness.commands import Ran, Run
 from tests.harness.service import NEEDED_SECONDS
@@ -462,14 +460,6 @@ def test_without_a_terminal_it_says_now_and_then_how_far_it_is(
     assert re.fullmatch(r"semblance: 20 rows, 100%\n", err)
 
 
-def test_what_is_said_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    async def work(step: Step, say: Say) -> None:
-        say("in[1].csv: [bold]red[/bold]")
-
-    run_shown(work)
-    assert capsys.readouterr().err == "semblance: in[1].csv: [bold]red[/bold]\n"
-
-
 # what cannot be
 
 
@@ -479,7 +469,7 @@ def test_what_is_said_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) ->
         (("missing.jsonl", "out.jsonl"), "missing.jsonl: No such file or directory"),
         (("in.txt", "out.jsonl"), "in.txt: expected .jsonl, .ndjson, .csv, .tsv or .parquet"),
         (("in.csv", "out.txt"), "out.txt: expected .jsonl"),
-        (("in.csv", "nowhere/out.jsonl"), "No such file or directory"),
+        (("in.csv", "nowhere/out.jsonl"), "nowhere/out.jsonl: there is no folder nowhere"),
         (("empty.csv", "out.csv"), "empty.csv: there is no header"),
         (("twice.csv", "out.csv"), "twice.csv: line 1: more than one column 'a'"),
         (("broken.parquet", "out.csv"), "broken.parquet: "),

@@ -13,10 +13,10 @@ from benchmarks.duplicates.__main__ import f1, files_of
 from benchmarks.duplicates.edits import EDITS
 from semblance import Client
 from semblance.errors import BatchError, NoAnswer
-from semblance.jobs.dedupe import neighbours, options
+from semblance.jobs.dedupe import neighbours, session
+from semblance.jobs.dedupe.corpus import Matrix
 from semblance.jobs.dedupe.neighbours import LikelyNeighbours, nearest_of
 from semblance.jobs.dedupe.review import ReviewRow, read_review, write_review
-from semblance.jobs.dedupe.vectors import Matrix
 from semblance.tables.formats import AS_FOUND
 from tests.harness.commands import Run
 from tests.harness.tables import SUFFIXES, read, sentences, write
@@ -242,13 +242,13 @@ def test_rows_without_a_text_are_named(url: str, semblance: Run, tmp_path: Path)
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[dict[str, Any]]]]:
     """The names and rows of the files that models are asked about."""
     found: list[tuple[str, list[dict[str, Any]]]] = []
-    run_batch = options.run_batch
+    run_batch = session.run_batch
 
     async def noted(client: Any, source: Path, *rest: Any, **more: Any) -> Any:
         found.append((source.name, read(source)))
         return await run_batch(client, source, *rest, **more)
 
-    monkeypatch.setattr(options, "run_batch", noted)
+    monkeypatch.setattr(session, "run_batch", noted)
     return found
 
 
@@ -259,7 +259,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[dict[str, A
         ("dedupe in.csv nowhere/out.csv", "nowhere/out.csv: there is no folder nowhere"),
         (
             "dedupe in.jsonl out.csv",
-            "in.jsonl: no row has a column 'sentence', but 'text', 'id'; --column names another",
+            "in.jsonl: there is no column 'sentence', but 'text', 'id'; --column names another",
         ),
         ("dedupe void.csv out.csv", "void.csv: there is no header"),
         ("dedupe void.jsonl out.csv", "void.jsonl: no row has a text in the column 'sentence'"),

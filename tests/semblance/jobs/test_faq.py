@@ -295,7 +295,7 @@ def test_a_configuration_ranks_as_the_service_does(models: Path, files: tuple[Pa
     faq = read_faq(files[0])
     questions = read_questions(files[1], faq)
     with Client.local(models) as client:
-        scores = score(client, faq, questions, None, every=True, clock=lambda: 0.0, said=lambda *_: None)
+        scores = score(client, faq, questions, None, every=True, clock=lambda: 0.0, step=lambda *_: None)
         found = configurations(scores.models)
         assert len(found) == 4 * 2  # one model alone, and before the one that reads pairs; four matches
         for each in found:
@@ -325,7 +325,7 @@ def test_of_two_texts_a_model_that_reads_pairs_costs_twice_as_much(models: Path,
     ticks = count()
     with Client.local(models) as client:
         questions = read_questions(files[1], faq)
-        scores = score(client, faq, questions, None, every=True, clock=lambda: next(ticks) ** 2, said=lambda *_: None)
+        scores = score(client, faq, questions, None, every=True, clock=lambda: next(ticks) ** 2, step=lambda *_: None)
     for model in scores.models:
         costs = [scores.cost(model, match) for match in get_args(Match)]  # question, answer, both, either
         assert costs == [costs[0]] * 3 + [costs[0] * (2 if model.reads_pairs else 1)]
@@ -383,7 +383,7 @@ def test_a_model_that_reads_pairs_needs_another_before_it(models: Path, files: t
     faq = read_faq(files[0])
     questions = read_questions(files[1], faq)
     with Client.local(models) as client, pytest.raises(BatchError, match="pair-sick: name a model as well"):
-        score(client, faq, questions, ["pair-sick"], every=False, clock=lambda: 0.0, said=lambda *_: None)
+        score(client, faq, questions, ["pair-sick"], every=False, clock=lambda: 0.0, step=lambda *_: None)
 
 
 def test_a_confidence_needs_all_candidates_in_one_request(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_no_row_is_lost(tmp_path: Path) -> None:
     read = read_own(write(tmp_path / "pairs.jsonl", rows))
     assert len(read.pairs) + len(read.faults) == len(rows)
     assert [fault.line for fault in read.faults] == [2, 3, 4, 5, 6, 7, 8]
-    assert read.said(read.faults).endswith("; and 2 more rows")
+    assert read.describe(read.faults).endswith("; and 2 more rows")
 
 
 def test_columns_of_other_names_say_what_they_are(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ class Graph:
 
     budget = BatchBudget(1000, 100)
     reproducible = False
-    repeats = False
+    has_loop = False
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -167,7 +167,7 @@ async def test_what_a_run_costs_is_measured(queue, cost: Cost, axes: int, max_to
 
     class Timed:
         budget = BatchBudget(10_000, 100)
-        repeats = False
+        has_loop = False
 
         def shape(self, key):
             return key
@@ -186,7 +186,7 @@ async def test_what_a_run_costs_is_measured(queue, cost: Cost, axes: int, max_to
     batcher.measure([(5, 7)[:axes], (3, 3)[:axes]], max_tokens)
     assert longest <= max_tokens
     for items, shape in ((1, (1, 1)), (1, (20, 30)), (8, (16, 16)), (1, (128, 128)), (1, (1, 128))):
-        found = batcher.cost.of(Padding(shape[:axes], items))
+        found = batcher.cost.of_batch(Padding(shape[:axes], items))
         assert found == pytest.approx(seconds_of(cost, items, shape[:axes]), rel=1e-6)
 
 

@@ -26,7 +26,7 @@ def test_what_is_counted_is_what_is_taken(words: int) -> None:
     texts, scores = vectors.memory.lru(_encoded_bytes), vectors.of_scores()
     space = VectorSpace("f" * 64, 256)
     tracemalloc.start()
-    for _ in range(400):
+    for _ in range(100):
         text = "".join(rng.choice(RARE) for _ in range(words))
         sentence = tokenizer.encode(text, 512)
         texts.keep([(text, sentence)])
@@ -36,7 +36,7 @@ def test_what_is_counted_is_what_is_taken(words: int) -> None:
     others = tracemalloc.Filter(inclusive=False, filename_pattern=text_of_contract.__file__)
     taken = sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([others]).traces)
     tracemalloc.stop()
-    assert len(texts) == len(vectors) == 400
+    assert len(texts) == len(vectors) == 100
     # The ids are the same objects in all three, and counted thrice; of less than what is taken nothing may be counted.
     assert 0.9 * taken < vectors.memory.held < 2.2 * taken
 

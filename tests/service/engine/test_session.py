@@ -10,7 +10,7 @@ import onnxruntime as ort
 import pytest
 
 from service.app import create_app
-from service.engine.graph import CPU, CUDA, GIVE_BACK_SECONDS, cuda_options
+from service.engine.graph import CPU, CUDA, SHRINK_SECONDS, cuda_options
 from service.settings import Settings
 
 
@@ -73,7 +73,7 @@ def test_memory_is_given_back_once_in_a_while_but_not_in_the_event_loop(models: 
     with ThreadPoolExecutor(1) as other:
         found = [other.submit(session, feeds).result() for _ in range(3)]
         assert asked == [False, True, False, False]
-        now += GIVE_BACK_SECONDS
+        now += SHRINK_SECONDS
         other.submit(session, feeds).result()
     assert asked[4:] == [True]
     assert all(np.array_equal(each, found[0]) for each in found)

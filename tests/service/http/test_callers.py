@@ -241,9 +241,9 @@ async def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
         # As on a slow machine: by its own measure a fast one may read several labels within `INLINE_SECONDS`.
         scorer._cost.reading = INLINE_SECONDS / 100
 
-        def noted(texts: Sequence[str], prompt: int) -> list[Encoded]:
+        def noted(texts: Sequence[str]) -> list[Encoded]:
             read.append((threading.current_thread() is threading.main_thread(), sum(map(len, texts))))
-            return tokenise(texts, prompt)
+            return tokenise(texts)
 
         scorer.tokenise = noted  # type: ignore[method-assign]
         incoming, out = await asyncio.open_connection(*address)

@@ -13,7 +13,8 @@ NEAR = {
     "/embed/": "POST /embed",
     "/Embed": "POST /embed",
     "/EMBED/": "POST /embed",
-    "/embeding": "POST /embeddings",
+    "/embeding": "POST /embed",
+    "/openai/embeddings": "POST /openai/v1/embeddings",
     "/v1/v1/embeddings": "POST /v1/embeddings",
     "/v1//embeddings": "POST /v1/embeddings",
     "/api/v1/embeddings": "POST /v1/embeddings",
@@ -31,6 +32,15 @@ GONE = {
     "/infinity/rerank": "POST /v1/rerank",
     "/v2/models/avg-sick/infer": "POST /v1/embeddings or /v2/rerank",
     "/v2/health/ready": "GET /health/ready",
+    "/embeddings": "POST /v1/embeddings",
+    "/rerank": "POST /v1/rerank, or /tei/rerank with texts",
+    "/score": "POST /openai/v1/score",
+    "/v1/score": "POST /openai/v1/score",
+    "/v1/embed": "POST /cohere/v1/embed",
+    "/v1/tokenize": "POST /cohere/v1/tokenize",
+    "/predict": "POST /tei/predict",
+    "/tokenize": "POST /tei/tokenize",
+    "/info": "GET /tei/info",
 }
 FAR = ["/x", "/v1/chat/completions", "/v1/nothing", "/favicon.ico", "/%00", "/admin/login.php", "/" + "embed" * 1000]
 
@@ -50,7 +60,16 @@ async def test_the_nearest_route_is_named(lasting: Client, path: str) -> None:
 async def test_a_route_that_went_names_its_successor(lasting: Client, path: str) -> None:
     response = await lasting.post(path, json={})
     assert response.status_code == 404
-    assert response.json()["error"]["message"] == f"no route '{path}'; it is gone: ask {GONE[path]}"
+    body = response.json()
+    said = body["message"] if "message" in body else body["error"]["message"]
+    assert said == f"no route '{path}'; it is gone: ask {GONE[path]}"
+
+
+async def test_a_method_that_a_path_does_not_have_is_told_which_it_has(lasting: Client) -> None:
+    for path, said in (("/similarity", "did you mean POST /similarity?"), ("/", "clients of TEI ask POST /tei")):
+        response = await (lasting.get(path) if path == "/similarity" else lasting.post(path, json={}))
+        assert response.status_code == 405
+        assert response.json()["error"]["message"] == f"Method Not Allowed; {said}"
 
 
 @pytest.mark.parametrize("path", FAR)

@@ -61,7 +61,7 @@ async def test_only_an_answer_of_a_model_adds_series(serve: Serve) -> None:
             await client.post(path, content=b"{")
             await client.post(path, content=b" " * 3000)
             await client.put(path)
-        for path in ("/models", "/info", "/v1/models/avg-sick", "/docs", "/nowhere"):
+        for path in ("/models", "/tei/info", "/v1/models/avg-sick", "/docs", "/nowhere"):
             await client.get(path)
         ranged = await client.get("/static-offline-docs/swagger-ui.css", headers={"range": "bytes=0-1"})
         assert ranged.status_code == 206
@@ -85,7 +85,7 @@ COUNTED: dict[str, tuple[int, float]] = {
     "models_refused": (1, 0), "phase_seconds_count": (8, 16), "queue_limit_seconds": (1, 2), "queue_seconds": (1, 0),
     "rate_limited_total": (1, 0), "ready": (1, 1), "redis_failures_total": (4, 0), "redis_up": (1, 0),
     "redis_wanted": (1, 0), "redis_writable": (1, 0), "request_seconds_count": (3, 6), "requests_admitted": (1, 0),
-    "requests_in_flight": (1, 1), "requests_in_flight_limit": (1, 1024), "requests_total": (167, 6),
+    "requests_in_flight": (1, 1), "requests_in_flight_limit": (1, 1024), "requests_total": (207, 6),
     "score_count": (2, 7), "score_sum": (2, 4.623245), "sentences_total": (2, 13),
     "sentences_truncated_total": (2, 1), "worker_processes": (1, 1), "worker_restarts_total": (4, 0),
     "words_total": (2, 234), "words_unknown_total": (2, 211),

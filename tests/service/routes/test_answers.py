@@ -51,9 +51,9 @@ OURS: list[tuple[str, Any, Any]] = [
 ]
 OTHERS = [
     *((each.path, each.body) for each in REQUESTS.values()),
-    ("/predict", {"inputs": [[TEXT, text] for text in TEXTS], "raw_scores": True}),
-    ("/rerank", {"query": TEXT, "texts": TEXTS, "raw_scores": True}),
-    ("/score", {"text_1": TEXT, "text_2": TEXTS, "use_activation": False}),
+    ("/tei/predict", {"inputs": [[TEXT, text] for text in TEXTS], "raw_scores": True}),
+    ("/tei/rerank", {"query": TEXT, "texts": TEXTS, "raw_scores": True}),
+    ("/openai/v1/score", {"text_1": TEXT, "text_2": TEXTS, "use_activation": False}),
 ]
 VECTORS = {"embedding", "embeddings"}  # as float32 is written, which loses nothing
 

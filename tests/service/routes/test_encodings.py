@@ -12,8 +12,8 @@ TEXT = "Où est ma carte ? 🎸"
 BODIES = {
     **GOOD,
     "/v1/embeddings": {"input": TEXT},
-    "/rerank": {"query": "a man", "texts": ["a dog"]},
-    "/": {"inputs": TEXT},
+    "/tei/rerank": {"query": "a man", "texts": ["a dog"]},
+    "/tei": {"inputs": TEXT},
 }
 
 

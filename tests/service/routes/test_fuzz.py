@@ -45,18 +45,21 @@ ANY_SHAPE = set[frozenset[str]]().union(*SHAPES.values())
 BODIES_OF: list[tuple[str, Any]] = [
     *GOOD.items(),
     ("/rank", {"query": "a man", "candidates": ["a dog", "a man"], "rerank_model": "pair-sick", "rerank_top": 1}),
-    ("/similarity", {"inputs": {"source_sentence": "a man", "sentences": ["a dog", "a cat"]}}),
-    ("/embed", {"inputs": ["a man"], "normalize": True, "truncate": False}),
-    ("/rerank", {"query": "a man", "texts": ["a dog", "a man"], "raw_scores": True, "return_text": True}),
-    ("/rerank", {"query": "a man", "documents": ["a dog", {"text": "a man"}], "top_n": 1, "max_tokens_per_doc": 3}),
-    ("/score", {"text_1": "a man", "text_2": ["a dog", "a man"], "truncate_prompt_tokens": -1}),
-    ("/v1/score", {"text_1": ["a man"], "text_2": ["a dog"], "use_activation": False}),
+    ("/tei/similarity", {"inputs": {"source_sentence": "a man", "sentences": ["a dog", "a cat"]}}),
+    ("/tei/embed", {"inputs": ["a man"], "normalize": True, "truncate": False}),
+    ("/tei/rerank", {"query": "a man", "texts": ["a dog", "a man"], "raw_scores": True, "return_text": True}),
+    (
+        "/cohere/v1/rerank",
+        {"query": "a man", "documents": ["a dog", {"text": "a man"}], "max_tokens_per_doc": 3},
+    ),
+    ("/openai/v1/score", {"text_1": "a man", "text_2": ["a dog", "a man"], "truncate_prompt_tokens": -1}),
+    ("/openai/v1/score", {"text_1": ["a man"], "text_2": ["a dog"], "use_activation": False}),
     ("/v1/rerank", {"query": "a man", "documents": ["a dog"], "return_documents": True, "rank_fields": ["text"]}),
     ("/v2/rerank", {"query": "a man", "documents": ["a dog"], "model": "avg-sick"}),
-    ("/v1/embed", {"texts": ["a man"], "truncate": "NONE", "input_type": "search_query"}),
+    ("/cohere/v1/embed", {"texts": ["a man"], "truncate": "NONE", "input_type": "search_query"}),
     ("/v2/embed", {"inputs": [{"content": [{"type": "text", "text": "a man"}]}], "embedding_types": ["base64"]}),
-    ("/predict", {"inputs": [["a man", "a dog"]], "raw_scores": True, "truncation_direction": "left"}),
-    ("/", {"inputs": ["a man", "a dog"]}),
+    ("/tei/predict", {"inputs": [["a man", "a dog"]], "raw_scores": True, "truncation_direction": "left"}),
+    ("/tei", {"inputs": ["a man", "a dog"]}),
     ("/v1/embeddings", {"input": ["a man"], "encoding_format": "base64", "dimensions": 8}),
 ]
 TYPES = [
@@ -262,7 +265,7 @@ ODD_HEADERS = [b"no colon", b" x: folded", b": y", b"x : y", b"x\0: y", b"x: \0"
 ODD_PLACES = [
     b"/../../etc/passwd", b"/%2e%2e/%2e%2e/etc/passwd", b"/models%00", b"/%ff%fe", b"/%c0%ae", b"/%", b"/models?%ff=%z",
     b"http://x/models", b"http://x", b"x:80", b"*", b"//models", b"/models#x", b"/" + b"a" * 50_000, b"/\xff", b"?",
-    b"/v1/models/%2e%2e", b"/v1/models/%F0%9F%98%80", b"/v1/models/" + b"a/" * 500, b"/info?model=%00",
+    b"/v1/models/%2e%2e", b"/v1/models/%F0%9F%98%80", b"/v1/models/" + b"a/" * 500, b"/tei/info?model=%00",
     b"/docs/../x", b"/ /",
 ]  # fmt: skip
 MESSAGES_OF: list[Callable[[random.Random], bytes]] = [

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.routes import body
-from service.routes.body import SMALL_BYTES
+from service.routes import json_body
+from service.routes.json_body import SMALL_BYTES
 from tests.harness.process import running
 from tests.harness.service import Client, Serve, let_in
 
@@ -47,10 +47,10 @@ BODIES: dict[str, tuple[str, bytes, int, str]] = {
         "/embed", padded(b'{"sentences":[', b'"' + b"a" * 400 + b'"', rb',"\ud800"]}'), 422, "a lone surrogate",
     ),
     "documents that are numbers": ("/v1/rerank", padded(b'{"query":"a","documents":[', b"1", b"]}"), 413, "values"),
-    "another dialect's marker": (
+    "a field of another dialect": (
         "/similarity", padded(b'{"inputs":1,"pairs":[', b'{"a":"a man","b":"a dog","c":"x"}', b"]}"), 413, "values",
     ),
-    "too many texts of another dialect": ("/embed", padded(b'{"inputs":[', b'"a"', b"]}"), 413, "values"),
+    "too many texts of another dialect": ("/tei/embed", padded(b'{"inputs":[', b'"a"', b"]}"), 413, "values"),
 }  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def test_a_bad_large_body_is_told_why_and_fills_no_memory(service: tuple[int, st
 @pytest.mark.anyio
 async def test_others_are_answered_while_a_large_body_is_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     answered = threading.Event()
-    monkeypatch.setattr(body, "check", lambda content, _: len(content) <= SMALL_BYTES or answered.wait(60))
+    monkeypatch.setattr(json_body, "check", lambda content, _: len(content) <= SMALL_BYTES or answered.wait(60))
     large = json.dumps({"query": "a man", "candidates": ["a dog who sleeps"] * 10_000}).encode()
     waiting = asyncio.create_task(client.post("/rank", content=large, headers=JSON))
     for _ in range(5):

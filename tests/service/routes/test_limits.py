@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.errors import TooLarge, amount
-from service.routes.body import BodyLimits, check, counts, most_of
+from service.routes.json_body import BodyLimits, check, counts, most_of
 from service.settings import Settings
 from tests.harness.requests import PAIR, refused
 from tests.harness.service import Client, Serve

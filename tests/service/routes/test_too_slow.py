@@ -130,8 +130,8 @@ async def test_one_is_not_many(client: Client) -> None:
             for each in REQUESTS.values()
             if each.many and each.own not in ("", "/classify")
         ),
-        ("/predict", {"inputs": [["a man", text] for text in WORDS[:100]]}, "inputs"),
-        ("/score", {"text_1": WORDS[:100], "text_2": WORDS[100:200]}, "text_2"),
+        ("/tei/predict", {"inputs": [["a man", text] for text in WORDS[:100]]}, "inputs"),
+        ("/openai/v1/score", {"text_1": WORDS[:100], "text_2": WORDS[100:200]}, "text_2"),
     ],
 )
 async def test_other_families_say_which_field_and_how_many_fit(client: Client, path, body, field) -> None:

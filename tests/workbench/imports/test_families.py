@@ -118,7 +118,7 @@ def test_queries_and_candidates_get_their_own_prompts(tmp_path: Path) -> None:
             rows = client.post("/v1/embeddings", json={"input": list(texts), "task": task}).json()["data"]
             unit = wanted / np.linalg.norm(wanted, axis=1, keepdims=True)
             assert np.array([row["embedding"] for row in rows]) == pytest.approx(unit, abs=1e-4)
-        tei = client.post("/embed", json={"inputs": list(texts), "prompt_name": "document"}).json()
+        tei = client.post("/tei/embed", json={"inputs": list(texts), "prompt_name": "document"}).json()
         assert np.array(tei) == pytest.approx(passages, abs=1e-4)
         short = client.post("/v1/embeddings", json={"input": list(texts), "model": "taken", "dimensions": 8}).json()
         cut = plain[:, :8] / np.linalg.norm(plain[:, :8], axis=1, keepdims=True)

@@ -62,7 +62,7 @@ class TestServed:
         pairs = [{"premise": a, "hypothesis": b} for a, b in zip(A, B, strict=True)]
         with foreign.served(tmp_path / "models") as client:
             found = client.post("/entailment", json={"pairs": pairs}).json()["results"]
-            predicted = client.post("/predict", json={"inputs": list(zip(A, B, strict=True))}).json()
+            predicted = client.post("/tei/predict", json={"inputs": list(zip(A, B, strict=True))}).json()
         expected = softmax(foreign.logits(folder, A, B), axis=1)
         for answer, prediction, (other, entailed) in zip(found, predicted, expected, strict=True):
             assert answer["probabilities"] == pytest.approx({"entailment": entailed, "not_entailment": other}, abs=1e-5)
@@ -81,8 +81,8 @@ class TestServed:
         import_model(folder, "mine", tmp_path / "models")
         with foreign.served(tmp_path / "models") as client:
             asked = {"inputs": list(zip(A, B, strict=True)), "model": "mine"}
-            found = client.post("/predict", json=asked).json()
-            raw = client.post("/predict", json=asked | {"raw_scores": True}).json()
+            found = client.post("/tei/predict", json=asked).json()
+            raw = client.post("/tei/predict", json=asked | {"raw_scores": True}).json()
         expected = foreign.logits(folder, A, B)[:, 0]
         assert [[each["label"] for each in answer] for answer in found] == [["LABEL_0"]] * len(A)
         assert [answer[0]["score"] for answer in found] == pytest.approx(1 / (1 + np.exp(-expected)), abs=1e-5)

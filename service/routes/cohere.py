@@ -1,7 +1,7 @@
-"""Reranking for the clients of Cohere, Jina and vLLM: one request and one answer with the fields of all.
+"""Cohere: `rerank` and `tokenize` as `cohere.Client` (v1) and `cohere.ClientV2` post to them, `rerank` on the root too.
 
-Cohere's and Jina's clients both post to `/v1/rerank` with bodies that cannot be told apart. Each ignores the other
-fields of the answer.
+Jina's and vLLM's clients post rankings of the same shape: one request and one answer have the fields of all, and each
+ignores the others' fields of the answer. `embed` is in `cohere_embed.py`.
 """
 
 import time
@@ -9,13 +9,15 @@ from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
+from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from service.engine.context import RequestContext
 from service.errors import InvalidRequest, quote
 from service.observe.logs import REQUEST_ID
-from service.routes.body import RequestLimits
-from service.routes.dialects.fields import (
+from service.routes.context import Context, JsonAnswer, Running
+from service.routes.dialects import COHERE
+from service.routes.fields import (
     Activation,
     AllowedValues,
     Changes,
@@ -29,10 +31,16 @@ from service.routes.dialects.fields import (
     Usage,
     usage,
 )
-from service.routes.dialects.scoring import DialectContext
+from service.routes.foreign import compare, tokenise
+from service.routes.limits import RequestLimits
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Text
+from service.service import Service
 
+router = router_for(COHERE, "Cohere", "/cohere")
+# Where clients of Cohere and Jina look by themselves: nothing of ours stands there.
+root = router_for(COHERE, "Cohere")
 _MOST_RANK_FIELDS = 16
 _SEARCH_UNIT = 100  # documents, by Cohere's definition
 
@@ -175,18 +183,44 @@ class RerankResponse(TypedDict):
     meta: Meta
 
 
-async def rerank(
-    context: RequestContext, scoring: DialectContext, request: RerankRequest, api_version: str
-) -> tuple[str, RerankResponse]:
-    """Order documents: the model that answered, and the answer.
+class CohereTokenizeRequest(ForeignRequest):
+    """A text to cut into tokens."""
 
-    Raises:
-        RequestError: a document without text, one too many, and what `DialectContext.compare` raises.
-    """
-    scoring.limits.check_count("documents", len(request.documents), "max_candidates")
-    texts = [request.text_of(i, scoring.limits) for i in range(len(request.documents))]
-    found = await scoring.compare(
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "A man plays a guitar."}]})
+
+    text: Text
+    model: ModelName = None
+
+
+class CohereTokens(TypedDict):
+    """The tokens that the model reads."""
+
+    tokens: list[int]
+    token_strings: list[str]
+    meta: dict[str, ApiVersion]
+
+
+@root.post("/v1/rerank", summary="Order documents", response_model=RerankResponse)
+@router.post("/v1/rerank", summary="Order documents", response_model=RerankResponse)
+async def rerank_v1(request: RerankRequest, service: Running, context: Context) -> Response:
+    """Order documents by their relevance, or similarity, to a query."""
+    return await _rerank(request, service, context, "1")
+
+
+@root.post("/v2/rerank", summary="Order documents", response_model=RerankResponse)
+@router.post("/v2/rerank", summary="Order documents", response_model=RerankResponse)
+async def rerank_v2(request: RerankRequest, service: Running, context: Context) -> Response:
+    """Order documents by their relevance, or similarity, to a query."""
+    return await _rerank(request, service, context, "2")
+
+
+async def _rerank(request: RerankRequest, service: Service, context: RequestContext, api_version: str) -> Response:
+    limits = RequestLimits(service.settings)
+    limits.check_count("documents", len(request.documents), "max_candidates")
+    texts = [request.text_of(i, limits) for i in range(len(request.documents))]
+    found = await compare(
         context,
+        service,
         "/rank",
         request.model,
         RequestTexts.of("query", request.query, request.cutting(request.max_tokens_per_query)),
@@ -206,7 +240,7 @@ async def rerank(
     }
     if found.warnings:
         meta["warnings"] = found.warnings
-    return found.model, {
+    answer: RerankResponse = {
         "id": REQUEST_ID.get(),
         "object": "rerank",
         "created": int(time.time()),
@@ -215,3 +249,13 @@ async def rerank(
         "usage": usage(found.tokens),
         "meta": meta,
     }
+    return JsonAnswer(answer, found.model)
+
+
+@router.post("/v1/tokenize", summary="Cut a text into tokens", response_model=CohereTokens)
+async def tokenize(request: CohereTokenizeRequest, service: Running, context: Context) -> Response:
+    """Give the tokens that the model reads of a text."""
+    scorer, (read,) = await tokenise(context, service, request.model, RequestTexts.of("text", request.text))
+    meta: dict[str, ApiVersion] = {"api_version": {"version": "1"}}
+    answer: CohereTokens = {"tokens": list(read.ids), "token_strings": scorer.tokens(read), "meta": meta}
+    return JsonAnswer(answer, scorer.id)

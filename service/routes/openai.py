@@ -1,30 +1,27 @@
-"""OpenAI: `/v1/embeddings` and `/v1/models`.
+"""OpenAI: `/openai/v1/embeddings` and `/openai/v1/models`, on the root too; and vLLM's `score` beside them.
 
-Embeddings have length 1, as OpenAI's have, because clients compare them by their inner product.
+Embeddings have length 1, as OpenAI's have, because clients compare them by their inner product. Unlike in vLLM, a text
+that is longer than the model's limit is cut, and the answer says so.
 """
 
 import base64
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, time
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from datetime import time as time_of_day
 from typing import Annotated, Literal, NotRequired
 
-from pydantic import ConfigDict, Field
+from pydantic import AliasChoices, ConfigDict, Field
+from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from core.manifest import Role
-from service.engine.context import RequestContext
-from service.errors import (
-    InvalidRequest,
-    Overloaded,
-    RateLimited,
-    RequestError,
-    TooLarge,
-    Unauthorized,
-    UnknownModel,
-    UnsupportedField,
-)
+from service.errors import InvalidRequest, amount
 from service.models.model import ServedModel
-from service.routes.dialects.fields import (
+from service.observe.logs import REQUEST_ID
+from service.routes.context import Context, JsonAnswer, Running
+from service.routes.dialects import OPENAI
+from service.routes.fields import (
     Activation,
     AllowedValues,
     Changes,
@@ -38,42 +35,15 @@ from service.routes.dialects.fields import (
     Usage,
     usage,
 )
-from service.routes.dialects.scoring import DialectContext, rows_of
-from service.routes.operation import Dialect, Operation, ReadOperation, full_message
+from service.routes.foreign import compare, embed, find_model, rows_of
+from service.routes.limits import RequestLimits
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts, Truncation
 
+router = router_for(OPENAI, "OpenAI", "/openai")
+# Where OpenAI's clients look by themselves: nothing of ours stands there.
+root = router_for(OPENAI, "OpenAI")
 _ROLES: dict[str, Role] = {"retrieval.query": "query", "retrieval.passage": "passage"}
-_CODES: dict[type[RequestError], str] = {
-    Unauthorized: "invalid_api_key",
-    UnknownModel: "model_not_found",
-    Overloaded: "rate_limit_exceeded",
-    RateLimited: "rate_limit_exceeded",
-}
-
-
-class OpenAIErrorDetail(TypedDict):
-    """What went wrong, as OpenAI's clients read it."""
-
-    message: str
-    type: Literal["invalid_request_error", "rate_limit_error", "server_error"]
-    param: Annotated[str | None, Field(description="where in the request")]
-    code: str
-
-
-class OpenAIError(TypedDict):
-    """The body of an error in OpenAI's form."""
-
-    error: OpenAIErrorDetail
-
-
-def _body(error: RequestError, status: int, _: str) -> Mapping[str, object]:
-    kind = "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
-    code = _CODES.get(type(error), error.code)
-    return {"error": {"message": full_message(error), "type": kind, "param": error.field, "code": code}}
-
-
-OPENAI = Dialect("OpenAI", _body, OpenAIError, {InvalidRequest: 400, TooLarge: 400, UnsupportedField: 422})
-
 
 _AS = AllowedValues(
     None,
@@ -184,49 +154,51 @@ class ModelList(TypedDict):
     data: list[ModelItem]
 
 
-def operations(scoring: DialectContext) -> list[Operation]:
-    """The requests of this dialect."""
+class ScoreRequest(ForeignRequest):
+    """Pairs to score: one text and one, one and many, or as many as many."""
 
-    async def embeddings(request: EmbeddingsRequest, context: RequestContext) -> tuple[str, EmbeddingsResponse]:
-        return await embeddings_of(context, scoring, request)
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text_1": "A man plays.", "text_2": ["Someone plays.", "A dog runs."]}]}
+    )
 
-    registry = scoring.service.registry
-
-    def describe(name: str, model: ServedModel) -> ModelItem:
-        created = datetime.combine(model.manifest.provenance.created, time(), UTC)
-        return {
-            "id": name,
-            "object": "model",
-            "created": int(created.timestamp()),
-            "owned_by": "semblance",
-            "root": model.release.id,
-        }
-
-    async def list_models() -> ModelList:
-        names = {**registry, **{alias: registry[name] for alias, name in scoring.aliases.items()}}
-        return {"object": "list", "data": [describe(name, model) for name, model in names.items()]}
-
-    async def retrieve_model(model: str) -> ModelItem:
-        return describe(model, scoring.find(model))
-
-    return [
-        # The second path as TEI and infinity have it.
-        *(Operation(path, embeddings, OPENAI, "Embed texts") for path in ("/v1/embeddings", "/embeddings")),
-        ReadOperation("/v1/models", list_models, OPENAI, "Every name that `model` may have"),
-        ReadOperation("/v1/models/{model}", retrieve_model, OPENAI, "One model"),
-    ]
+    text_1: OneOrMany = Field(validation_alias=AliasChoices("text_1", "data_1", "queries"))
+    text_2: OneOrMany = Field(validation_alias=AliasChoices("text_2", "data_2", "documents", "items"))
+    model: ModelName = None
+    truncate_prompt_tokens: TruncateTokens = None
+    truncation_side: TruncationSide = None
+    use_activation: Activation = Field(None, description="false: the model's own score, not calibrated")
+    activation: Activation = Field(None, description="the same, as vLLM called it before")
+    softmax: Activation = Field(None, description="the same, as vLLM called it before")
+    padding: NoPadding = None
+    mm_processor_kwargs: NoProcessor = None
 
 
-async def embeddings_of(
-    context: RequestContext, scoring: DialectContext, request: EmbeddingsRequest
-) -> tuple[str, EmbeddingsResponse]:
-    """Embed texts: the model that answered, and the answer.
+class Score(TypedDict):
+    """The score of one pair."""
 
-    Raises:
-        RequestError: too many texts, and what `DialectContext.embed` raises.
-    """
+    index: int
+    object: Literal["score"]
+    score: float
+
+
+class ScoreResponse(TypedDict):
+    """The pairs, in the order of the request."""
+
+    id: str
+    object: Literal["list"]
+    created: int
+    model: str
+    data: list[Score]
+    usage: Usage
+    warnings: NotRequired[Annotated[list[str], Field(description="one for each text that was cut")]]
+
+
+@root.post("/v1/embeddings", summary="Embed texts", response_model=EmbeddingsResponse)
+@router.post("/v1/embeddings", summary="Embed texts", response_model=EmbeddingsResponse)
+async def embeddings(request: EmbeddingsRequest, service: Running, context: Context) -> Response:
+    """Give one embedding of length 1 for each text."""
     if isinstance(request.input, list):
-        scoring.limits.check_count("input", len(request.input), "max_sentences")
+        RequestLimits(service.settings).check_count("input", len(request.input), "max_sentences")
     cutting = Truncation.to(
         request.truncate_prompt_tokens,
         keep_end=request.truncation_side == "left" or request.truncate == "START",
@@ -234,7 +206,7 @@ async def embeddings_of(
     )
     texts, role = RequestTexts.of("input", request.input, cutting), _ROLES.get(request.task or "", "text")
     unit = False not in (request.normalized, request.normalize, request.use_activation)
-    found = await scoring.embed(context, request.model, texts, unit=unit, dimensions=request.dimensions, role=role)
+    found = await embed(context, service, request.model, texts, unit=unit, dimensions=request.dimensions, role=role)
     rows: Sequence[list[float] | str] = (
         [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
         if "base64" in (request.encoding_format, request.embedding_type)
@@ -248,4 +220,57 @@ async def embeddings_of(
     }
     if found.warnings:
         response["warnings"] = found.warnings
-    return found.model, response
+    return JsonAnswer(response, found.model)
+
+
+@router.post("/v1/score", summary="Score pairs, as vLLM does", response_model=ScoreResponse)
+async def score(request: ScoreRequest, service: Running, context: Context) -> Response:
+    """Score one text and one, one and many, or as many as many."""
+    cutting = Truncation.to(request.truncate_prompt_tokens, keep_end=request.truncation_side == "left")
+    a, b = RequestTexts.of("text_1", request.text_1, cutting), RequestTexts.of("text_2", request.text_2, cutting)
+    RequestLimits(service.settings).check_count("text_2", len(b.texts), "max_pairs")
+    if len(a.texts) not in (1, len(b.texts)):
+        raise InvalidRequest(
+            f"{amount(len(a.texts), 'texts')} beside {len(b.texts)} in text_2: expected one, or as many",
+            field="text_1",
+        )
+    raw = False in (request.use_activation, request.activation, request.softmax)
+    found = await compare(context, service, "/similarity", request.model, a, b, raw=raw)
+    response: ScoreResponse = {
+        "id": f"score-{REQUEST_ID.get()}",
+        "object": "list",
+        "created": int(time.time()),
+        "model": found.model,
+        "data": [{"index": i, "object": "score", "score": value} for i, value in enumerate(found.scores)],
+        "usage": usage(found.tokens),
+    }
+    if found.warnings:
+        response["warnings"] = found.warnings
+    return JsonAnswer(response, found.model)
+
+
+@root.get("/v1/models", summary="Every name that `model` may have", response_model=ModelList)
+@router.get("/v1/models", summary="Every name that `model` may have", response_model=ModelList)
+async def list_models(service: Running) -> Response:
+    """List the models and their aliases."""
+    registry = service.registry
+    names = {**registry, **{alias: registry[name] for alias, name in service.settings.model_aliases.items()}}
+    return JsonAnswer({"object": "list", "data": [_describe(name, model) for name, model in names.items()]})
+
+
+@root.get("/v1/models/{model}", summary="One model", response_model=ModelItem)
+@router.get("/v1/models/{model}", summary="One model", response_model=ModelItem)
+async def retrieve_model(model: str, service: Running) -> Response:
+    """Describe the model that answers under a name."""
+    return JsonAnswer(_describe(model, find_model(service, model)))
+
+
+def _describe(name: str, model: ServedModel) -> ModelItem:
+    created = datetime.combine(model.manifest.provenance.created, time_of_day(), UTC)
+    return {
+        "id": name,
+        "object": "model",
+        "created": int(created.timestamp()),
+        "owned_by": "semblance",
+        "root": model.release.id,
+    }

@@ -5,17 +5,26 @@ from typing import Annotated, Literal, NotRequired, cast
 
 import numpy as np
 from pydantic import ConfigDict, Field
+from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from core.manifest import Role
 from service.engine.context import RequestContext
 from service.errors import InvalidRequest
 from service.observe.logs import REQUEST_ID
-from service.routes.dialects.fields import AllowedValues, Changes, ForeignRequest, ModelName
-from service.routes.dialects.reranking import ApiVersion, TokenUsage
-from service.routes.dialects.scoring import DialectContext, Embedded, rows_of
+from service.routes.cohere import ApiVersion, TokenUsage
+from service.routes.context import Context, JsonAnswer, Running
+from service.routes.dialects import COHERE
+from service.routes.fields import AllowedValues, Changes, ForeignRequest, ModelName
+from service.routes.foreign import Embedded, embed, rows_of
+from service.routes.limits import RequestLimits
+from service.routes.routing import router_for
 from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Text, TextList
+from service.service import Service
+
+router = router_for(COHERE, "Cohere", "/cohere")
+root = router_for(COHERE, "Cohere")
 
 EmbeddingType = Annotated[
     Literal["float", "int8", "base64"],
@@ -150,42 +159,40 @@ class EmbedByTypeResponse(TypedDict):
     meta: EmbedMeta
 
 
-async def embed_v1(
-    context: RequestContext, scoring: DialectContext, request: CohereEmbedV1Request
-) -> tuple[str, EmbedFloatsResponse | EmbedByTypeResponse]:
-    """Embed texts: the model that answered, and the answer.
-
-    Raises:
-        RequestError: no texts, or too many; a type that is not offered; and what `DialectContext.embed` raises.
-    """
+@router.post("/v1/embed", summary="Embed texts", response_model=EmbedFloatsResponse | EmbedByTypeResponse)
+async def embed_v1(request: CohereEmbedV1Request, service: Running, context: Context) -> Response:
+    """Give the embedding of each text, by types where some are asked for."""
     texts = request.read()
-    found = await _embed(context, scoring, request, texts)
+    found = await _embed(context, service, request, texts)
     if request.embedding_types is not None:
-        return found.model, _by_type(found, texts, request.embedding_types, "1")
-    return found.model, {
+        return JsonAnswer(_by_type(found, texts, request.embedding_types, "1"), found.model)
+    answer: EmbedFloatsResponse = {
         "response_type": "embeddings_floats",
         "id": REQUEST_ID.get(),
         "embeddings": rows_of(found.embeddings),
         "texts": list(texts.texts),
         "meta": _meta(found, "1"),
     }
+    return JsonAnswer(answer, found.model)
 
 
-async def embed_v2(
-    context: RequestContext, scoring: DialectContext, request: CohereEmbedV2Request
-) -> tuple[str, EmbedByTypeResponse]:
-    """Embed texts; returns and raises as `embed_v1`, and gives numbers where no type is asked for."""
+@root.post("/v2/embed", summary="Embed texts", response_model=EmbedByTypeResponse)
+@router.post("/v2/embed", summary="Embed texts", response_model=EmbedByTypeResponse)
+async def embed_v2(request: CohereEmbedV2Request, service: Running, context: Context) -> Response:
+    """Give the embedding of each text in each type, as numbers where none is asked for."""
     texts = request.read()
-    found = await _embed(context, scoring, request, texts)
-    return found.model, _by_type(found, texts, request.embedding_types or ["float"], "2")
+    found = await _embed(context, service, request, texts)
+    return JsonAnswer(_by_type(found, texts, request.embedding_types or ["float"], "2"), found.model)
 
 
 async def _embed(
-    context: RequestContext, scoring: DialectContext, request: CohereEmbedV1Request, texts: RequestTexts
+    context: RequestContext, service: Service, request: CohereEmbedV1Request, texts: RequestTexts
 ) -> Embedded:
-    scoring.limits.check_count(texts.field, len(texts.texts), "max_sentences")
+    RequestLimits(service.settings).check_count(texts.field, len(texts.texts), "max_sentences")
     role = _ROLES.get(request.input_type or "", "text")
-    return await scoring.embed(context, request.model, texts, unit=True, dimensions=request.output_dimension, role=role)
+    return await embed(
+        context, service, request.model, texts, unit=True, dimensions=request.output_dimension, role=role
+    )
 
 
 def _by_type(found: Embedded, texts: RequestTexts, types: list[EmbeddingType], version: str) -> EmbedByTypeResponse:

@@ -1,0 +1,172 @@
+"""One request to the service and its answer, without I/O; and what a client checks of texts before it sends them."""
+
+import json
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from semblance.client.retries import retry_after
+from semblance.errors import InvalidArgument, RequestFailed, UnexpectedAnswer, request_failed
+from semblance.types import EmbedResponse, Ranking
+
+T = TypeVar("T")
+_adapter_of: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request to the service.
+
+    Attributes:
+        path: of the route.
+        content: what to post, without its values that are None; a GET without it.
+        places: position of each item of the body in the client's input, for errors that name an item.
+        items: the field that holds these items.
+        fine: statuses that are not errors.
+    """
+
+    path: str
+    content: Mapping[str, Any] | None = None
+    places: Sequence[int] = ()
+    items: str = ""
+    fine: frozenset[int] = frozenset({200})
+
+    @property
+    def method(self) -> str:
+        """The HTTP method of the request."""
+        return "GET" if self.content is None else "POST"
+
+    @cached_property
+    def body(self) -> bytes | None:
+        """The content as JSON."""
+        if self.content is None:
+            return None
+        given = {name: value for name, value in self.content.items() if value is not None}
+        try:
+            return json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
+        except UnicodeEncodeError:  # a lone surrogate: sent escaped, so that the service's error names its field
+            return json.dumps(given, separators=(",", ":")).encode()
+
+    def parts(self, most: int) -> "list[Call]":
+        """The same in requests of `most` items each."""
+        content = self.content or {}
+        given = content[self.items]
+        return [
+            replace(self, content={**content, self.items: given[i : i + most]}, places=self.places[i : i + most])
+            for i in range(0, len(given), most)
+        ]
+
+    def fitting(self, room: int) -> "list[Call]":
+        """The same in requests of at most `room` bytes, halved until they fit; a single item is sent at any size."""
+        if len(self.body or b"") <= room or len(self.places) == 1:
+            return [self]
+        return [part for half in self.parts((len(self.places) + 1) // 2) for part in half.fitting(room)]
+
+
+Answer = bytes | RequestFailed  # the latter where the service says how many items it would answer in time
+Steps = Generator[list[Call], list[Answer], T]
+
+
+def read_answer(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+    """The body of an answer; or the error, if fewer items would be answered.
+
+    Raises:
+        RequestFailed: the status is not in `call.fine`.
+    """
+    if status in call.fine:
+        return body
+    error = request_failed(status, body, headers.get("x-request-id"), retry_after(headers))
+    if error.code == "too_slow" and isinstance(error.limit, int) and 0 < error.limit < len(call.places):
+        return error
+    raise error.at(call.places, call.items)
+
+
+def answers_to(calls: list[Call]) -> Steps[list[tuple[Call, Answer]]]:
+    """The answers to these requests, and to parts of those that would take too long; each with its request."""
+    found: list[tuple[Call, Answer]] = []
+    for call, answer in zip(calls, (yield calls), strict=True):
+        if isinstance(answer, RequestFailed) and answer.field == call.items and isinstance(answer.limit, int):
+            found += yield from answers_to(call.parts(answer.limit))
+        else:
+            found.append((call, answer))
+    return found
+
+
+def check_text(field: str, given: object) -> str:
+    """The text; raises InvalidArgument if it is none."""
+    if not isinstance(given, str):
+        raise InvalidArgument(f"{field}: expected a text, found {_kind(given)}")
+    return given
+
+
+def check_texts(field: str, given: object) -> list[str]:
+    """A list of the texts; raises InvalidArgument if they are none, or a single text instead of several."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidArgument(f'{field}: expected a list of texts, such as ["A dog runs."], found {_kind(given)}')
+    return [check_text(f"{field}.{i}", text) for i, text in enumerate(given)]
+
+
+def check_pairs(given: object) -> list[tuple[str, str]]:
+    """A list of the pairs; raises InvalidArgument if they are none."""
+    wanted = '[("A dog runs.", "A cat sleeps.")]'
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidArgument(f"pairs: expected a list of pairs of texts, such as {wanted}, found {_kind(given)}")
+    pairs = []
+    for i, pair in enumerate(given):
+        sides = [pair] if isinstance(pair, str | Mapping) or not isinstance(pair, Iterable) else list(pair)
+        if len(sides) != 2:
+            found = _kind(pair) if len(sides) == 1 else f"{len(sides)} values"
+            raise InvalidArgument(f"pairs.{i}: expected two texts, as in {wanted}, found {found}")
+        pairs.append((check_text(f"pairs.{i}.a", sides[0]), check_text(f"pairs.{i}.b", sides[1])))
+    return pairs
+
+
+def _kind(found: object) -> str:
+    if not isinstance(found, str):
+        return "None" if found is None else f"a value of type {type(found).__name__}"
+    return f"the text {found[:40] + '...' if len(found) > 40 else found!r}"
+
+
+def parse(kind: type[T], answer: Answer) -> T:
+    """The answer as this dataclass; raises UnexpectedAnswer if it is of another program, or the error that it is."""
+    if isinstance(answer, RequestFailed):
+        raise answer
+    try:
+        parsed: T = _adapter_of(kind).validate_json(answer)
+        return parsed
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, problem["loc"])) or "the body"
+        raise UnexpectedAnswer(f"not an answer of this service: {where}: {problem['msg']}") from None
+
+
+def parse_results(kind: type[T], answer: Answer, count: int) -> T:
+    """The answer about `count` items.
+
+    Raises:
+        UnexpectedAnswer: it is about fewer or more, or has embeddings of another size than it says.
+    """
+    parsed: Any = parse(kind, answer)
+    items = parsed.embeddings if isinstance(parsed, EmbedResponse) else parsed.results
+    if len(items) != count:
+        raise UnexpectedAnswer(f"not an answer of this service: {len(items)} results for {count} items")
+    if isinstance(parsed, EmbedResponse) and any(len(row) != parsed.dim for row in items):
+        raise UnexpectedAnswer(f"not an answer of this service: embeddings: expected {parsed.dim} numbers in each")
+    whole: T = parsed
+    return whole
+
+
+def parse_ranking(answer: Answer, count: int) -> Ranking:
+    """The order of `count` candidates.
+
+    Raises:
+        UnexpectedAnswer: it names one that was not given.
+    """
+    parsed = parse(Ranking, answer)
+    for index in (*(result.index for result in parsed.results), *parsed.truncated.candidates):
+        if not 0 <= index < count:
+            raise UnexpectedAnswer(f"not an answer of this service: candidate {index} of {count}")
+    return parsed

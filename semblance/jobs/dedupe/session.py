@@ -1,0 +1,120 @@
+"""One run of `dedupe`: its options, its working files, and the batches by which it asks models."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.duplicates import PairReading
+from semblance.client.clients import AsyncClient
+from semblance.jobs.batch.job import BatchProgress, run_batch
+from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name
+from semblance.tables.delimited import FileFormat
+from semblance.tables.formats import AS_FOUND
+from semblance.tables.output_file import errors_of
+from semblance.tables.rows import Say, Step
+
+Texts = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DedupeOptions:
+    """Options of a deduplication.
+
+    Attributes:
+        column: of the texts.
+        read_as: encoding and separator of the input.
+        cosine: of texts that are one; None: pairs are judged one by one.
+        reviewed: a file of pairs of rows, answered by a person; whatever their score, they are joined or parted.
+        guard: keep texts apart that differ in a fact.
+        only_first: write only the first row of each cluster.
+        prefix: put before the names of the new columns.
+        model: embeds the texts; None: the default of `/embed`.
+        pair_model: reads near pairs; None: the first main one with paraphrase and entailment.
+        keep: the folder in which the embeddings stay; None: they are removed.
+        overwrite: replace an output, and embed again.
+        concurrency: requests under way at once.
+    """
+
+    column: str = "sentence"
+    read_as: FileFormat = AS_FOUND
+    cosine: float | None = None
+    reviewed: Path | None = None
+    guard: bool = True
+    only_first: bool = False
+    prefix: str = ""
+    model: str | None = None
+    pair_model: str | None = None
+    keep: Path | None = None
+    overwrite: bool = False
+    concurrency: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DedupeSession:
+    """Input and output, who is asked, the options, and whom to tell of progress and what is to be known."""
+
+    path: Path
+    output: Path
+    client: AsyncClient
+    options: DedupeOptions
+    step: Step
+    say: Say
+
+    def working_file(self, name: str) -> Path:
+        """A file of this input, in the folder that keeps such files, or beside the output."""
+        keep, path = self.options.keep, self.path
+        if keep is None:
+            return self.output.with_name(f"{self.output.name}.{path.stem}.{name}")
+        return keep / f"{path.name}.{name}"
+
+    async def batch(
+        self, source: Path, output: Path, options: BatchOptions, *, overwrite: bool, doing: tuple[str, int, str]
+    ) -> None:
+        """Run a batch, as the options have it; `doing` is what, of how many, of which things.
+
+        Raises:
+            BatchError, SemblanceError: as `run_batch`.
+        """
+        verb, count, things = doing
+
+        def watch(done: BatchProgress) -> None:
+            self.step(f"{verb} {done.rows:,} of {count:,} {things}", done.position / max(1, done.total))
+
+        await run_batch(
+            self.client, source, output, options,
+            overwrite=overwrite, concurrency=self.options.concurrency, watch=watch, say=self.say,
+        )  # fmt: skip
+
+    async def read_pairs(self, pairs: Sequence[Texts], model: str) -> list[PairReading | None]:
+        """What a model with paraphrase and entailment says of each pair of texts; None of one that it cannot read.
+
+        Raises:
+            BatchError, SemblanceError: as `run_batch`.
+        """
+        entails = await self._scores([*pairs, *((b, a) for a, b in pairs)], "entailment", model)
+        says_same = await self._scores(pairs, "paraphrase", model)
+        return [
+            None if same is None or there is None or back is None else PairReading(same, min(there, back))
+            for same, there, back in zip(says_same, entails[: len(pairs)], entails[len(pairs) :], strict=True)
+        ]
+
+    async def _scores(self, pairs: Sequence[Texts], task: Name, model: str) -> list[float | None]:
+        given, names = self.working_file("pairs.jsonl"), DEFAULT_COLUMNS[task]
+        lines = [json.dumps({"n": n, **dict(zip(names, pair, strict=True))}) + "\n" for n, pair in enumerate(pairs)]
+        given.write_text("".join(lines), encoding="utf-8", newline="\n")
+        # Of other pairs the progress is in another file.
+        digest = hashlib.sha256(f"{model} {task}\n{''.join(lines)}".encode()).hexdigest()[:12]
+        scored = self.working_file(f"{digest}.scored.jsonl")
+        options = BatchOptions(task, names, model=model, prefix="")
+        doing = (f"asking {model} about", len(pairs), "pairs")
+        await self.batch(given, scored, options, overwrite=self.options.overwrite or scored.exists(), doing=doing)
+        found: list[float | None] = [None] * len(pairs)
+        column = "entailment" if task == "entailment" else "score"
+        with scored.open(encoding="utf-8") as file:
+            for row in map(json.loads, file):
+                found[row["n"]] = row[column]
+        for path in (given, scored, errors_of(scored)):
+            path.unlink(missing_ok=True)
+        return found

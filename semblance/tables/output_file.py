@@ -1,0 +1,86 @@
+"""An output file: it, and the file of the rows without an answer beside it, are replaced once all is written."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from semblance.errors import BatchError
+from semblance.tables.formats import write_of
+from semblance.tables.rows import BadRow, Kind, Rows, RowSource
+
+
+def errors_of(output: Path) -> Path:
+    """The file of the rows without an answer."""
+    return output.with_name(f"{output.name}.errors.jsonl")
+
+
+class OutputFile:
+    """A file that a command writes."""
+
+    def __init__(
+        self,
+        path: Path,
+        inputs: Iterable[Path],
+        *,
+        overwrite: bool,
+        others: Iterable[Path] = (),
+        quote_formulas: bool = False,
+    ) -> None:
+        """Look that it may be written, before anything is asked.
+
+        Args:
+            path: its suffix selects the format.
+            inputs: files that are read.
+            overwrite: replace a file that is there.
+            others: further files that the command writes.
+            quote_formulas: in CSV and TSV, put an apostrophe before cells that a spreadsheet would run.
+
+        Raises:
+            BatchError: its suffix is unknown, it exists, its folder does not, or a file to write is an input under
+                whatever name.
+            MissingExtra: Parquet, and pyarrow is not installed.
+        """
+        self._write = write_of(path, quote_formulas=quote_formulas)
+        self._path, self._unfinished = path, path.with_name(f"{path.name}.unfinished")
+        there = [each for each in inputs if each.exists()]
+        for each in (path, errors_of(path), self._unfinished, *others):
+            if each.exists() and any(each.samefile(given) for given in there):
+                raise BatchError(f"{each} is the input too: name another output")
+        if path.exists() and not overwrite:
+            raise BatchError(f"{path} exists; --overwrite replaces it")
+        if not path.parent.is_dir():
+            raise BatchError(f"{path}: there is no folder {path.parent}")
+
+    def write(self, source: RowSource, adds: Mapping[str, Kind], rows: Rows, bad: Iterable[tuple[int, BadRow]]) -> None:
+        """Replace it and the file of rows without an answer; after a crash either the old or the new one exists.
+
+        Args:
+            source: whose columns come along.
+            adds: the new columns.
+            rows: gives all rows, each time that it is called.
+            bad: numbers of rows without an answer, from 0, and why.
+
+        Raises:
+            BatchError: the format has nothing for a value, or the input changed while it was read.
+        """
+        with self._unfinished.open("wb") as file:
+            try:
+                self._write(file, source, adds, rows)
+            except Exception:
+                source.file.check_content()  # other rows than were answered
+                raise
+            file.flush()
+            os.fsync(file.fileno())
+        source.file.check_content()
+        errors = errors_of(self._path)
+        if lines := [_line(row, why) for row, why in bad]:
+            errors.write_text("".join(lines), encoding="utf-8")
+        elif errors.exists():
+            errors.unlink()
+        os.replace(self._unfinished, self._path)
+
+
+def _line(row: int, why: BadRow) -> str:
+    line = {} if why.line is None else {"line": why.line}
+    return json.dumps({"row": row + 1, **line, "column": why.column, "code": why.code, "reason": why.reason}) + "\n"

@@ -1,0 +1,67 @@
+"""`POST /claims`: each claim held against all documents."""
+
+from starlette.responses import Response
+
+from service.errors import EmptyText, InvalidRequest, TooSlow, UnsupportedTask
+from service.routes.context import Context, JsonAnswer, Running
+from service.routes.dialects import OURS
+from service.routes.limits import RequestLimits, counted
+from service.routes.routing import router_for
+from service.routes.texts import RequestTexts
+from service.schemas import ClaimsRequest, ClaimsResponse
+from service.scoring.scorer import Scorer
+from service.scoring.verification import Documents, expected_seconds, read_documents, verify
+from service.service import Service
+
+router = router_for(OURS, "scoring")
+CONTRADICTION = "contradiction"  # the label that a model must have
+
+
+@router.post("/claims", summary="What documents say of claims, and where", response_model=ClaimsResponse)
+async def claims(request: ClaimsRequest, service: Running, context: Context) -> Response:
+    """Say of each claim whether the documents entail or contradict it, or leave it open."""
+    limits = RequestLimits(service.settings)
+    registry, defaults = service.registry, service.defaults
+    name = request.model or defaults["/claims"]
+    labels = registry.find(name, "entailment").manifest.entailment
+    if labels is not None and CONTRADICTION not in labels.labels:
+        able = [each for each in registry.able("entailment") if CONTRADICTION in _labels(service, each)]
+        raise UnsupportedTask(name, CONTRADICTION, able)
+    given = [request.documents] if isinstance(request.documents, str) else request.documents
+    limits.check_count("claims", len(request.claims), "max_claims")
+    limits.check_texts(RequestTexts.of("claims", request.claims))
+    limits.check_documents(given)
+    pair = await registry.pick(context, name, "entailment")
+    encoder = await registry.pick(context, request.encoder or defaults["/embed"], "embedding", "encoder")
+    documents = await read_documents(context, service.queue, given)
+    for i in sorted(set(range(len(given))) - set(documents.of)):
+        field = "documents" if isinstance(request.documents, str) else f"documents.{i}"
+        if not given[i].strip():
+            raise EmptyText(field)
+        raise InvalidRequest("there is no sentence, but headings at most", field=field)
+    count = len(request.claims)
+    _check_time(encoder, pair, documents, count, service.queue.admissions.possible(context))
+    with counted("claims", count):
+        answer = await verify(context, encoder, pair, service.queue, documents, request.claims)
+    return JsonAnswer(answer, pair.id)
+
+
+def _labels(service: Service, name: str) -> tuple[str, ...]:
+    task = service.registry[name].manifest.entailment
+    return () if task is None else task.labels
+
+
+def _check_time(encoder: Scorer, pair: Scorer, documents: Documents, count: int, most: float) -> None:
+    """Check how long all of it takes, before any model has read a word.
+
+    Raises:
+        TooSlow: longer than `most` seconds of work; says how many characters of documents, or claims, do not.
+    """
+    once, each = expected_seconds(encoder, pair, len(documents.sentences), len(documents.passages))
+    if once + each > most:  # not even one claim
+        chars = sum(sentence.end - sentence.start for sentence in documents.sentences)
+        room = max(most - each, 0.0)
+        raise TooSlow(once + each, room).of("documents", chars, "characters of documents")
+    if once + count * each > most:
+        error = TooSlow(once + count * each, most)
+        raise error.of("claims", count, least=once)

@@ -1,0 +1,265 @@
+"""What requests of other services' clients share: model names, limits, texts that are cut, scores and tokens.
+
+They use the same registry, scorers, limits and metrics as our own routes.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import chain
+from operator import add
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from core.manifest import Manifest, Role
+from core.scoring import Embeddings, best_first
+from core.tokenizer import Encoded
+from service.engine.context import RequestContext
+from service.errors import InvalidRequest, ModelError, UnknownModel
+from service.models.model import ServedModel
+from service.names import COMMON_NAMES
+from service.routes.labelling import own_labels
+from service.routes.limits import RequestLimits, counted
+from service.routes.texts import RequestTexts
+from service.scoring.scorer import Scorer
+from service.service import Service
+
+Route = Literal["/similarity", "/rank", "/entailment", "/embed"]  # our route whose default model is used
+
+
+class TokenisedTexts(NamedTuple):
+    """Tokenised texts of one request, in groups."""
+
+    groups: list[list[Encoded]]
+    tokens: int  # of all texts, as cut
+    warnings: list[str]  # one for each text that was cut
+
+
+class Comparison(NamedTuple):
+    """Scores of the pairs of one request."""
+
+    model: str
+    scores: list[float]  # of each pair
+    raw: list[float]
+    ratings: list[float] | None
+    order: list[int]  # positions of the pairs, best first; of equal ones the earlier first
+    tokens: int
+    warnings: list[str]
+
+
+class Embedded(NamedTuple):
+    """Embeddings of the texts of one request."""
+
+    model: str
+    embeddings: Embeddings
+    tokens: int
+    warnings: list[str]
+
+
+class LabelledTexts(NamedTuple):
+    """Probabilities of labels for the texts of one request."""
+
+    model: str
+    probabilities: list[dict[str, float]]  # of each text's labels
+    truncated: list[bool]  # whether each text was cut at the model's limit
+
+
+def check_aliases(service: Service) -> None:
+    """Check the aliases in the settings.
+
+    Raises:
+        ModelError: an alias is a model's own name, or names no model.
+    """
+    for alias, name in service.settings.model_aliases.items():
+        if alias in service.registry:
+            raise ModelError(f"SEMBLANCE_MODEL_ALIASES: {alias!r} is a model's own name")
+        if name not in service.registry:
+            known = ", ".join(service.registry)
+            raise ModelError(f"SEMBLANCE_MODEL_ALIASES: {alias!r} stands for {name!r}, which is not among {known}")
+
+
+def resolve(service: Service, name: str | None, route: Route) -> str:
+    """The model name for a client's name; without one, or for a common one, the default of a route of ours."""
+    settings, aliases = service.settings, service.settings.model_aliases
+    if not name or (settings.common_names and name in COMMON_NAMES and name not in {*aliases, *service.registry}):
+        return service.defaults[route]
+    return aliases.get(name, name)
+
+
+def find_model(service: Service, name: str) -> ServedModel:
+    """The model for a client's name; for a common one that which embeds by default.
+
+    Raises:
+        UnknownModel: there is none.
+    """
+    return service.registry.find(resolve(service, name, "/embed"), "similarity")
+
+
+async def compare(
+    context: RequestContext,
+    service: Service,
+    route: Route,
+    model: str | None,
+    a: RequestTexts,
+    b: RequestTexts,
+    *,
+    raw: bool = False,
+) -> Comparison:
+    """Score pairs of texts with one model.
+
+    Args:
+        route: whose default model is used if none is named.
+        model: the client's name for it.
+        a: as many texts as `b`, or one that is compared with each.
+        b: at least one text.
+        raw: whether to return raw scores instead of calibrated ones in 0..1.
+
+    Raises:
+        RequestError: an unknown model, one without the task, an invalid text, and errors of scorers.
+    """
+    ranks = route == "/rank"
+    try:
+        scorer = await service.registry.pick(context, resolve(service, model, route), "similarity", ranks=ranks)
+    except UnknownModel as error:
+        raise (error.answered_by(service.defaults[route]) if ranks else error) from None
+    reading = await _read(context, service, scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
+    left, right = reading.groups
+    if len(left) == 1:
+        left = left * len(right)
+    task = scorer.ranking_task if ranks else "similarity"
+    with counted((b if len(b.texts) > 1 else a).field, len(left)):
+        answer = await scorer.similarity(context, left, right, task)
+    scores = answer.raw if raw else answer.score
+    return Comparison(
+        scorer.id,
+        scores,
+        answer.raw,
+        answer.rating,
+        best_first(answer.raw),
+        reading.tokens,
+        reading.warnings,
+    )
+
+
+async def entail(
+    context: RequestContext, service: Service, model: str | None, premises: RequestTexts, hypotheses: RequestTexts
+) -> tuple[str, list[dict[str, float]], list[str]]:
+    """Label pairs: the name of the model, the probabilities of each pair, and a warning for each text that was cut.
+
+    Raises:
+        RequestError: as `compare`.
+    """
+    scorer = await service.registry.pick(context, resolve(service, model, "/entailment"), "entailment")
+    reading = await _read(context, service, scorer, premises, hypotheses)
+    with counted(premises.field, len(premises.texts)):
+        answers = await scorer.entailment(context, *reading.groups)
+    return scorer.id, answers, reading.warnings
+
+
+async def label(context: RequestContext, service: Service, model: str | None, texts: RequestTexts) -> LabelledTexts:
+    """Label texts with a model's own labels.
+
+    Raises:
+        RequestError: as `compare`.
+    """
+    name = service.settings.model_aliases.get(model, model) if model else None
+    scorer, answer = await own_labels(context, service, RequestLimits(service.settings), texts, name)
+    found = answer["results"]
+    probabilities, truncated = [each["probabilities"] for each in found], [each["truncated"] for each in found]
+    return LabelledTexts(scorer.id, probabilities, truncated)
+
+
+async def embed(
+    context: RequestContext,
+    service: Service,
+    model: str | None,
+    texts: RequestTexts,
+    *,
+    unit: bool,
+    dimensions: int | None,
+    role: Role = "text",
+) -> Embedded:
+    """Embed texts with one model.
+
+    Args:
+        model: the client's name for it.
+        texts: at least one.
+        unit: whether to divide each embedding by its length.
+        dimensions: how many numbers of each to keep: the first, divided by their length where `unit` says so.
+        role: what the texts are for.
+
+    Raises:
+        InvalidRequest: the model has fewer, or compares embeddings by more than their direction.
+        RequestError: as `compare`.
+    """
+    scorer = await service.registry.pick(context, resolve(service, model, "/embed"), "embedding")
+    if dimensions is not None:
+        _check_dimensions(scorer.manifest, dimensions)
+    reading = await _read(context, service, scorer, texts, roles=(role,))
+    with counted(texts.field, len(texts.texts)):
+        embeddings = await scorer.embed(context, reading.groups[0])
+    embeddings = embeddings[:, :dimensions]
+    if unit:
+        lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+        lengths[lengths == 0] = 1  # zeros stay zeros
+        embeddings = np.asarray(embeddings / lengths, np.float32)
+    return Embedded(scorer.id, embeddings, reading.tokens, reading.warnings)
+
+
+async def tokenise(
+    context: RequestContext, service: Service, model: str | None, texts: RequestTexts
+) -> tuple[Scorer, list[Encoded]]:
+    """The model that a client names, whatever it can do, and its token ids of each text; raises as `compare`."""
+    registry = service.registry
+    found = registry.find(resolve(service, model, "/similarity"), "similarity")
+    scorer = (found.opened or await registry.open(context, found)).scorer
+    RequestLimits(service.settings).check_count(texts.field, len(texts.texts), "max_sentences")
+    reading = await _read(context, service, scorer, texts)
+    return scorer, reading.groups[0]
+
+
+async def _read(
+    context: RequestContext,
+    service: Service,
+    scorer: Scorer,
+    *groups: RequestTexts,
+    roles: Sequence[Role] = ("text", "text"),
+) -> TokenisedTexts:
+    for group in groups:
+        RequestLimits(service.settings).check_texts(group)
+    every = reduce(add, groups)
+    if scorer.manifest.prompts is None:
+        found = iter(await scorer.read(context, every.texts, every.where))
+    else:
+        each = [await scorer.read(context, g.texts, g.where, role=role) for g, role in zip(groups, roles, strict=False)]
+        found = chain.from_iterable(each)
+    read = [[group.cut(next(found), i) for i in range(len(group.texts))] for group in groups]
+    sentences = [sentence for group in read for sentence in group]
+    warnings = [
+        f"{every.where(place)}: only its first {_tokens(len(sentence.ids))} read"
+        for place, sentence in enumerate(sentences)
+        if sentence.truncated
+    ]
+    return TokenisedTexts(read, sum(len(sentence.ids) for sentence in sentences), warnings)
+
+
+def _tokens(count: int) -> str:
+    return "token was" if count == 1 else f"{count} tokens were"
+
+
+def _check_dimensions(manifest: Manifest, dimensions: int) -> None:
+    task, dim, shorter = manifest.similarity, manifest.dim or 0, manifest.dimensions
+    if shorter and dimensions not in (dim, *shorter):
+        others = ", ".join(map(str, shorter))
+        raise InvalidRequest(f"model {manifest.id} has {dim} dimensions, also {others}", field="dimensions", limit=dim)
+    if dimensions > dim:
+        raise InvalidRequest(f"model {manifest.id} has {dim} dimensions", field="dimensions", limit=dim)
+    if dimensions < dim and (task is None or task.comparison != "cosine"):
+        message = f"only embeddings that are compared by their cosine can be cut, and those of {manifest.id} are not"
+        raise InvalidRequest(message, field="dimensions", limit=dim)
+
+
+def rows_of(matrix: npt.NDArray[Any]) -> list[list[float]]:
+    """The rows for an answer: arrays, which orjson writes in a third of the time of lists, and with fewer digits."""
+    return cast(list[list[float]], list(np.ascontiguousarray(matrix)))

@@ -1,0 +1,102 @@
+"""The limits of lists and texts in the settings, the same for our own routes and the dialects."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal
+
+from service.errors import Overloaded, TooLarge, TooSlow, amount
+from service.routes.texts import RequestTexts
+from service.scoring.scorer import Scorer
+from service.settings import Settings
+
+Limit = Literal["max_pairs", "max_candidates", "max_sentences", "max_claims"]
+
+
+@contextmanager
+def counted(field: str, count: int) -> Iterator[None]:
+    """Work on the `count` items of a field: an error that it takes too long now says how many would not."""
+    try:
+        yield
+    except (TooSlow, Overloaded) as error:
+        raise error.of(field, count) from None
+
+
+class RequestLimits:
+    """The limits of one service."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def check_count(self, field: str, count: int, limit: Limit) -> None:
+        """Check the length of the list in `field`.
+
+        Raises:
+            TooLarge: it is longer than the setting allows.
+        """
+        self._check(field, count, limit, f"{count} {field}")
+
+    def check_product(self, field: str, some: tuple[int, str], others: tuple[int, str]) -> None:
+        """Check the number of pairs that each of `some` makes with each of `others`: counts, and what they are.
+
+        Raises:
+            TooLarge: SEMBLANCE_MAX_PAIRS allows fewer.
+        """
+        (n, what), (m, other) = some, others
+        self._check(field, n * m, "max_pairs", f"{amount(n, what)} with {amount(m, other)} are {n * m} pairs")
+
+    def check_documents(self, documents: Sequence[str]) -> None:
+        """Check the length of all documents together.
+
+        Raises:
+            TooLarge: it is more than the setting allows.
+        """
+        chars = sum(map(len, documents))
+        self._check("documents", chars, "max_document_chars", f"documents of {chars} characters")
+
+    def check_texts(self, texts: RequestTexts) -> None:
+        """Check the length of each of at least one text.
+
+        Raises:
+            TooLarge: one is longer than the setting allows; names the first such text.
+        """
+        if max(map(len, texts.texts)) > self._settings.max_text_chars:
+            for i, text in enumerate(texts.texts):
+                self.check_chars(texts.where(i), len(text))
+
+    def check_chars(self, field: str, chars: int) -> None:
+        """Check the length of one text, which need not be made yet; raises as `check_texts`."""
+        self._check(field, chars, "max_text_chars", f"a text of {chars} characters")
+
+    def check_expanded(self, field: str, template: str, place: str, texts: Sequence[str]) -> None:
+        """Check a template with each text in its places, and all of them together, before they are made.
+
+        Raises:
+            TooLarge: one would be longer than the setting allows, or all together than a body may be.
+        """
+        places = template.count(place)
+        bare = len(template) - places * len(place)
+        self.check_chars(field, bare + places * max(map(len, texts)))
+        together = bare * len(texts) + places * sum(map(len, texts))
+        self._check(field, together, "max_body_bytes", f"with all its labels {together} characters")
+
+    def check_time(self, scorer: Scorer, field: str, count: int, most: float, *, at_least: float = 1.0) -> None:
+        """Check how long `count` new pairs take, before they are read.
+
+        Args:
+            scorer: of the model.
+            field: of the request, that has the pairs.
+            count: of them.
+            most: expected seconds of work that would end in time (`Admissions.possible`).
+            at_least: how much of what the measured pairs took these take certainly.
+
+        Raises:
+            TooSlow: they take longer.
+        """
+        seconds = count * scorer.seconds_per_new_pair
+        if at_least * seconds > most:
+            raise TooSlow(seconds, most).of(field, count)
+
+    def _check(self, field: str, count: int, setting: str, said: str) -> None:
+        most: int = getattr(self._settings, setting)
+        if count > most:
+            raise TooLarge(f"{said}, the limit is {most} (SEMBLANCE_{setting.upper()})", field=field, limit=most)

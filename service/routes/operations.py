@@ -1,0 +1,143 @@
+"""What those who run the service ask of it: models, health, metrics."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import Request
+from pydantic import BeforeValidator
+from starlette.responses import Response
+from starlette.types import Scope
+
+from service.errors import ForeignOrigin
+from service.models.registry import ModelRegistry
+from service.routes.context import JsonAnswer, Running
+from service.routes.dialects import OURS
+from service.routes.paths import OPEN
+from service.routes.routing import router_for
+from service.schemas import Answer, Liveness, ModelsResponse, Readiness, ReloadReport
+from service.scoring.explaining import explanation_names
+from service.scoring.ranking import RERANK_TOP
+
+router = router_for(OURS, "operations")
+_LIMITS = (
+    *("max_body_bytes", "max_pairs", "max_candidates", "max_sentences"),
+    *("max_text_chars", "max_document_chars", "max_claims", "max_explained_tokens"),
+)
+_REFUSED: dict[str, Any] = {"model": ReloadReport, "description": "A model was refused; the one served before stays"}
+_METRICS: dict[str, Any] = {
+    "content": {"text/plain": {}, "application/openmetrics-text": {}},
+    "description": "OpenMetrics if the Accept header asks for that, or else the older text format",
+}
+Flag = Annotated[bool, BeforeValidator(lambda value: value == "" or value)]  # `?full` is `?full=true`
+
+
+@router.get("/models", summary="What is served here", response_model=ModelsResponse)
+async def models(service: Running, full: Flag = False) -> Response:
+    """List the models, the defaults and the limits."""
+    labelling = {} if service.classifier is None else {"/classify": service.classifier}
+    defaults, registry, settings = {**service.defaults, **labelling}, service.registry, service.settings
+    answer: Answer = {
+        "models": [_describe(name, registry, defaults, full=full) for name in registry.main_first()],
+        "defaults": defaults,
+        "rerank": {"default_model": service.reranker, "default_top": RERANK_TOP},
+        "limits": {
+            **{name: getattr(settings, name) for name in _LIMITS},
+            "request_timeout_seconds": settings.request_timeout,
+        },
+    }
+    return JsonAnswer(answer)
+
+
+@router.post(
+    "/models/reload",
+    summary="Look for new, changed and removed models",
+    response_model=ReloadReport,
+    responses={409: _REFUSED},
+)
+async def reload(request: Request, service: Running) -> Response:
+    """Serve the models that are in the folders now."""
+    _check_origin(request.scope, service.settings.cors_origins)
+    report = await service.reloader.reload()
+    service.reload_others()
+    return JsonAnswer(report, status_code=409 if report["status"] == "failed" else 200)
+
+
+@router.get("/health/live", summary="Does the process answer?", response_model=Liveness, openapi_extra=OPEN)
+async def live() -> Response:
+    """Say that the process answers."""
+    return JsonAnswer({"status": "alive"})
+
+
+@router.get(
+    "/health",  # as TEI, vLLM and infinity have it
+    summary="Should requests be sent here?",
+    response_model=Readiness,
+    responses={503: {"model": Readiness}},
+    openapi_extra=OPEN,
+)
+@router.get(
+    "/health/ready",
+    summary="Should requests be sent here?",
+    response_model=Readiness,
+    responses={503: {"model": Readiness}},
+    openapi_extra=OPEN,
+)
+async def ready(service: Running) -> Response:
+    """Say whether the models answer."""
+    readiness = service.readiness()
+    return JsonAnswer(readiness, status_code=503 if readiness["status"] == "unready" else 200)
+
+
+@router.get("/metrics", summary="Prometheus metrics", responses={200: _METRICS}, response_class=Response)
+async def metrics(request: Request, service: Running) -> Response:
+    """Give all figures, as Prometheus scrapes them."""
+    content, content_type = await service.exposition.page(request.headers.get("accept", ""))
+    return Response(content, media_type=content_type)
+
+
+def _check_origin(scope: Scope, allowed: Sequence[str]) -> None:
+    """Refuse what a page of another origin sends: browsers send a POST without a body before they ask whether they may.
+
+    Raises:
+        ForeignOrigin: the page is of another origin than this service, and none that `allowed` names.
+    """
+    headers = dict(scope["headers"])
+    origin = headers.get(b"origin", b"").decode("latin-1")
+    if origin and (origin in allowed or "*" in allowed):
+        return
+    # A proxy in front may speak TLS: the scheme says nothing.
+    own = not origin or origin.partition("://")[2] == headers.get(b"host", b"").decode("latin-1")
+    if not own or headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+        raise ForeignOrigin(
+            "a page of another origin may not ask for this; SEMBLANCE_CORS_ORIGINS names those that may"
+        )
+
+
+def _describe(name: str, registry: ModelRegistry, defaults: Mapping[str, str], *, full: bool) -> Answer:
+    model = registry[name]
+    manifest, opened = model.manifest, model.opened
+    info: Answer = {
+        "id": manifest.id,
+        "title": manifest.title,
+        "architecture": manifest.architecture,
+        "family": manifest.family,
+        "tasks": list(model.capabilities),
+        "default_for": [route for route, default in defaults.items() if registry.get(default) is model],
+        "dim": manifest.dim,
+        "max_tokens": manifest.limits.max_tokens,
+        "languages": None if manifest.languages is None else list(manifest.languages),
+        "rating_scale": manifest.similarity.label_scale if manifest.similarity is not None else None,
+        "labels": list(manifest.classification.labels) if manifest.classification is not None else None,
+        "entailment_labels": list(manifest.entailment.labels) if manifest.entailment is not None else None,
+        "explanations": explanation_names(manifest),
+        "main": name in registry.main,
+        "open": opened is not None,
+        "provider": opened.provider if opened is not None else None,
+        "cache": opened.tiers.names if opened is not None else [],
+        "fingerprint": manifest.fingerprint,
+    }
+    if full:
+        info["figures"] = [figure.model_dump() for figure in manifest.figures]
+        info["domain"] = [each.model_dump(mode="json") for each in manifest.domain or ()]
+        info["confidence"] = [each.model_dump(mode="json") for each in manifest.confidence]
+    return info

@@ -1,0 +1,138 @@
+"""Our own requests of pairs and texts: check, pick a model, read, score, answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from core.measures import to_digits
+from core.scoring import most_likely
+from core.tokenizer import Encoded
+from service.engine.context import RequestContext
+from service.errors import TooLarge
+from service.routes.context import Context, JsonAnswer, Running
+from service.routes.dialects import OURS
+from service.routes.foreign import rows_of
+from service.routes.limits import RequestLimits, counted
+from service.routes.routing import router_for
+from service.routes.texts import RequestTexts
+from service.schemas import (
+    SCALES,
+    Answer,
+    EmbedRequest,
+    EmbedResponse,
+    EntailmentRequest,
+    EntailmentResponse,
+    ExplainRequest,
+    ExplainResponse,
+    SimilarityRequest,
+    SimilarityResponse,
+)
+from service.scoring.explaining import explain as explained
+from service.scoring.scorer import Scorer
+
+router = router_for(OURS, "scoring")
+
+
+@router.post("/similarity", summary="Score pairs of sentences", response_model=SimilarityResponse)
+async def similarity(request: SimilarityRequest, service: Running, context: Context) -> Response:
+    """Say how alike the two sentences of each pair are."""
+    limits = RequestLimits(service.settings)
+    limits.check_count("pairs", len(request.pairs), "max_pairs")
+    name = request.model or service.defaults["/similarity"]
+    scorer = await service.registry.pick(context, name, request.task)
+    with counted("pairs", len(request.pairs)):
+        a, b = await _read_pairs(context, limits, scorer, request.pairs, ("a", "b"))
+        raw, ratings, scores = await scorer.similarity(context, a, b, request.task)
+    results: list[Answer] = [
+        {
+            "score": score,
+            "raw_score": raw_score,
+            "tokens": (len(ids), len(ids_b)),
+            "truncated": (cut, cut_b),
+            "unknown": (_share(unknown, words), _share(unknown_b, words_b)),
+        }
+        for score, raw_score, (ids, words, unknown, cut), (ids_b, words_b, unknown_b, cut_b) in zip(
+            scores, raw, a, b, strict=True
+        )
+    ]
+    if ratings is not None and (scale := scorer.rating_scale) is not None:
+        for result, rating in zip(results, ratings, strict=True):
+            result["rating"] = rating
+            result["rating_scale"] = scale
+    return JsonAnswer({"model": scorer.id, "scale": SCALES[request.task], "results": results}, scorer.id)
+
+
+@router.post("/entailment", summary="Label pairs of premise and hypothesis", response_model=EntailmentResponse)
+async def entailment(request: EntailmentRequest, service: Running, context: Context) -> Response:
+    """Say whether each hypothesis follows from its premise."""
+    limits = RequestLimits(service.settings)
+    name = request.model or service.defaults["/entailment"]
+    scorer = await service.registry.pick(context, name, "entailment")
+    limits.check_count("pairs", len(request.pairs), "max_pairs")
+    premises, hypotheses = await _read_pairs(context, limits, scorer, request.pairs, ("premise", "hypothesis"))
+    with counted("pairs", len(request.pairs)):
+        answers = await scorer.entailment(context, premises, hypotheses)
+    results: list[Answer] = [
+        {
+            "label": most_likely(probabilities),
+            "probabilities": probabilities,
+            "truncated": (premise.truncated, hypothesis.truncated),
+        }
+        for probabilities, premise, hypothesis in zip(answers, premises, hypotheses, strict=True)
+    ]
+    return JsonAnswer({"model": scorer.id, "results": results}, scorer.id)
+
+
+@router.post("/explain", summary="Show what made the score of two sentences", response_model=ExplainResponse)
+async def explain(request: ExplainRequest, service: Running, context: Context) -> Response:
+    """Say what each word of two sentences adds to their score."""
+    name = request.model or service.defaults["/explain"]
+    scorer = await service.registry.pick(context, name, "explanation")
+    texts = RequestTexts([request.a, request.b], "ab".__getitem__)
+    RequestLimits(service.settings).check_texts(texts)
+    a, b = sentences = await scorer.read(context, texts.texts, texts.where)
+    limit = service.settings.max_explained_tokens
+    for field, sentence in zip("ab", sentences, strict=True):
+        if len(sentence.ids) > limit:
+            message = f"{len(sentence.ids)} tokens to explain, the limit is {limit}"
+            raise TooLarge(message, field=field, limit=limit)
+    return JsonAnswer(await explained(context, scorer, a, b), scorer.id)
+
+
+@router.post("/embed", summary="Embed sentences", response_model=EmbedResponse)
+async def embed(request: EmbedRequest, service: Running, context: Context) -> Response:
+    """Give the embedding of each sentence."""
+    limits, texts = RequestLimits(service.settings), RequestTexts.of("sentences", request.sentences)
+    limits.check_count("sentences", len(request.sentences), "max_sentences")
+    scorer = await service.registry.pick(context, request.model or service.defaults["/embed"], "embedding")
+    limits.check_texts(texts)
+    sentences = await scorer.read(context, texts.texts, texts.where, role=request.role)
+    with counted("sentences", len(sentences)):
+        matrix = await scorer.embed(context, sentences)
+    answer: Answer = {
+        "model": scorer.id,
+        "dim": matrix.shape[1],
+        "embeddings": rows_of(matrix),
+        "truncated": [sentence.truncated for sentence in sentences],
+    }
+    return JsonAnswer(answer, scorer.id)
+
+
+async def _read_pairs(
+    context: RequestContext,
+    limits: RequestLimits,
+    scorer: Scorer,
+    pairs: Sequence[Mapping[str, Any]],
+    names: tuple[str, str],
+) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
+    """Read both texts of each pair, after a check of their lengths; `names` are the fields that hold them."""
+    found = [pair[name] for pair in pairs for name in names]
+    texts = RequestTexts(found, lambda i: f"pairs.{i // 2}.{names[i % 2]}")
+    limits.check_texts(texts)
+    sentences = await scorer.read(context, texts.texts, texts.where)
+    return scorer.fit(sentences[::2], sentences[1::2])
+
+
+def _share(part: int, whole: int) -> float:
+    return to_digits(part / whole) if part else 0.0  # most texts have no unknown word

@@ -1,0 +1,101 @@
+"""FastAPI's routes, with what ours do besides: a bounded body is parsed once, and errors name the field."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from functools import cached_property
+from typing import Any, cast
+
+from fastapi import APIRouter, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from service.routes.context import state_of
+from service.routes.dialects import Dialect
+from service.routes.json_body import SMALL_BYTES, parse, what_is_wrong
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class Route(APIRoute):
+    """A route. One with a body asks a model: middleware (`http/`) limits its work, its time and its body."""
+
+    methods: set[str]  # which FastAPI always fills
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request of this route's path."""
+        state_of(scope).route = self.path
+        if scope["method"] not in self.methods:
+            allowed = sorted(self.methods | ({"HEAD"} if "GET" in self.methods else set()))
+            raise HTTPException(405, headers={"Allow": ", ".join(allowed)})
+        if self.body_field is None:
+            await super().handle(scope, receive, send)
+        else:
+            await scope["app"].state.admission(scope, receive, send)  # which goes on with `answer_admitted`
+
+    async def answer_admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer by the endpoint, once the request is admitted and its body read."""
+        # The middleware knows that it is JSON: FastAPI would parse the type again, and some clients name none.
+        scope["headers"] = [each for each in scope["headers"] if each[0] != b"content-type"]
+        await super().handle(scope, receive, send)
+
+    def get_route_handler(self) -> Handler:
+        """FastAPI's handler, which is given the body parsed; what it says of requests is said in our words."""
+        answer = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            if self.body_field is not None:
+                request._json = await self._read(request)  # where `Request.json` keeps it
+            try:
+                return await answer(request)
+            except RequestValidationError as error:
+                raise what_is_wrong(error.errors(), self._fields_at) from None
+
+        return handler
+
+    async def _read(self, request: Request) -> Any:
+        """The body, parsed within its bounds: a large one in a thread."""
+        body = await request.body()
+        most = request.app.state.body_limits[self._is_strict]
+        return parse(body, most) if len(body) <= SMALL_BYTES else await asyncio.to_thread(parse, body, most)
+
+    def _fields_at(self, path: Sequence[int | str]) -> list[str]:
+        """The fields that an object at a place of the body may have."""
+        found = self._schema
+        for step in (*path, None):
+            while "$ref" in found or "anyOf" in found:
+                name = found.get("$ref", "").rpartition("/")[2]
+                found = self._schema["$defs"][name] if name else found["anyOf"][0]
+            if step is not None:
+                found = found.get("items", {}) if isinstance(step, int) else found.get("properties", {}).get(step, {})
+        return list(found.get("properties", ()))
+
+    @cached_property
+    def _request(self) -> type[BaseModel]:
+        """The type of its requests."""
+        assert self.body_field is not None, "routes without a body have none"
+        return cast(type[BaseModel], self.body_field.field_info.annotation)
+
+    @cached_property
+    def _is_strict(self) -> bool:
+        """Whether an unknown field is an error."""
+        return self._request.model_config.get("extra") == "forbid"
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        return {} if self.body_field is None else self._request.model_json_schema()
+
+
+async def answer_admitted(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request that the middleware of routes that ask a model has admitted, and whose body it has read."""
+    await scope["route"].answer_admitted(scope, receive, send)
+
+
+def router_for(dialect: Dialect, tag: str, prefix: str = "") -> APIRouter:
+    """A router whose routes are ours, with the errors of a dialect in their documentation."""
+    return APIRouter(
+        prefix=prefix, route_class=Route, tags=[tag], responses=dialect.responses, strict_content_type=False
+    )
