@@ -129,14 +129,12 @@ def _transformer(folder: Path, manifest: Manifest, tokenizer: AnyTokenizer) -> t
         network: Any = AutoModel.from_config(config, attn_implementation="eager")
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise TuneRefused(f"{manifest.id}: transformers cannot build its network: {error}") from None
+    if getattr(network, "pooler", None) is not None:
+        network.pooler = None  # no state depends on it
     held, storage = stored_weights(folder, manifest, manifest.encoder)
-    weights = {}
-    for name in network.state_dict():
-        found = next((held[prefix + name] for prefix in _EXPORTED_AS if prefix + name in held), None)
-        if found is not None:
-            weights[name] = found
-        elif not name.startswith("pooler."):  # which no state depends on
-            raise TuneRefused(f"{manifest.id}: its graph does not hold {name}")
+    weights = {
+        name: held[prefix + name] for name in network.state_dict() for prefix in _EXPORTED_AS if prefix + name in held
+    }
     _load(network, weights, manifest)
     words_of(network).weight.requires_grad_(False)
     feeds = SequenceFeeds(tokenizer.special_tokens(1), inputs_of(network), None, manifest.limits.max_tokens)
@@ -177,5 +175,5 @@ def _load(network: nn.Module, weights: Mapping[str, npt.NDArray[np.float32]], ma
         if name in own and array.shape != tuple(own[name].shape):
             raise TuneRefused(f"{manifest.id}: {name} has shape {list(array.shape)}, expected {list(own[name].shape)}")
     found = {name: torch.from_numpy(np.array(array, dtype=np.float32)) for name, array in weights.items()}
-    if missing := [name for name in network.load_state_dict(found, strict=False).missing_keys if "pooler." not in name]:
+    if missing := network.load_state_dict(found, strict=False).missing_keys:
         raise TuneRefused(f"{manifest.id}: its graph does not hold {missing[0]}")

@@ -149,6 +149,7 @@ def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Tune) -> None:
 
 
 @pytest.mark.slow  # an import, and two exports
+@pytest.mark.filterwarnings("ignore")  # of the other libraries
 @pytest.mark.parametrize("storage", ["float32", "int8"])
 def test_what_was_imported_learns_from_labels(tmp_path: Path, tuned: Tune, storage: Storage) -> None:
     folder = foreign.encoder(tmp_path / "theirs", "roberta", "cls")
