@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from semblance.errors import BatchError
-from semblance.tables.formats import write_of
+from semblance.tables.formats import PARQUET, write_of
 from semblance.tables.rows import BadRow, Kind, Rows, RowSource
 
 
@@ -51,6 +51,14 @@ class OutputFile:
             raise BatchError(f"{path} exists; --overwrite replaces it")
         if not path.parent.is_dir():
             raise BatchError(f"{path}: there is no folder {path.parent}")
+
+    def check(self, source: RowSource) -> None:
+        """Look that the format can hold the columns of an input, before anything is asked; raises BatchError."""
+        if source.not_text and self._path.suffix.lower() not in PARQUET:
+            name = source.not_text[0]
+            raise BatchError(
+                f"{source.file.path}: column {name!r} has bytes or lengths of time: write .parquet instead"
+            )
 
     def write(self, source: RowSource, adds: Mapping[str, Kind], rows: Rows, bad: Iterable[tuple[int, BadRow]]) -> None:
         """Replace it and the file of rows without an answer; after a crash either the old or the new one exists.

@@ -1,5 +1,6 @@
 """Reads and writes Parquet with pyarrow. From Parquet to Parquet, columns keep their types."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
@@ -30,7 +31,7 @@ class ParquetSource:
         """Read the schema of the file.
 
         Raises:
-            BatchError: it is not a Parquet file.
+            BatchError: it is not a Parquet file, or has two columns of one name.
         """
         self.file, self._path = file, file.path
         try:
@@ -40,6 +41,9 @@ class ParquetSource:
         except pa.ArrowInvalid as error:
             raise BatchError(f"{self._path}: {error}") from None
         self.columns: list[str] | None = self.schema.names
+        if twice := sorted(name for name, count in Counter(self.schema.names).items() if count > 1):
+            raise BatchError(f"{self._path}: more than one column {', '.join(map(repr, twice))}")
+        self.not_text: Sequence[str] = [field.name for field in self.schema if _is_not_text(field.type)]
         self.notes: Sequence[str] = ()
         self.decimal_comma = False
         self._needed = needed
@@ -50,18 +54,46 @@ class ParquetSource:
 
     def _chunks(self, start: int, size: int) -> Iterator[Chunk]:
         at = 0
-        with pq.ParquetFile(self._path) as file:
-            for batch in file.iter_batches(batch_size=size):
-                at += batch.num_rows
-                if at <= start:
-                    continue
-                table = pa.Table.from_batches([batch]).slice(max(0, batch.num_rows - (at - start)))
-                read = table if self._needed is None else table.select(self._needed)
-                try:
-                    rows = read.to_pylist()
-                except ValueError as error:  # such as a time in nanoseconds, for which Python has no type
-                    raise BatchError(f"{self._path}: {error}") from None
-                yield Chunk(at - table.num_rows, rows, at, table)
+        try:
+            with pq.ParquetFile(self._path) as file:
+                for batch in file.iter_batches(batch_size=size):
+                    at += batch.num_rows
+                    if at <= start:
+                        continue
+                    table = pa.Table.from_batches([batch]).slice(max(0, batch.num_rows - (at - start)))
+                    read = table if self._needed is None else table.select(self._needed)
+                    yield Chunk(at - table.num_rows, self._rows(read), at, table)
+        except (pa.ArrowException, OSError) as error:  # a damaged part
+            raise BatchError(f"{self._path}: {error}") from None
+
+    def _rows(self, table: Any) -> list[Any]:
+        try:
+            found: list[Any] = table.to_pylist()
+            return found
+        except (ValueError, OverflowError):
+            cells = [self._cells(name, table[name]) for name in table.column_names]
+        return [dict(zip(table.column_names, row, strict=True)) for row in zip(*cells, strict=True)]
+
+    def _cells(self, name: str, column: Any) -> list[Any]:
+        try:
+            found: list[Any] = column.to_pylist()
+            return found
+        except (ValueError, OverflowError) as error:
+            if isinstance(error, OverflowError) or not pa.types.is_temporal(column.type):
+                raise BatchError(f"{self._path}: column {name!r}: {error}") from None
+        # Nanoseconds, for which Python has no type: as texts of the form that other times get in JSON.
+        return [each and each.replace(" ", "T") for each in column.cast(pa.string()).to_pylist()]
+
+
+def _is_not_text(kind: Any) -> bool:
+    """Whether values of a type cannot be written as text: bytes, and lengths of time."""
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return True
+    if pa.types.is_duration(kind) or pa.types.is_interval(kind):
+        return True
+    if pa.types.is_dictionary(kind):
+        return _is_not_text(kind.value_type)
+    return any(_is_not_text(kind.field(place).type) for place in range(kind.num_fields))
 
 
 def write_parquet(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:

@@ -104,12 +104,14 @@ class RowSource(Protocol):
         columns: column names, where the file has them before its first row.
         notes: what a user should know of how the file is read, a line each.
         decimal_comma: whether a number may be written 0,5.
+        not_text: columns whose values no text file can hold.
     """
 
     file: InputFile
     total: int
     columns: list[str] | None
     decimal_comma: bool
+    not_text: Sequence[str]
 
     @property
     def notes(self) -> Sequence[str]:
@@ -144,8 +146,8 @@ def no_column(source: RowSource, column: str, columns: Iterable[str]) -> BatchEr
 
 
 def refuse_taken(source: RowSource, adds: Iterable[str]) -> None:
-    """Look that the file has none of the new columns, as far as its header says; raises BatchError."""
-    if taken := sorted(set(adds) & set(source.columns or ())):
+    """Look that the file has none of the new columns, in its header or in any object; raises BatchError."""
+    if (new := set(adds)) and (taken := sorted(new.intersection(columns_of(source, None)))):
         raise BatchError(f"{source.file.path} has a column {taken[0]!r} already: rename it, or choose another --prefix")
 
 
