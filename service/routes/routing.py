@@ -52,6 +52,8 @@ class Route(APIRoute):
             try:
                 return await answer(request)
             except RequestValidationError as error:
+                # FastAPI's frame that raised it names it: a circle, which would keep the body until the collector comes.
+                error.__traceback__ = None
                 raise what_is_wrong(error.errors(), self._fields_at) from None
 
         return handler
