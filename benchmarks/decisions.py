@@ -27,6 +27,7 @@ from semblance.cli.app import app
 from semblance.client.faq import FAQEntry
 from training.corpora.readers import written
 from training.corpora.readers.written import Part, Policy
+from training.pairs import Pair
 
 PARTS: tuple[Part, ...] = ("dev", "test", "fresh")
 ENCODERS = ("avg-paraphrase", "minilm-small", "minilm")
@@ -132,7 +133,7 @@ def measured_claims(client: Client, part: Part, model: str) -> Section:
 
 def measured_edits(client: Client, part: Part, model: str) -> Section:
     """AUC by kind of edit."""
-    kinds = edits(client, part, model)
+    kinds = edits(client, written.edits(part), model)
     title = "## Edits of a sentence's meaning against other wordings of it: AUC of the paraphrase score"
     return {"edits": kinds}, [title, "", figures([{"kind": kind, "AUC": value} for kind, value in kinds.items()])]
 
@@ -180,9 +181,8 @@ def claims(client: Client, policies: Sequence[Policy], model: str | None = None)
     return Checked(answers, evidence)
 
 
-def edits(client: Client, part: Part, model: str | None = None) -> Mapping[str, float]:
+def edits(client: Client, pairs: Sequence[Pair], model: str | None = None) -> Mapping[str, float]:
     """AUC by kind of edit, and of all: how often a paraphrase has more of the score than an edit."""
-    pairs = written.edits(part)
     scores = client.similarity([(pair.a, pair.b) for pair in pairs], model=model, task="paraphrase")
     sides: dict[str, tuple[list[bool], list[float]]] = defaultdict(lambda: ([], []))
     for pair, result in zip(pairs, scores.results, strict=True):

@@ -46,7 +46,7 @@ _VALUES = {
 _LETTER_SIZE = re.compile(r"(?<![\w.&'-])(?<!\d )(?:XXS|XS|S|M|L|XL|XXL|XXXL)(?![\w.&'-])")
 _SWITCHED, _SWITCHES = ("turn", "switch", "power", "log", "sign"), ("on", "off", "in", "out", "up", "down")
 _NOT = ("do", "does", "did", "is", "are", "was", "were", "has", "have", "had", "ca", "wo", "could", "should", "would")
-_NEGATIONS = frozenset(
+NEGATIONS = frozenset(
     (
         *("not", "no", "never", "without", "cannot", "neither", "nor", "none", "nobody", "nothing", "nowhere"),
         *(f"{word}n{mark}t" for word in (*_NOT, "must", "need", "ai") for mark in ("'", "")),
@@ -122,7 +122,7 @@ def negated(words: Iterable[str | None]) -> frozenset[str]:
     found: set[str] = set()
     after = False
     for word in words:
-        if word in _NEGATIONS:
+        if word in NEGATIONS:
             after = True
         elif word is None:
             after = False

@@ -74,8 +74,29 @@ def amounts_of(text: str) -> Facts:
     return Facts(dict(found), frozenset(), frozenset())
 
 
-def is_met(fact: Fact, facts: Facts) -> bool:
-    """Whether a text says something with which a fact agrees."""
+def has_other_unit(asked: Facts, said: Facts) -> bool:
+    """Whether an amount that is asked for is said with the same digits, but in another unit or currency."""
+    digits = {found[0] for fact, written in said.said.items() if (found := _digits(fact, written))}
+    return any(
+        (found := _digits(fact, written)) is not None and found[0] in digits and not _is_met(fact, said)
+        for fact, written in asked.said.items()
+    )
+
+
+def is_sum(asked: Facts, said: Facts) -> bool:
+    """Whether an amount that is asked for is the sum of all of its kind that are said, and not said itself."""
+    for fact in asked.said:
+        values = [each.low for each in said.said if each.kind == fact.kind and each.name == fact.name and each.exact]
+        if fact.exact and fact.low and len(values) > 1 and fact.low == sum(filter(None, values)):
+            return not _is_met(fact, said)
+    return False
+
+
+def _digits(fact: Fact, written: str) -> re.Match[str] | None:
+    return None if _kind(fact) in _UNITLESS else _DIGITS.search(written)
+
+
+def _is_met(fact: Fact, facts: Facts) -> bool:
     return any(agrees(fact, each) for each in facts.said)
 
 
@@ -111,10 +132,10 @@ def _of_other_units(a: Facts, b: Facts) -> Iterator[Difference]:
     own, other = ({_kind(fact) for fact in side.said} for side in (a, b))
     digits: dict[str, str] = {}
     for fact, written in b.said.items():
-        if _kind(fact) not in own | _UNITLESS and (found := _DIGITS.search(written)):
+        if _kind(fact) not in own and (found := _digits(fact, written)):
             digits.setdefault(found[0], written)
     for fact, written in a.said.items():
-        if _kind(fact) not in other | _UNITLESS and (found := _DIGITS.search(written)) and found[0] in digits:
+        if _kind(fact) not in other and (found := _digits(fact, written)) and found[0] in digits:
             yield Difference(written, digits[found[0]])
 
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from core import units
+from core.attributes import NEGATIONS
 from core.dates import ORDINAL_ENDS, Found, clock, date, version
 from core.numerals import MOST_DIGITS, Tokens, plain_spelling
 from core.units import Fact, Unit
@@ -18,6 +19,7 @@ _CHUNK = re.compile(r"\w+(?:-\w+)*")
 _TIMES = re.compile(r"(?<=\d)[x\u00d7](?=\d)", re.IGNORECASE)
 _MODEL = re.compile(r"(\d{3,30})([a-z]{1,3})$")
 _THREE_PLACES = re.compile(r"[1-9]\d{0,2}\.\d{3}$")
+MOST_BETWEEN = 8  # words between a negation and a comparison
 _TURNED = {"low": "high", "high": "low"}
 
 
@@ -83,11 +85,12 @@ class _Scanner(Tokens):
             bound = units.BOUNDS_BEFORE.get(tuple(self.words[start : start + length]))
             if bound is None or (self.word(i) == "no" and self.word(start + length - 1) != "than"):
                 continue
-            end = start + length
+            end, last = start + length, self.word(start + length - 1)
             if self.word(start) in units.LIMITS:
                 links = (end + k for k in (0, 1, 2) if self.word(end + k) in ("of", "is"))
                 end = 1 + next(links, end - 1)
-            side, strict = bound if not turned else (_TURNED[bound[0]], not bound[1])
+            farther = last in ("than", "exceed") and not turned and self._denied(i)
+            side, strict = (_TURNED[bound[0]], not bound[1]) if turned or farther else bound
             if found := self._quantity(end + (self.word(end) == "the")):
                 return [_bound(fact, side, strict) for fact in found[0]], found[1]
         if self.word(i) in units.SOME_BOUNDS:
@@ -96,6 +99,12 @@ class _Scanner(Tokens):
             if found and all(fact.kind in kinds and _may_follow_from(fact) for fact in found[0]):
                 return [_bound(fact, side, False) for fact in found[0]], found[1]
         return self._quantity(i + 1, between=True) if self.word(i) == "between" else None
+
+    def _denied(self, i: int) -> bool:
+        """Whether a negation stands some words before a comparison: nobody may take more than four."""
+        before = self.words[max(0, i - MOST_BETWEEN) : i]
+        clause = next((before[k + 1 :] for k in range(len(before) - 1, -1, -1) if before[k] in units.MARKS), before)
+        return not NEGATIONS.isdisjoint(clause)
 
     def _quantity(self, i: int, between: bool = False) -> Found:
         found = date(self, i) or self._hours(i) or version(self, i) or self._part(i) or self._amount(i, between)

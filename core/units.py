@@ -125,6 +125,7 @@ LETTERS = frozenset("mgtsh") | frozenset("lLwWvV")
 # Of these "a" is one: a week.
 SPANS = frozenset(("minute", "hour", "day", "week", "fortnight", "month", "year"))
 ADJECTIVES = frozenset(("business", "working", "calendar", "consecutive", "full", "whole", "straight", "more"))
+MARKS = frozenset(".,;:!?()")  # end a clause
 OFTEN = frozenset(("a", "an", "per", "every", "each", "daily", "weekly", "monthly", "yearly"))  # once a week
 OWNED = frozenset(("the", "all", "my", "your", "his", "her", "its", "our", "their"))  # half the seats
 COUNTS = frozenset(("pc", "pcs", "pk", "st", "x", "er"))  # letters behind a number that make no model of it

@@ -93,10 +93,6 @@ class Settings(BaseSettings):
     model_aliases: Annotated[dict[str, str], NoDecode] = Field(
         default={}, description="names that other services' clients send: NAME=MODEL,NAME=MODEL (docs/dialects.md)"
     )
-    common_names: bool = Field(
-        default=False,
-        description="whether the default models answer to names such as text-embedding-3-small (docs/dialects.md)",
-    )
 
     # how to run it
     providers: Literal["auto", "cuda", "cpu"] = Field(
@@ -175,11 +171,6 @@ class Settings(BaseSettings):
     max_candidates: int = Field(default=10_000, ge=1, description="of one request to /rank")
     max_sentences: int = Field(default=2048, ge=1, description="of one request to /embed or /classify")
     max_text_chars: int = Field(default=100_000, ge=1, description="of one text, before a model's own limit in tokens")
-    max_claims: int = Field(default=100, ge=1, description="of one request to /claims")
-    max_document_chars: int = Field(
-        default=200_000, ge=1, description="of all documents together of one request to /claims"
-    )
-    max_explained_tokens: int = Field(default=128, ge=1, description="tokens of each sentence of /explain")
 
     # who may ask, and how often
     api_keys: Annotated[dict[str, str], NoDecode] = Field(

@@ -16,6 +16,7 @@ from semblance.cli.options import (
     ModelName,
     Patience,
     Prefix,
+    QuoteFormulas,
     ServiceOptions,
     TextFile,
     expand_option_groups,
@@ -42,6 +43,7 @@ def claims(
     prefix: Prefix = "",
     model: ModelName = None,
     encoder: Annotated[str | None, typer.Option(help="whose embeddings find the passages")] = None,
+    quote_formulas: QuoteFormulas = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace OUTPUT")] = False,
     patience: Patience = PATIENCE,
     as_json: Json = False,
@@ -57,7 +59,7 @@ def claims(
     async def run(client: AsyncClient, step: Step, say: Say) -> Any:
         return await check(
             client, documents, source, output, column, read_as,
-            model=model, encoder=encoder, prefix=prefix, overwrite=overwrite, step=step,
+            model=model, encoder=encoder, prefix=prefix, overwrite=overwrite, quote_formulas=quote_formulas, step=step,
         )  # fmt: skip
 
     checked, answers = run_shown(service, run, patience)

@@ -14,6 +14,7 @@ from semblance.cli.options import (
     Overwrite,
     Patience,
     Prefix,
+    QuoteFormulas,
     ServiceOptions,
     TextFile,
     expand_option_groups,
@@ -56,6 +57,7 @@ def dedupe(
         Path | None,
         typer.Option(help="folder in which the file's embeddings stay, for the next time [default: they are removed]"),
     ] = None,
+    quote_formulas: QuoteFormulas = False,
     overwrite: Overwrite = False,
     concurrency: Concurrency = 4,
     patience: Patience = PATIENCE,
@@ -73,7 +75,19 @@ def dedupe(
     from semblance.jobs.dedupe.session import DedupeOptions, DedupeSession
 
     options = DedupeOptions(
-        column, read_as, cosine, reviewed, guard, only_first, prefix, model, rerank, keep, overwrite, concurrency
+        column,
+        read_as,
+        cosine,
+        reviewed,
+        guard,
+        only_first,
+        prefix,
+        model,
+        rerank,
+        keep,
+        quote_formulas,
+        overwrite,
+        concurrency,
     )
 
     async def run(client: AsyncClient, step: Step, say: Say) -> Any:

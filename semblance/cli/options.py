@@ -29,6 +29,9 @@ Json = Annotated[bool, typer.Option("--json", help="print the answer as one line
 ModelName = Annotated[str | None, typer.Option(help="who answers; see `semblance models` [default: the service's]")]
 RerankModel = Annotated[str | None, typer.Option(help="a second model, which orders the best again")]
 RerankTop = Annotated[int | None, typer.Option(min=1, help="how many the second model orders")]
+QuoteFormulas = Annotated[
+    bool, typer.Option("--quote-formulas", help="in .csv and .tsv: put an apostrophe before formulas")
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="begin again, and replace OUTPUT")]
 PATIENCE = 600.0  # seconds
 Concurrency = Annotated[int, typer.Option(min=1, help="requests under way at once")]

@@ -11,7 +11,7 @@ from semblance.tables.delimited import FileFormat
 from semblance.tables.documents import text_of_file
 from semblance.tables.formats import open_column
 from semblance.tables.output_file import OutputFile
-from semblance.tables.rows import Answered, BadRow, Chunk, Kind, Row, Step, readable, refuse_taken, text_of
+from semblance.tables.rows import Answered, BadRow, Chunk, Kind, Row, Step, columns_of, readable, refuse_taken, text_of
 from semblance.types import ClaimPassage, ClaimResult
 
 DOCUMENT = "document"  # a column that says against which document a claim is held
@@ -65,6 +65,7 @@ async def check(
     encoder: str | None = None,
     prefix: str = "",
     overwrite: bool = False,
+    quote_formulas: bool = False,
     step: Step = lambda what, share: None,
 ) -> tuple[Checked, list[tuple[str, ClaimResult]]]:
     """Hold the claims of a file against documents.
@@ -81,6 +82,7 @@ async def check(
         encoder: finds the passages.
         prefix: put before the names of the new columns.
         overwrite: replace an output that is there.
+        quote_formulas: in CSV and TSV, put an apostrophe before cells that a spreadsheet would run.
         step: is told what is done.
 
     Returns:
@@ -90,14 +92,16 @@ async def check(
         BatchError: a file cannot be read or written, or a claim names no document.
         SemblanceError: the service refuses, or cannot be asked.
     """
-    written = None if output is None else OutputFile(output, [claims, *documents], overwrite=overwrite)
+    inputs, written = [claims, *documents], None
+    if output is not None:
+        written = OutputFile(output, inputs, overwrite=overwrite, quote_formulas=quote_formulas)
     names = names_of(documents)
     adds = {f"{prefix}{name}": kind for name, kind in _ADDS.items()}
     source = open_column(claims, column, read_as)
-    if not prefix and DOCUMENT in (source.columns or ()):  # it comes along, and says where the evidence is
+    if not prefix and DOCUMENT in columns_of(source, None):  # it comes along, and says where the evidence is
         adds.pop(DOCUMENT)
-    refuse_taken(source, adds)
     if written is not None:
+        refuse_taken(source, adds)
         written.check(source)
     texts = [text_of_file(path, read_as.encoding) for path in documents]
     chunks = list(source.chunks(0, ROWS_AT_ONCE))

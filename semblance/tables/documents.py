@@ -9,6 +9,7 @@ from pathlib import Path
 from semblance.errors import BatchError
 from semblance.extras import needs
 from semblance.tables.decoding import encoding_of, open_text
+from semblance.tables.input_file import InputFile
 
 EXTRA = "documents"
 _NO_TEXT = ("script", "style", "head", "nav", "template", "noscript")  # parts of a page that are not read
@@ -22,16 +23,19 @@ def text_of_file(path: Path, encoding: str | None = None) -> str:
         encoding: of text and HTML; None: UTF-8.
 
     Raises:
-        BatchError: it cannot be read or decoded, has no text, or its suffix is unknown.
+        BatchError: it cannot be read or decoded, is a pipe or a device, has no text, or its suffix is unknown.
         MissingExtra: HTML or PDF, and the packages that read it are not installed.
     """
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise BatchError(f"{path}: a document is .txt, .md, .html or .pdf")
     try:
+        InputFile(path)  # raises where it never ends
         text = reader(path, encoding)
     except OSError as error:
         raise BatchError(f"{path}: {error.strerror or error}") from error
+    except RecursionError:
+        raise BatchError(f"{path}: its parts stand within each other too deeply to be read") from None
     if not text.strip():
         raise BatchError(f"{path}: there is no text")
     return text

@@ -53,7 +53,7 @@ def _write_delimited(
     columns = [name for name in found if name not in adds] + list(adds)
     text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n", **dialect)
-    shown = _no_formula if quote_formulas else str
+    shown = no_formula if quote_formulas else str
     writer.writerow(map(shown, columns))
     writer.writerows([shown(_cell(row.get(name))) for name in columns] for each in rows() for row in merged(each))
     text.detach()
@@ -91,7 +91,7 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=_plain)
 
 
-def _no_formula(cell: str) -> str:
+def no_formula(cell: str) -> str:
     """The cell with an apostrophe before what a spreadsheet would run as a formula; a number stays one."""
     if not cell.startswith(_FORMULAS):
         return cell

@@ -146,8 +146,8 @@ def no_column(source: RowSource, column: str, columns: Iterable[str]) -> BatchEr
 
 
 def refuse_taken(source: RowSource, adds: Iterable[str]) -> None:
-    """Look that the file has none of the new columns, as far as its header says; raises BatchError."""
-    if taken := sorted(set(adds) & set(source.columns or ())):
+    """Look that the file has none of the new columns, in its header or in any object; raises BatchError."""
+    if (new := set(adds)) and (taken := sorted(new.intersection(columns_of(source, None)))):
         raise BatchError(f"{source.file.path} has a column {taken[0]!r} already: rename it, or choose another --prefix")
 
 

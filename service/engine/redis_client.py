@@ -7,8 +7,9 @@ for a connection, connecting and reading together; so a new connection sends not
 import asyncio
 import re
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from socket import gaierror
 from typing import TypeVar
 
 from redis.asyncio import ConnectionPool, Redis
@@ -16,13 +17,18 @@ from redis.asyncio.connection import DefaultParser
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
+    AuthenticationError,
+    AuthenticationWrongNumberOfArgsError,
+    BusyLoadingError,
     ClusterCrossSlotError,
     ClusterDownError,
     ConnectionError,
+    MasterDownError,
     MovedError,
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
+    RedisError,
     ResponseError,
 )
 
@@ -35,6 +41,7 @@ _CONNECTIONS = 32
 # list of what is announced: 16 GB, which took the event loop 19 s.
 _TOO_MANY = re.compile(rb"\n[*%~>][0-9]{6}")
 _TAIL_BYTES = 8  # by which such a head may begin in what came before
+_PASSWORD = "user or password is wrong or missing"
 _CLUSTERED = "it is in cluster mode, and one server is expected"
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (OutOfMemoryError, "it is full"),
@@ -42,9 +49,26 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (NoPermissionError, "its user may not"),
     (ssl.SSLCertVerificationError, "its certificate is not trusted"),
     (ClusterCrossSlotError, _CLUSTERED),
+    (MasterDownError, "it is a replica that has lost its master"),  # before ClusterDownError, of which it is a kind
     (ClusterDownError, _CLUSTERED),
     (MovedError, _CLUSTERED),
+    (AuthenticationWrongNumberOfArgsError, _PASSWORD),
+    (AuthenticationError, _PASSWORD),
+    (BusyLoadingError, "it is reading its data from disk"),
+    (gaierror, "its name is not known to this machine"),
+    (ConnectionRefusedError, "nothing listens there"),
+    (ConnectionResetError, "it closed the connection"),
+    (ssl.SSLError, "it does not speak TLS as this service does"),
 )
+# Refusals that have no class of their own: how Redis' message begins.
+_REFUSALS: Mapping[str, str] = {
+    "DB index is out of range": "it has no database of that number",
+    "max number of clients reached": "it has as many connections as it may have",
+    "MISCONF": "it cannot save its data to disk",
+    "NOREPLICAS": "it has too few replicas to write",
+    "DENIED": "it is in protected mode, without a password",
+    "unknown command": "it does not know a command that is needed",
+}
 T = TypeVar("T")
 
 
@@ -147,11 +171,14 @@ class RedisClient:
 
 
 def reason_of(error: Exception) -> str:
-    """The reason for an error, without Redis' own message, which may contain anything."""
+    """The reason for an error in words of ours, without Redis' own message, which may contain anything."""
     cause: BaseException | None = error
     while cause is not None:
         for kind, words in _REASONS:
             if isinstance(cause, kind):
+                return words
+        for start, words in _REFUSALS.items():
+            if isinstance(cause, RedisError) and str(cause).removeprefix("ERR ").startswith(start):
                 return words
         cause = cause.__cause__ or cause.__context__
     return type(error).__name__

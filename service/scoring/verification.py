@@ -10,6 +10,7 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
+from core.alignment import Amount, amounts_in, written_alike
 from core.answers import ClaimLabel
 from core.scoring import Embeddings
 from core.tokenizer import Encoded
@@ -20,10 +21,11 @@ from service.schemas import Answer, ClaimsResponse
 from service.scoring.documents import Sentence, sentences_in
 from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of
 from service.scoring.scorer import Scorer
-from service.scoring.verdicts import Reading, Statement, Verdict, verdict
+from service.scoring.verdicts import MOST_CHARS, Reading, Statement, Verdict, verdict
 
 _READ_SECONDS = 4e-6  # of a character: sentences, and which words they have; expected
 _JOIN_SECONDS = 3e-4  # of the passages of one claim
+_ALIKE_SECONDS = 1e-4  # of a claim and a passage: their amounts
 _SEARCH_SECONDS = 1e-7  # of a passage for one claim
 MOST_SENTENCES = 10_000  # of a request: their vectors, and those of neighbours, take some 60 MB
 _LETTERS = re.compile(r"[^\W\d_]{2}")
@@ -103,8 +105,13 @@ async def verify(
         zip(places, await pair.read(context, [passages[i].text for i in places], lambda _: "documents"), strict=True)
     )
     hypotheses = await pair.read(context, claims, lambda i: f"claims.{i}")
+    alike = await queue.run(context, len(of_claim) * _ALIKE_SECONDS, partial(_alike, passages, claims, of_claim))
+    others = list(dict.fromkeys(text for text in alike if text is not None))
+    rewritten = dict(zip(others, await pair.read(context, others, lambda _: "claims"), strict=True))
     answers, aux_scores = await pair.read_claims(
-        context, [premises[each.passage] for _, each in of_claim], [hypotheses[i] for i, _ in of_claim]
+        context,
+        [premises[each.passage] for _, each in of_claim],
+        [hypotheses[i] if text is None else rewritten[text] for (i, _), text in zip(of_claim, alike, strict=True)],
     )
     readings: list[list[Reading]] = [[] for _ in claims]
     stating: list[list[Reading]] = [[] for _ in claims]  # those of passages that have words
@@ -130,6 +137,20 @@ async def verify(
             result["evidence"] = _passage(documents, said.evidence)
         results.append(result)
     return {"model": pair.id, "encoder": encoder.id, "results": results}
+
+
+def _alike(passages: Sequence[Passage], claims: Sequence[str], pairs: Sequence[tuple[int, Found]]) -> list[str | None]:
+    """Of each pair of claim and passage the claim with its amounts as the passage writes them; None: they are so."""
+    own = [amounts_in(claim[:MOST_CHARS]) for claim in claims]
+    said: dict[int, list[Amount]] = {}
+    found: list[str | None] = []
+    for i, each in pairs:
+        text = passages[each.passage].text
+        if own[i] and each.passage not in said:
+            said[each.passage] = amounts_in(text)
+        alike = written_alike(claims[i], own[i], text, said[each.passage]) if own[i] else claims[i]
+        found.append(None if alike == claims[i] else alike)
+    return found
 
 
 def _states(text: str, read: Encoded) -> bool:

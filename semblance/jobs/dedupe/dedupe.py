@@ -25,7 +25,15 @@ from semblance.errors import BatchError
 from semblance.jobs.batch.tasks import find_model
 from semblance.jobs.dedupe.corpus import NO_TEXT, ROWS_AT_ONCE, EmbeddedCorpus, embed_corpus, remove_working_files
 from semblance.jobs.dedupe.neighbours import EXACT_ROWS, nearest_of
-from semblance.jobs.dedupe.review import ReviewedPair, ReviewRow, apart_path, read_review, review_path, write_review
+from semblance.jobs.dedupe.review import (
+    ReviewedPair,
+    ReviewRow,
+    apart_path,
+    read_review,
+    refuse_loss,
+    review_path,
+    write_review,
+)
 from semblance.jobs.dedupe.session import DedupeSession
 from semblance.tables.formats import open_column
 from semblance.tables.output_file import OutputFile
@@ -64,7 +72,11 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
     """
     options, path, output, step = session.options, session.path, session.output, session.step
     files = (review_path(output), apart_path(output))
-    written = OutputFile(output, [path], overwrite=options.overwrite, others=files)
+    written = OutputFile(
+        output, [path], overwrite=options.overwrite, others=files, quote_formulas=options.quote_formulas
+    )
+    for file in files:
+        refuse_loss(file, options.reviewed, overwrite=options.overwrite)
     if options.keep is not None:
         options.keep.mkdir(parents=True, exist_ok=True)
     names: dict[str, Kind] = {"cluster": "place", "cluster_size": "place", "cosine": "number"}
@@ -84,9 +96,11 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
     clusters = RowClusters(corpus, found.first, found.apart)
     written.write(source, adds, lambda: clusters.rows(adds, step, only_first=options.only_first), bad)
     for file, judged in zip(files, (found.to_review, found.left_apart), strict=True):
-        file.unlink(missing_ok=True)
         if judged and found.cosine is None:
-            write_review(file, [_review_row(each, found, corpus) for each in judged])
+            pairs = [_review_row(each, found, corpus) for each in judged]
+            write_review(file, pairs, quote_formulas=options.quote_formulas)
+        else:
+            file.unlink(missing_ok=True)
     if options.keep is None:
         remove_working_files(session)
     largest = int(clusters.sizes.argmax())

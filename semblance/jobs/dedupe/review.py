@@ -5,6 +5,7 @@ which a person fills with yes or no; an empty cell says nothing.
 """
 
 import csv
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from semblance.errors import BatchError
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import open_source
+from semblance.tables.outputs import no_formula
 from semblance.tables.rows import Row, Unreadable, numbered
 
 COLUMNS = ("row_1", "row_2", "text_1", "text_2", "score", "joined", "why", "same")
@@ -48,9 +50,31 @@ def apart_path(output: Path) -> Path:
     return output.with_name(f"{output.stem}.apart.csv")
 
 
-def write_review(path: Path, pairs: Iterable[ReviewRow]) -> None:
-    """Write pairs in the order given."""
-    with path.open("w", encoding="utf-8", newline="") as file:
+def refuse_loss(path: Path, given: Path | None, *, overwrite: bool) -> None:
+    """Look that a review file to write takes nobody's work away.
+
+    Args:
+        path: where it will lie.
+        given: the file whose answers are read, and written again; None: there is none.
+        overwrite: whether a file without an answer may be replaced.
+
+    Raises:
+        BatchError: there is a file, and it is neither `given` nor one that may be replaced.
+    """
+    if not path.exists() or (given is not None and given.exists() and path.samefile(given)):
+        return
+    if not overwrite:
+        raise BatchError(f"{path} exists; --overwrite replaces it")
+    rows = [row for _, row in numbered(open_source(path))]
+    if any(isinstance(row, Unreadable) or set(row) != set(COLUMNS) or str(row["same"] or "").strip() for row in rows):
+        raise BatchError(f"{path} has answers, or is something else: give it by --reviewed, or move it")
+
+
+def write_review(path: Path, pairs: Iterable[ReviewRow], *, quote_formulas: bool = False) -> None:
+    """Write pairs in the order given; an earlier file stays until they are written."""
+    shown = no_formula if quote_formulas else str
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    with unfinished.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for pair in pairs:
@@ -61,13 +85,16 @@ def write_review(path: Path, pairs: Iterable[ReviewRow]) -> None:
                 [
                     first + 1,
                     second + 1,
-                    *pair.texts,
+                    *map(shown, pair.texts),
                     "" if pair.score is None else f"{pair.score:.3f}",
                     joined,
-                    pair.why,
+                    shown(pair.why),
                     same,
                 ]
             )
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished, path)
 
 
 def read_review(path: Path, read_as: FileFormat) -> list[ReviewedPair]:

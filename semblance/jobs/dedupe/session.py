@@ -33,6 +33,7 @@ class DedupeOptions:
         model: embeds the texts; None: the default of `/embed`.
         pair_model: reads near pairs; None: the first main one with paraphrase and entailment.
         keep: the folder in which the embeddings stay; None: they are removed.
+        quote_formulas: in CSV and TSV, put an apostrophe before cells that a spreadsheet would run.
         overwrite: replace an output, and embed again.
         concurrency: requests under way at once.
     """
@@ -47,6 +48,7 @@ class DedupeOptions:
     model: str | None = None
     pair_model: str | None = None
     keep: Path | None = None
+    quote_formulas: bool = False
     overwrite: bool = False
     concurrency: int = 4
 

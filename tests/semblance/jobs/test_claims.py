@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import shlex
 import sys
@@ -115,7 +116,7 @@ def test_without_an_output_the_answers_are_shown(semblance: Run, url: str) -> No
         (["man.docx", "claims.txt"], "a document is .txt, .md, .html or .pdf"),
         (["man.md", "claims.txt", "-o", "claims.txt"], "claims.txt: expected .jsonl"),
         (["man.md", "claims.csv", "-o", "claims.csv"], "claims.csv is the input too"),
-        (["man.md", "claims.csv"], "claims.csv has a column 'label' already"),
+        (["man.md", "claims.csv", "-o", "o.csv"], "claims.csv has a column 'label' already"),
         (["man.md", "../" + "x" * 5 + "/man.md", "claims.txt"], "two documents are called man.md"),
         (["empty.txt", "claims.txt"], "empty.txt: there is no text"),
     ],
@@ -228,3 +229,18 @@ def test_the_page_prints_what_it_says(published: str, semblance: Run, monkeypatc
     assert [float(x) for x in number.findall(said)] == pytest.approx(
         [float(x) for x in number.findall(printed)], abs=0.011
     )
+
+
+def test_no_column_of_json_is_replaced(semblance: Run, url: str) -> None:
+    write(Path("in.jsonl"), [{"claim": "the cat sleeps"}, {"claim": "a dog runs", "start": "mine"}])
+    ran = semblance("claims", "man.md", "in.jsonl", "--output", "out.jsonl", "--url", url)
+    assert (ran.code, "a column 'start' already" in ran.err) == (2, True)
+
+
+def test_a_document_that_never_ends_or_is_too_deep_is_refused_by_name(semblance: Run) -> None:
+    os.mkfifo("pipe.html")
+    Path("endless.txt").symlink_to("/dev/zero")
+    Path("deep.html").write_text("<div>" * 5000 + "Dogs bark." + "</div>" * 5000)
+    for name in ("pipe.html", "endless.txt", "deep.html"):
+        ran = semblance("claims", name, "claims.txt", "--url", "http://127.0.0.1:1")
+        assert (ran.code, name in ran.err) == (2, True), ran

@@ -46,8 +46,32 @@ def test_claims_are_labelled_and_their_evidence_is_found(published: str) -> None
     assert found.shown >= 0.6
 
 
+@pytest.mark.parametrize(
+    ("document", "claim", "label"),
+    [
+        ("Goods may be returned within 30 days of delivery.", "Goods may be returned within a month.", "entailed"),
+        ("Goods may be returned within 30 days.", "Goods may not be returned within 30 days.", "contradicted"),
+        ("The contract ends after two years.", "The contract ends after 24 months.", "entailed"),
+        ("The bridge was opened on 3 May 1921.", "The bridge was opened on 1921-05-03.", "entailed"),
+        ("Turnout was 62 % in the last election.", "At least 60 % voted in the last election.", "entailed"),
+        ("Turnout was 58 % in the last election.", "Turnout was at least 60 %.", "contradicted"),
+        ("The parcel weighs 1.5 kg.", "The parcel weighs 1500 g.", "entailed"),
+        ("Doors open at 19:30.", "Doors open at 7.30 pm.", "entailed"),
+        ("A ticket costs $12.", "A ticket costs 12 dollars.", "entailed"),
+        ("A ticket costs $12.", "A ticket costs \u20ac12.", "contradicted"),
+        ("You pay 10 % in advance.", "You pay $10 in advance.", "contradicted"),
+        ("Paris sold 20 cars and London sold 30 cars.", "50 cars were sold.", "not_stated"),
+    ],
+)
+def test_equal_amounts_do_not_contradict_and_other_units_do(
+    published: str, document: str, claim: str, label: str
+) -> None:
+    with Client(published) as client:
+        assert client.claims(document, [claim]).results[0].label == label
+
+
 def test_edits_of_meaning_are_told_from_other_wordings(published: str) -> None:
     with Client(published) as client:
-        found = decisions.edits(client, "dev", "minilm-cross")
+        found = decisions.edits(client, written.edits("dev")[::3], "minilm-cross")
     assert found["all"] >= 0.95
     assert found["numbers"] >= 0.95

@@ -95,11 +95,11 @@ def test_near_duplicates_of_a_file(url: str, semblance: Run, tmp_path: Path, suf
     assert [row["id"] for row in read(kept)] == [str(i) for i, lead in enumerate(first) if lead == i]
 
 
-# Floors a little under what is reached; a cosine of .9 alone has .18, .32, .00 and .05.
-FLOORS = {"title": 0.65, "company": 0.8, "ticket": 0.42, "mixed": 0.38}
+# Floors a little under what is reached; a cosine of .9 alone has .18, .32 and .00.
+FLOORS = {"title": 0.65, "company": 0.8, "ticket": 0.42}
 
 
-@pytest.mark.parametrize("kind", ["company", "ticket", "mixed"])
+@pytest.mark.parametrize("kind", ["company", "ticket"])
 def test_rows_that_say_the_same_are_found_without_options(
     published: str, semblance: Run, tmp_path: Path, kind: str
 ) -> None:
@@ -284,12 +284,12 @@ def test_a_mistake_is_said_before_anything_is_embedded(
 def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from semblance.client.clients import AsyncClient
 
-    source = write(tmp_path / "in.csv", [{"sentence": f"a dog {i}"} for i in range(1000)])
+    source = write(tmp_path / "in.csv", [{"sentence": f"a dog {i}"} for i in range(200)])
     asked: list[int] = []
     embed = AsyncClient.embed
 
     async def breaks(self: AsyncClient, texts: Any, **options: Any) -> Any:
-        if sum(asked) > 600:
+        if sum(asked) > 100:
             raise NoAnswer("gone")
         asked.append(len(texts))
         return await embed(self, texts, **options)
@@ -300,8 +300,8 @@ def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, m
     first = sum(asked)
     asked.clear()
     assert semblance(*command).code == 0
-    assert first + sum(asked) == 1000
-    assert len(read(tmp_path / "out.csv")) == 1000
+    assert first + sum(asked) == 200
+    assert len(read(tmp_path / "out.csv")) == 200
 
 
 def test_kept_embeddings_are_used_again(
@@ -310,7 +310,8 @@ def test_kept_embeddings_are_used_again(
     source, output = written(tmp_path / "in.csv", sentences(20)), tmp_path / "out.csv"
 
     def found() -> tuple[list[dict[str, Any]], list[str]]:
-        output.unlink(missing_ok=True)
+        for file in tmp_path.glob("out*.csv"):
+            file.unlink()
         batches.clear()
         assert semblance("dedupe", source, output, "--url", url, "--keep", tmp_path / "kept" / "here").code == 0
         return read(output), [name for name, _ in batches]
@@ -330,3 +331,35 @@ def test_a_file_without_a_text_that_can_be_compared_is_refused(
     ran = semblance("dedupe", written(tmp_path / "in.csv", texts), tmp_path / "out.csv", "--url", url)
     assert (ran.code, "in.csv: no row has a text that can be compared; row 1: " in ran.err) == (2, True), ran.err
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_no_file_of_pairs_that_a_person_worked_on_is_replaced(semblance: Run, url: str, tmp_path: Path) -> None:
+    texts = ["a man plays the guitar 3", "a man plays the guitar 4", "the dog runs", "a dog runs in the park"]
+    source, output, review = written(tmp_path / "rows.csv", texts), tmp_path / "out.csv", tmp_path / "out.review.csv"
+    command = ("dedupe", source, output, "--url", url)
+    assert semblance(*command).code == 0
+    (row, *_) = read(tmp_path / "out.apart.csv")
+    write(review, [row | {"same": "yes"}])
+    (tmp_path / "out.apart.csv").unlink()
+    answered = review.read_bytes()
+    output.unlink()
+    ran = semblance(*command)
+    assert (ran.code, "out.review.csv exists" in ran.err) == (2, True)
+    ran = semblance(*command, "--overwrite")
+    assert (ran.code, "has answers" in ran.err) == (2, True)
+    assert review.read_bytes() == answered
+    assert semblance(*command, "--reviewed", review, "--overwrite").code == 0
+    assert [row["same"] for row in read(review) if row["same"]] == ["yes"]
+    review.write_text("my own notes\nof this file\n")
+    assert semblance(*command, "--overwrite").code == 2
+    review.unlink()
+    assert semblance(*command, "--overwrite").code == 0
+    assert semblance(*command, "--overwrite").code == 0  # nobody has answered
+
+
+@pytest.mark.parametrize("name", ["cluster", "cosine"])
+def test_no_column_of_json_is_replaced(semblance: Run, url: str, tmp_path: Path, name: str) -> None:
+    source = write(tmp_path / "rows.jsonl", [{"sentence": "a man plays"}, {"sentence": "the dog runs", name: "mine"}])
+    ran = semblance("dedupe", source, tmp_path / "out.jsonl", "--url", url)
+    assert (ran.code, f"a column '{name}' already" in ran.err) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]

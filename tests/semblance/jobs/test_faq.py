@@ -200,7 +200,7 @@ def test_no_question_is_decided_by_a_fit_that_has_seen_it() -> None:
     right = np.arange(SIZE) % 2 == 0
     questions = Questions(ASKED.texts, [0 if each else NONE for each in right])
     shares = []
-    for _ in range(20):
+    for _ in range(10):
         (found,) = compare([made(0.1, random.normal(size=(SIZE, 25)), right)], questions, resamples=20, seed=1)
         shares.append(found.decisions_right.value)
         seen = found.line.probability(found.ranked.features) >= found.threshold

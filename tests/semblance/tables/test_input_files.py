@@ -178,3 +178,25 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted_where_asked(
     assert semblance("batch", source, output, "--overwrite", "--url", url).code == 0
     assert [row["=n"] for row in read(output)] == [row["=n"] for row in given]
     assert semblance("batch", source, tmp_path / "out.jsonl", "--quote-formulas", "--url", url).code == 2
+
+
+def test_so_are_those_of_groups_their_files_of_pairs_and_claims(url: str, semblance: Run, tmp_path: Path) -> None:
+    formula = '=HYPERLINK("a man plays the guitar 3")'
+    source = write(tmp_path / "in.csv", [{"sentence": formula}, {"sentence": formula.replace("3", "4")}])
+    output = tmp_path / "out.csv"
+    asked = ("--url", url, "--quote-formulas")
+    assert semblance("dedupe", source, output, *asked).code == 0
+    assert read(output)[0]["sentence"] == f"'{formula}"
+    pairs = [file for file in (tmp_path / "out.review.csv", tmp_path / "out.apart.csv") if file.exists()]
+    assert pairs
+    for file in pairs:
+        assert read(file)[0]["text_1"] == f"'{formula}"
+        answered = write(tmp_path / "answers.csv", [row | {"same": "yes"} for row in read(file)])
+        assert semblance("dedupe", source, tmp_path / "again.csv", *asked, "--reviewed", answered).code == 0
+        assert read(tmp_path / "again.csv")[1]["cluster"] == "1"
+    document = tmp_path / "document.txt"
+    document.write_text("a man plays the guitar")
+    claims = write(tmp_path / "claims.csv", [{"claim": "+a man plays"}])
+    assert semblance("claims", document, claims, "--output", tmp_path / "said.csv", *asked).code == 0
+    assert read(tmp_path / "said.csv")[0]["claim"] == "'+a man plays"
+    assert semblance("claims", document, claims, "--output", tmp_path / "said.jsonl", *asked).code == 2

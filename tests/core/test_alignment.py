@@ -1,0 +1,48 @@
+"""What a claim and a passage say alike is written alike, and nothing else is changed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.alignment import amounts_in, written_alike
+
+
+def alike(claim: str, passage: str) -> str:
+    return written_alike(claim, amounts_in(claim), passage, amounts_in(passage))
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "written"),
+    [
+        ("within a month, please", "It is due within 30 days.", "within 30 days, please"),
+        ("built in 1921-05-03", "Of 3 May 1921.", "built in 3 May 1921"),
+        ("At least 60 % came.", "Turnout was 62 %.", "62 % came."),
+        ("At least 60 % came.", "Turnout was 58 %.", "At least 60 % came."),
+        ("Up to twenty days are free.", "Up to eight days are free.", "Up to twenty days are free."),
+        ("Two months ahead.", "Up to 60 days ahead.", "Up to 60 days ahead."),
+        ("Nobody takes more than eight.", "There is a fee for eight.", "Nobody takes more than eight."),
+        ("It opens once a week.", "Open up to seven days ahead.", "It opens once a week."),
+        ("Two months ahead.", "After 60 days.", "Two months ahead."),
+        ("Fifty days ahead.", "Up to 60 days ahead.", "Fifty days ahead."),
+        ("It ends after two weeks.", "It lasts for 21 days.", "It ends after two weeks."),  # a condition, no bound
+        ("It is paid in May.", "It was paid on 3 May.", "It is paid in May."),
+        ("It costs \u20ac12.", "It costs $12.", "It costs \u20ac12."),
+        ("24 months or 1.5 kg", "two years or 1500 g", "two years or 1500 g"),
+        ("no amounts", "12 kg", "no amounts"),
+    ],
+)
+def test_what_is_equal_is_written_as_the_passage_has_it(claim: str, passage: str, written: str) -> None:
+    assert alike(claim, passage) == written
+
+
+PIECES = st.sampled_from(
+    ("within", "a month", "30 days", "$12", "12", "up to", "3 May", "1.5 kg", "not", "x", "%", " ")
+)
+TEXTS = st.one_of(st.text(max_size=40), st.lists(PIECES, max_size=10).map(" ".join))
+
+
+@given(TEXTS, TEXTS)
+def test_a_text_is_not_changed_by_itself_and_a_rewritten_claim_is_left_as_it_is(claim: str, passage: str) -> None:
+    assert alike(claim, claim) == claim
+    once = alike(claim, passage)
+    assert not amounts_in(passage) or alike(once, passage) == once
