@@ -52,7 +52,7 @@ class Route(APIRoute):
             try:
                 return await answer(request)
             except RequestValidationError as error:
-                # FastAPI's frame that raised it names it: a circle, which would keep the body until the collector comes.
+                # FastAPI's frame that raised it names it: a circle, which would keep the body until a garbage collection.
                 error.__traceback__ = None
                 raise what_is_wrong(error.errors(), self._fields_at) from None
 
