@@ -52,9 +52,10 @@ class Route(APIRoute):
             try:
                 return await answer(request)
             except RequestValidationError as error:
-                # FastAPI's frame that raised it names it: a circle, which would keep the body until a garbage collection.
+                # FastAPI's frame has a name for it: with its traceback that is a circle, which would keep the body.
                 error.__traceback__ = None
-                raise what_is_wrong(error.errors(), self._fields_at) from None
+                problems = error.errors()
+            raise what_is_wrong(problems, self._fields_at)
 
         return handler
 
