@@ -44,9 +44,9 @@ def tuple_bytes(length: int) -> int:
 class MemoryBudget:
     """A budget in bytes for several caches; a cache that is no longer referenced does not count."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_bytes: int) -> None:
         """Start without caches; `max_bytes` is in bytes, 0 keeps nothing."""
-        self.max_bytes = most
+        self.max_bytes = max_bytes
         self.seen = Doorkeeper()
         self._caches: list[ref[LruCache[Any, Any]]] = []
 
