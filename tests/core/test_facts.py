@@ -59,6 +59,7 @@ def in_words(number: int) -> str:
         ("within 30 days", "within a month"),
         ("24 months", "two years"),
         ("24 months", "730 days"),
+        ("a month", "four weeks"),
         ("a dozen eggs", "12 eggs"),
         ("62 %", "at least 60 %"),
         ("6 days", "5 to 7 working days"),
