@@ -240,7 +240,7 @@ class BodyReader:
 def length_of(headers: Mapping[bytes, bytes]) -> int:
     """Bytes of a body by its head; 0 where it does not say."""
     declared = headers.get(b"content-length", b"")
-    return int(declared.lstrip(b"0") or b"0") if declared.isdigit() else 0  # Python refuses very many digits
+    return int(declared.lstrip(b"0")[:18] or b"0") if declared.isdigit() else 0  # Python refuses very many digits
 
 
 def held_of(size: int, *, ascii_only: bool = False) -> int:

@@ -68,7 +68,7 @@ class EarlyResponseCloser:
         received = state_of(scope).received
         length = received.get(b"content-length", b"0")
         # Without its 100 a client that expects one sends its next request in the place of the body.
-        large = not length.isdigit() or int(length) > _REST_BYTES or b"expect" in received
+        large = not length.isdigit() or int(length.lstrip(b"0")[:18] or b"0") > _REST_BYTES or b"expect" in received
         if not large and b"transfer-encoding" not in received:
             await self._app(scope, receive, send)
             return
