@@ -35,6 +35,7 @@ class Service:
         self.settings = settings
         self.counts = counts(settings)
         self.shutting_down = False  # set at the signal to stop
+        self.replaced = False  # another worker serves in place of this one, which ends; the service stays ready
         # Set by the process that serves: when all is started, when all is closed, and to have other workers reload.
         self.started: Callable[[], None] = lambda: None
         self.closed: Callable[[], None] = lambda: None

@@ -54,7 +54,10 @@ class HangupHandler:
 
 
 class StopHandler:
-    """Has a service drain at SIGTERM before uvicorn stops it; SIGINT, or a second signal, stops it at once."""
+    """Has a service drain at SIGTERM before uvicorn stops it; SIGINT, or a second signal, stops it at once.
+
+    SIGUSR1 tells a worker that it was replaced: it ends in the same way, but says of the service that it is ready.
+    """
 
     def __init__(self, service: "Service") -> None:
         """Take the place of uvicorn's handlers, which it installed before; in the running event loop."""
@@ -62,10 +65,15 @@ class StopHandler:
         self._seconds = service.settings.drain_seconds
         self._loop = asyncio.get_running_loop()
         self._stop = {sig: signal.signal(sig, self._heard) for sig in (signal.SIGTERM, signal.SIGINT)}
+        self._stop[signal.SIGUSR1] = self._stop[signal.SIGTERM]
+        signal.signal(signal.SIGUSR1, self._heard)
 
     def _heard(self, sig: int, frame: FrameType | None) -> None:
-        again = self._service.shutting_down
-        self._service.shutting_down = True
+        again = self._service.shutting_down or self._service.replaced
+        if sig == signal.SIGUSR1:
+            self._service.replaced, sig = True, signal.SIGTERM
+        else:
+            self._service.shutting_down = True
         stop = self._stop[signal.Signals(sig)]
         assert callable(stop), "uvicorn's handler"
         if again or sig == signal.SIGINT or not self._seconds:

@@ -138,6 +138,22 @@ class Workers(Multiprocess):
         with self._counted():
             self.restart_all()
 
+    def restart_all(self) -> None:
+        """As uvicorn's, but a worker is told that it was replaced: it does not say that the service stops."""
+        for index, old in enumerate(self.processes):
+            new = Process(self.config, self.sockets)
+            new.start()
+            if not new.wait_until_ready(self.config.timeout_worker_healthcheck, self.should_exit):
+                new.kill()
+                new.join()
+                if not self.should_exit.is_set():
+                    log.error("a successor does not serve; the workers stay", extra=fields(worker_pid=new.pid))
+                return
+            if old.pid is not None and old.process.is_alive():
+                os.kill(old.pid, signal.SIGUSR1)
+            old.join()
+            self.processes[index] = new
+
     def join_all(self) -> None:
         """Wait for the workers; kill those that do not end in time."""
         until = monotonic() + self._grace_seconds + CLOSING_SECONDS
