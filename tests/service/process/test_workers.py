@@ -31,6 +31,7 @@ class Scrapes(threading.Thread):
         self._over = threading.Event()
         self.highest: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
         self.fallen: list[object] = []
+        self.unready: list[str] = []
 
     def __enter__(self) -> Self:
         self.start()
@@ -43,6 +44,8 @@ class Scrapes(threading.Thread):
     def run(self) -> None:
         while not self._over.wait(0.1):
             with suppress(httpx.TransportError):  # of the worker that is killed
+                ready = httpx.get(f"{self._url}/health/ready")
+                self.unready += [ready.text] if ready.status_code != 200 else []
                 found = families(httpx.get(f"{self._url}/metrics").text)
                 for sample in [each for family in found if family.type != "gauge" for each in family.samples]:
                     key = sample.name, frozenset(sample.labels.items())
@@ -69,6 +72,7 @@ def test_workers_end_in_every_way_and_no_request_behind_the_proxy_fails(root: Pa
         assert load.failures == []
         assert set(load.statuses) == {200}
         assert scrapes.fallen == []
+        assert scrapes.unready == []  # a worker that is replaced does not stop the service
         # Of all workers, also those that ended; what the killed one was answering was asked twice.
         assert service.metric(ANSWERED, route="/similarity", status="200") >= load.statuses[200] - 8 > 100
         assert (service.metric(RESTARTS, reason="asked"), service.metric(RESTARTS, reason="killed")) == (2, 1)
