@@ -128,7 +128,7 @@ class Service:
         self.queue.close()
         for backend in self.backends:
             await backend.close()
-        await asyncio.to_thread(self.closed)
+        self.closed()
 
     def readiness(self) -> Readiness:
         """The readiness by the last checks; degraded, but answering, while a configured Redis fails."""

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import uvicorn
+
 from service.observe.logs import fields
 
 if TYPE_CHECKING:  # the parent of several workers opens nothing
@@ -56,7 +58,8 @@ class HangupHandler:
 class StopHandler:
     """Has a service drain at SIGTERM before uvicorn stops it; SIGINT, or a second signal, stops it at once.
 
-    SIGUSR1 tells a worker that it was replaced: it ends in the same way, but says of the service that it is ready.
+    SIGUSR1 tells a worker that it was replaced: it ends in the same way, but says of the service that it is ready, and
+    leaves new connections to the others, so that none is open without a request when it stops.
     """
 
     def __init__(self, service: "Service") -> None:
@@ -72,6 +75,7 @@ class StopHandler:
         again = self._service.shutting_down or self._service.replaced
         if sig == signal.SIGUSR1:
             self._service.replaced, sig = True, signal.SIGTERM
+            self._loop.call_soon_threadsafe(_stop_listening, self._stop[sig])
         else:
             self._service.shutting_down = True
         stop = self._stop[signal.Signals(sig)]
@@ -81,6 +85,14 @@ class StopHandler:
         else:
             log.info("draining", extra=fields(seconds=self._seconds))
             self._loop.call_soon_threadsafe(self._loop.call_later, self._seconds, stop, sig, None)
+
+
+def _stop_listening(handler: object) -> None:
+    """Close the listening sockets of the uvicorn server whose handler of signals this is."""
+    server = getattr(handler, "__self__", None)
+    assert isinstance(server, uvicorn.Server)
+    for each in server.servers:
+        each.close()
 
 
 def _is_there() -> bool:

@@ -68,7 +68,8 @@ def test_workers_end_in_every_way_and_no_request_behind_the_proxy_fails(root: Pa
             until(lambda: service.both_serve(*before), "both are replaced")
             killed = service.pids()[0]
             os.kill(killed, signal.SIGKILL)
-            until(lambda: service.both_serve(killed), "it is replaced")
+            until(lambda: service.both_serve(*before, killed), "it is replaced")
+            until(lambda: service.metric(RESTARTS, reason="killed") == 1, "it is counted")
         assert load.failures == []
         assert set(load.statuses) == {200}
         assert scrapes.fallen == []
