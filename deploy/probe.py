@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -176,14 +176,15 @@ def crowd(proxy: str) -> str:
         begun.sendall(b"POST /similarity HT")
         for _ in range(300):
             stack.enter_context(socket.create_connection(address, 20))
-        try:
-            last = stack.enter_context(socket.create_connection(address, 20))
-            last.sendall(b"GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n")
-            said = last.recv(100)
-        except ConnectionError:
-            said = b""
-        if said:
-            raise WrongAnswer(f"{proxy}: expected connection 302 of an address to be closed, found {said!r}")
+
+        def one_more() -> bytes:
+            with suppress(ConnectionError), socket.create_connection(address, 20) as last:
+                last.sendall(b"GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n")
+                return last.recv(100)
+            return b""
+
+        # Docker passes connections on one by one: the last may be there before the others.
+        soon(one_more, b"", f"{proxy}: connection 302 of an address, which should be closed,")
         if not (late := begun.recv(100)).startswith(b"HTTP/1.1 408"):
             raise WrongAnswer(f"{proxy}: expected 408 for a head that does not end, found {late!r}")
     similarity(proxy)
