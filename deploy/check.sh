@@ -256,7 +256,6 @@ proxy=http://127.0.0.1:$PROXY_PORT
 replica=$(compose --profile replicas ps --quiet replica | sed -n 1p)  # it reads all: docker ends with 255 where its pipe is closed
 probe similarity "$proxy" >"$work/again.json"
 cmp "$work/first.json" "$work/again.json" || fail "the answer changed"
-probe crowd "$proxy"
 load "$proxy"
 kill_container "$replica"
 began=$SECONDS
