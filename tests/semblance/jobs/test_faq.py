@@ -374,7 +374,9 @@ def test_the_command_refuses_what_does_not_fit(models: Path, files: tuple[Path, 
     assert other.read_text() == '{"mine": 1}'
     ran = CliRunner().invoke(app, [*asked, "--model", "nope"])
     assert "model 'nope' is not served or has no similarity" in str(ran.exception)
-    for path in (other, tmp_path / "absent.json"):
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000)
+    for path in (other, deep, tmp_path / "absent.json"):
         with pytest.raises(InvalidArgument):
             FAQ.load(path)
 
