@@ -1,1 +1,1 @@
-"""The sentence-transformers teacher: its encodings, its fine-tuning, and the data made with it. Imports what objectives may."""
+"""The sentence-transformers teacher: its encodings, its fine-tuning, data made with it. Imports objectives and below."""
