@@ -1,1 +1,1 @@
-"""The sentence-transformers teacher: its encodings, its fine-tuning, data made with it. Imports objectives and below."""
+"""The sentence-transformers teacher: its encodings and fine-tuning, data made with it. Imports objectives and below."""
