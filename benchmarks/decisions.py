@@ -27,9 +27,11 @@ from semblance.cli.app import app
 from semblance.client.faq import FAQEntry
 from training.corpora.readers import written
 from training.corpora.readers.written import Part, Policy
+from training.pairs import Pair
 
 PARTS: tuple[Part, ...] = ("dev", "test", "fresh")
 ENCODERS = ("avg-paraphrase", "minilm-small", "minilm")
+SURE = (0.7, 0.8, 0.9)  # confidences from which on it is said how many answers are right
 LABELS = ("entailed", "contradicted", "not_stated")
 Section = tuple[dict[str, Any], list[str]]  # figures by name, and lines of the page
 
@@ -39,6 +41,7 @@ class Checked(NamedTuple):
 
     answers: Sequence[tuple[str, str]]  # (right label, answered label) of each claim
     evidence: Sequence[bool]  # of each claim that a policy decides, whether the passage shown has a deciding sentence
+    confidences: Sequence[float]  # of each answer
 
     @property
     def right(self) -> float:
@@ -49,6 +52,11 @@ class Checked(NamedTuple):
     def shown(self) -> float:
         """Share of the decided claims whose evidence is right."""
         return float(np.mean(self.evidence))
+
+    def said_from(self, least: float) -> tuple[int, int]:
+        """How many answers have this confidence, and how many of these are right."""
+        sure = [answer for answer, each in zip(self.answers, self.confidences, strict=True) if each >= least]
+        return len(sure), sum(wanted == given for wanted, given in sure)
 
 
 def main() -> None:
@@ -126,13 +134,17 @@ def measured_claims(client: Client, part: Part, model: str) -> Section:
     counts = Counter(checked.answers)
     confusion = [{"right label": right, **{given: counts[right, given] for given in LABELS}} for right in LABELS]
     shares = f"label right {checked.right:.2f}, evidence right {checked.shown:.2f}"
-    lines = [f"## Claims: {len(checked.answers)}, {shares}", "", figures(confusion)]
-    return {"claims right": checked.right, "evidence right": checked.shown}, lines
+    said = {str(least): checked.said_from(least) for least in SURE}
+    sure = [
+        {"confidence from": least, "answers": n, "right": right / n if n else 0.0} for least, (n, right) in said.items()
+    ]
+    lines = [f"## Claims: {len(checked.answers)}, {shares}", "", figures(confusion), "", figures(sure)]
+    return {"claims right": checked.right, "evidence right": checked.shown, "said from": said}, lines
 
 
 def measured_edits(client: Client, part: Part, model: str) -> Section:
     """AUC by kind of edit."""
-    kinds = edits(client, part, model)
+    kinds = edits(client, written.edits(part), model)
     title = "## Edits of a sentence's meaning against other wordings of it: AUC of the paraphrase score"
     return {"edits": kinds}, [title, "", figures([{"kind": kind, "AUC": value} for kind, value in kinds.items()])]
 
@@ -170,19 +182,20 @@ def claims(client: Client, policies: Sequence[Policy], model: str | None = None)
     """Each policy's claims through `POST /claims`."""
     answers: list[tuple[str, str]] = []
     evidence: list[bool] = []
+    confidences: list[float] = []
     for policy in policies:
         found = client.claims(policy.document, [claim.text for claim in policy.claims], model=model)
         for claim, result in zip(policy.claims, found.results, strict=True):
             answers.append((claim.label, result.label))
+            confidences.append(result.confidence)
             if claim.deciding:
                 shown = "" if result.evidence is None else result.evidence.text
                 evidence.append(any(sentence in shown for sentence in claim.deciding))
-    return Checked(answers, evidence)
+    return Checked(answers, evidence, confidences)
 
 
-def edits(client: Client, part: Part, model: str | None = None) -> Mapping[str, float]:
+def edits(client: Client, pairs: Sequence[Pair], model: str | None = None) -> Mapping[str, float]:
     """AUC by kind of edit, and of all: how often a paraphrase has more of the score than an edit."""
-    pairs = written.edits(part)
     scores = client.similarity([(pair.a, pair.b) for pair in pairs], model=model, task="paraphrase")
     sides: dict[str, tuple[list[bool], list[float]]] = defaultdict(lambda: ([], []))
     for pair, result in zip(pairs, scores.results, strict=True):

@@ -213,7 +213,7 @@ class Service(Server):
 
     def workers(self) -> list[int]:
         """The processes that serve, by its log."""
-        serving = {event.get("worker_pid") for event in self.events() if event.get("message") == "worker serves"}
+        serving = {event.get("pid") for event in self.events() if event.get("message") == "worker serves"}
         return [pid for pid in self.pids()[1:] if pid in serving]
 
     def events(self) -> list[dict[str, object]]:

@@ -1,6 +1,6 @@
 """What a text says that another one must not contradict: amounts, dates, codes, attributes, negations.
 
-n months are 30 n - 1 to 31 n days. An amount of one currency never equals that of another.
+n months are 30 n - 2 to 31 n days. An amount of one currency never equals that of another.
 """
 
 import re
@@ -201,7 +201,7 @@ def _same(a: Fraction | None, kind: str, b: Fraction | None, other: str) -> bool
 
 
 def _span(value: Fraction, kind: str) -> tuple[Fraction, Fraction]:
-    return ((30 * value - 1) * _DAY, 31 * value * _DAY) if kind == "month" else (value, value)
+    return ((30 * value - 2) * _DAY, 31 * value * _DAY) if kind == "month" else (value, value)
 
 
 def _same_date(a: Fraction, b: Fraction) -> bool:

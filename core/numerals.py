@@ -13,7 +13,7 @@ from core.units import values_of
 MOST_DIGITS = 30  # of a number; longer ones are codes
 _MOST_WORDS = 12  # of a number in words, or groups of digits
 _SPELT = str.maketrans({**PLAIN, **dict.fromkeys("\xa0\u2007\u2009\u202f", " ")})  # one character for one
-_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
+_TOKEN = re.compile(r"(?:(?<![^\s(=<>~$\u20ac\u00a3+-])\.)?\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
 _AND_A = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
 Number = tuple[list[Fraction], int] | None  # values, and the position of the token after them
 
@@ -28,14 +28,14 @@ class Tokens:
 
     Attributes:
         written: as they stand there.
-        words: in lower case.
+        words: in lower case; .5 is 0.5.
         starts, ends: their characters.
     """
 
     def __init__(self, text: str) -> None:
         matches = list(_TOKEN.finditer(text))
         self.written = [match[0] for match in matches]
-        self.words = [word.lower() for word in self.written]
+        self.words = [f"0{word}" if word[0] == "." and len(word) > 1 else word.lower() for word in self.written]
         self.starts, self.ends = [match.start() for match in matches], [match.end() for match in matches]
 
     def word(self, i: int) -> str:

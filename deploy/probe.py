@@ -2,7 +2,7 @@
 
 probe.py refused API | similarity API [SENTENCE [MODEL]] | spread API REQUESTS SENTENCE | readiness API STATUS
          | metric API SERIES VALUE [SECONDS] | reload API MODEL OUTCOME | latency API PROMETHEUS
-         | packages INSTALLED LOCK SBOM | served API ROUTE [SECONDS]
+         | packages INSTALLED LOCK SBOM | served API ROUTE [SECONDS] | crowd PROXY
 SEMBLANCE_API_KEY, when set, goes along. Nothing but the standard library, since this runs on the host.
 """
 
@@ -10,14 +10,16 @@ import json
 import math
 import os
 import re
+import socket
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 PAIR = {"a": "A man is playing a guitar on the stage", "b": "Somebody makes music in front of people"}
@@ -165,6 +167,30 @@ def packages(installed: str, lock: str, sbom: str) -> str:
     return f"{len(image)} packages"
 
 
+def crowd(proxy: str) -> str:
+    """One address cannot open 300 connections to the proxy, nor take its time for a head; others are answered then."""
+    at = urlsplit(proxy)
+    address = (at.hostname or "", at.port or 80)
+    with ExitStack() as stack:
+        begun = stack.enter_context(socket.create_connection(address, 20))
+        begun.sendall(b"POST /similarity HT")
+        for _ in range(300):
+            stack.enter_context(socket.create_connection(address, 20))
+
+        def one_more() -> bytes:
+            with suppress(ConnectionError), socket.create_connection(address, 20) as last:
+                last.sendall(b"GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n")
+                return last.recv(100)
+            return b""
+
+        # Docker passes connections on one by one: the last may be there before the others.
+        soon(one_more, b"", f"{proxy}: connection 302 of an address, which should be closed,")
+        if not (late := begun.recv(100)).startswith(b"HTTP/1.1 408"):
+            raise WrongAnswer(f"{proxy}: expected 408 for a head that does not end, found {late!r}")
+    similarity(proxy)
+    return "301 connections are too many, half a head is 408"
+
+
 COMMANDS: dict[str, Callable[..., str]] = {
     "refused": refused,
     "origin": origin,
@@ -176,6 +202,7 @@ COMMANDS: dict[str, Callable[..., str]] = {
     "reload": reload,
     "latency": latency,
     "packages": packages,
+    "crowd": crowd,
 }
 
 

@@ -58,6 +58,9 @@ started+=($!)
 for number in 0 1; do answers "http://127.0.0.1:${ports[number]}"; done
 answers "$proxy"
 
+step "one address with too many connections, and half a head"
+python3 -B deploy/probe.py crowd "$proxy"
+
 step "one replica is killed under load"
 python3 -B deploy/balance.py "$work/stop" "$proxy" &
 load=$!

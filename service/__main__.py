@@ -10,14 +10,14 @@ from getpass import getpass
 from service.errors import SettingsError
 from service.machine import counts
 from service.observe import logs
-from service.process.messages import EXIT_SETTINGS
+from service.process import EXIT_SETTINGS
 from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, Settings, hash_key
 
 log = logging.getLogger("service")
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Serve, or hash a key; the exit code says why it could not (`service/process/messages.py`)."""
+    """Serve, or hash a key; the exit code says why it could not (`service/process/__init__.py`)."""
     parser = argparse.ArgumentParser(
         prog="python -m service", description="Serve the models; settings: SEMBLANCE_ variables (--help-settings)."
     )
@@ -72,12 +72,12 @@ def serve() -> int:
             "SEMBLANCE_RATE_LIMIT; with SEMBLANCE_REDIS_URL they have one count",
             extra=logs.fields(rate_limit=settings.rate_limit, workers=workers),
         )
-    # Imported here, so that the supervisor does not import what opens models.
+    # Imported here, so that the parent of several workers does not import what opens models.
     if workers > 1:
-        from service.process.supervisor import Supervisor
+        from service.process.workers import serve_by_workers
 
-        return Supervisor(settings, workers).run()
-    from service.process.worker import serve_alone
+        return serve_by_workers(settings, workers)
+    from service.process.serving import serve_alone
 
     return serve_alone(settings)
 

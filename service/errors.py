@@ -38,8 +38,6 @@ import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
-from service.names import COMMON_NAMES
-
 _LONGEST_ECHO = 100  # characters of a client's text that are quoted
 _SURE = 0.9  # of the items that should end in time, that are named: items differ, and so does the pace when they come
 _IRREGULAR = {"hypotheses": "hypothesis", "queries": "query"}
@@ -132,8 +130,6 @@ class UnknownModel(RequestError):
         near = get_close_matches(name[:_LONGEST_ECHO], able, _FEW, _CLOSE)
         others = f"the closest for {task}: {some(near, len(able))}" if near else f"models for {task}: {some(able)}"
         message = f"no model {quote(name)}; {others}{more}"
-        if name in COMMON_NAMES:
-            message += "; with SEMBLANCE_COMMON_NAMES=true the default answers to this name (docs/dialects.md)"
         super().__init__(message, field=field)
         self._name = name
 

@@ -15,10 +15,12 @@ from service.models.defaults import USUAL_CLASSIFIER, USUAL_RERANKER, Defaults, 
 from service.models.opener import Opener
 from service.models.registry import ModelRegistry
 from service.models.reload import Reloader
-from service.observe.metrics import KEPT_SECONDS, Exposition
+from service.observe.metrics import KEPT_SECONDS, Exposition, LoopLag
 from service.observe.telemetry import Telemetry
 from service.schemas import Readiness
 from service.settings import Settings
+
+_GAUGES_SECONDS = 1.0  # after which other workers see what changed
 
 
 class Service:
@@ -32,8 +34,13 @@ class Service:
         """
         self.settings = settings
         self.counts = counts(settings)
-        self.shutting_down = False  # set by the server
-        self._probing: asyncio.Task[None] | None = None
+        self.shutting_down = False  # set at the signal to stop
+        self.replaced = False  # another worker serves in place of this one, which ends; the service stays ready
+        # Set by the process that serves: when all is started, when all is closed, and to have other workers reload.
+        self.started: Callable[[], None] = lambda: None
+        self.closed: Callable[[], None] = lambda: None
+        self.reload_others: Callable[[], None] = lambda: None
+        self._tasks: list[asyncio.Task[None]] = []
         self.telemetry = telemetry = Telemetry()
         kept = 0.0 if telemetry.shared else KEPT_SECONDS
         self.exposition = Exposition(telemetry.refresh, telemetry, kept_seconds=kept)
@@ -68,7 +75,7 @@ class Service:
         self.checks = HealthChecker(self.registry.values)
         telemetry.follow(telemetry.models_refused, lambda: len(self.reloader.problems))
         telemetry.follow(telemetry.ready, lambda: self.readiness()["status"] != "unready")
-        self.reload_others: Callable[[], None] = lambda: None  # set in a worker
+        self._lag = LoopLag(telemetry.loop_lag)
 
     @property
     def reranker(self) -> str | None:
@@ -88,9 +95,13 @@ class Service:
         """Start checks and probes; the first probe of a backend is logged before requests are answered."""
         self.reloader.start()
         self.checks.start()
+        self._lag.start()
         if self.backends:
             await self.probe()
-            self._probing = asyncio.get_running_loop().create_task(self._keep_probing())
+            self._tasks.append(asyncio.create_task(self._keep_probing()))
+        if self.telemetry.shared:
+            self._tasks.append(asyncio.create_task(self._keep_showing()))
+        self.started()
 
     async def probe(self) -> None:
         """Check the backends, for readiness, metrics and the next requests."""
@@ -102,15 +113,22 @@ class Service:
             await asyncio.sleep(breaker.PROBE_SECONDS)
             await self.probe()
 
+    async def _keep_showing(self) -> None:
+        while True:
+            self.telemetry.refresh()
+            await asyncio.sleep(_GAUGES_SECONDS)
+
     async def close(self) -> None:
         """Stop and close all parts."""
         self.checks.close()
         await self.reloader.close()
-        if self._probing is not None:
-            self._probing.cancel()
+        for task in self._tasks:
+            task.cancel()
+        self._lag.stop()
         self.queue.close()
         for backend in self.backends:
             await backend.close()
+        self.closed()
 
     def readiness(self) -> Readiness:
         """The readiness by the last checks; degraded, but answering, while a configured Redis fails."""

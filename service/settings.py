@@ -21,7 +21,7 @@ from service.folders import usual_models
 PREFIX = "SEMBLANCE_"
 CLIENTS_KEY = "SEMBLANCE_API_KEY"
 HASH_KEY = f"{shlex.quote(sys.executable)} -m service hash-key"  # a command, for messages
-_OTHERS = {"SEMBLANCE_DATA", "SEMBLANCE_URL", CLIENTS_KEY}  # of training, and of the command line
+_OF_OTHER_PROGRAMS = {"SEMBLANCE_DATA", "SEMBLANCE_URL", CLIENTS_KEY}  # of training, and of the command line
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")  # of an API key
 DIGEST = re.compile(r"[0-9a-f]{64}")  # of an API key: SHA-256
 RATE = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour)")
@@ -93,10 +93,6 @@ class Settings(BaseSettings):
     model_aliases: Annotated[dict[str, str], NoDecode] = Field(
         default={}, description="names that other services' clients send: NAME=MODEL,NAME=MODEL (docs/dialects.md)"
     )
-    common_names: bool = Field(
-        default=False,
-        description="whether the default models answer to names such as text-embedding-3-small (docs/dialects.md)",
-    )
 
     # how to run it
     providers: Literal["auto", "cuda", "cpu"] = Field(
@@ -120,7 +116,7 @@ class Settings(BaseSettings):
     max_buffered_bytes: int = Field(
         default=160 * 1_048_576,
         ge=1,
-        description="bytes of requests and unread answers that a process holds; beyond, requests of the address that "
+        description="bytes of bodies and unread answers that a process holds; beyond, requests of the caller who "
         "holds most are given up (429)",
     )
     max_queue_seconds: float = Field(
@@ -175,11 +171,6 @@ class Settings(BaseSettings):
     max_candidates: int = Field(default=10_000, ge=1, description="of one request to /rank")
     max_sentences: int = Field(default=2048, ge=1, description="of one request to /embed or /classify")
     max_text_chars: int = Field(default=100_000, ge=1, description="of one text, before a model's own limit in tokens")
-    max_claims: int = Field(default=100, ge=1, description="of one request to /claims")
-    max_document_chars: int = Field(
-        default=200_000, ge=1, description="of all documents together of one request to /claims"
-    )
-    max_explained_tokens: int = Field(default=128, ge=1, description="tokens of each sentence of /explain")
 
     # who may ask, and how often
     api_keys: Annotated[dict[str, str], NoDecode] = Field(
@@ -300,7 +291,7 @@ class Settings(BaseSettings):
     @classmethod
     def unknown(cls, environment: Iterable[str]) -> list[str]:
         """Variables with our prefix that are not settings, probably misspelt."""
-        known = {PREFIX + name.upper() for name in cls.model_fields} | _OTHERS
+        known = {PREFIX + name.upper() for name in cls.model_fields} | _OF_OTHER_PROGRAMS
         return sorted(name for name in environment if name.upper().startswith(PREFIX) and name.upper() not in known)
 
 

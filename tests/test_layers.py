@@ -26,7 +26,7 @@ TABLE = {
     "service": Package(
         ("core",),
         (
-            "version names",
+            "version",
             "errors",  # raised by every folder
             "schemas parsing folders",  # types of requests and answers, so that scoring/ and models/ can fill them in
             "settings",

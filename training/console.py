@@ -58,10 +58,10 @@ def run(
         arguments: instead of those of the process.
         name: of the program, for its help.
     """
-    told: tuple[type[Exception], ...] = (UserError, ContractError, FileExistsError, FileNotFoundError, *expected)
+    reported: tuple[type[Exception], ...] = (UserError, ContractError, FileExistsError, FileNotFoundError, *expected)
     try:
         app(arguments, prog_name=name)
-    except told as error:
+    except reported as error:
         console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
         sys.exit(1)
     except KeyError as error:

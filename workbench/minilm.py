@@ -13,7 +13,7 @@ from typing import Any
 
 from core.golden import GOLDEN_TEXTS
 from core.manifest import Provenance, TrainingData
-from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, load_weights
+from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, SequenceEncoder, load_weights
 from training.corpora.readers import sts, written
 from training.errors import UserError
 from training.families.siamese import STS_SCALE
@@ -110,7 +110,7 @@ def publish_taught_faqs(folder: Path, runs: Path, models: Path, seed: int) -> Pa
     encoder, before = start.network, start.manifest
     if "faqs" in before.provenance.recipe:
         raise UserError(f"{models / ID} has learnt them; `python -m workbench student` makes the model of before")
-    assert isinstance(encoder, SentenceBERT)
+    assert isinstance(encoder, SequenceEncoder)
     config = FAQConfig()
     result = teach_faqs(config, ID, encoder, folder / TOKENIZER, runs, seed)
     learnt = sum(len(faq.questions) for faq in written.faqs("train"))
@@ -133,7 +133,7 @@ def publish_taught_faqs(folder: Path, runs: Path, models: Path, seed: int) -> Pa
 
 
 def _publish(
-    encoder: SentenceBERT,
+    encoder: SequenceEncoder,
     folder: Path,
     models: Path,
     model_id: str,

@@ -28,7 +28,7 @@ from scipy.optimize import minimize
 from typer.testing import CliRunner
 
 from benchmarks.duplicates.edits import EDITS
-from benchmarks.report import arguments, figures, machine, write
+from benchmarks.report import arguments, command, figures, machine, write
 from core.duplicates import JOINED_FROM, LEAST_MEAN, DuplicateDecision, find_candidates, nearest_texts
 from core.groups import KeptApart, group
 from core.same_words import same_words
@@ -79,8 +79,8 @@ def main() -> None:
             rows.append({"options": way, **by_kind, "all": every})
         counts = ", ".join(f"{len(texts)} of {kind}" for kind, (texts, _) in files.items())
         lines += [f"## {name} ({counts})", "", figures(rows), ""]
-    about = f"`python -m benchmarks.duplicates`. F1 of pairs. {machine('onnxruntime', 'numpy')}."
-    write(options.out, "duplicates", "Rows that say the same", about, lines, results)
+    about = f"{command(parser)}. F1 of pairs. {machine('onnxruntime', 'numpy')}."
+    write(options.out, "-".join(["duplicates", *(options.only or ())]), "Rows that say the same", about, lines, results)
 
 
 def clusters_of(texts: Sequence[str], flags: Sequence[str]) -> list[str]:

@@ -107,7 +107,7 @@ def every_route(
 
     def explain() -> Ask:
         model = rng.choice(similar)
-        longest_here = 12 if model in heavy else 40  # an explanation scores the pair once for each token
+        longest_here = 12 if model in heavy else 20  # an explanation scores the pair once for each token
         return Ask.post("/explain", {"a": texts.one(longest_here), "b": texts.one(longest_here), "model": model})
 
     def others() -> Ask:

@@ -56,7 +56,7 @@ async def run(trial: Trial) -> None:
     options, rng = trial.options, random.Random(trial.options.seed)
     # Only the limit of the cache is tested here.
     settings: dict[str, object] = {"cache_bytes": CACHE_MIB << 20, "request_timeout": 600, "workers": options.workers}
-    with trial.service(**settings, max_queue_seconds=1000, max_explained_tokens=2000) as served:
+    with trial.service(**settings, max_queue_seconds=1000) as served:
         everything = every_route(models_of(served), rng, LONGEST)
         # Some with JSON answers that do not change over time.
         first = itertools.islice((ask for ask in everything if ask.body is not None and ask.status == 200), KNOWN)

@@ -66,11 +66,11 @@ def choose_for_faq(
         shown.update(f"comparing {len(found)} ways to rank")
         compared = compare(found, questions, resamples=resamples, seed=seed)
     default = default_of(compared, scores.default)
-    taken = recommended(compared, default)
+    chosen = recommended(compared, default)
     command = f"semblance choose --faq {faq_file.name} {questions_file.name} --seed {seed}"
-    chosen_faq(taken, faq, scores.rerank_top, command[:512]).save(output)
+    chosen_faq(chosen, faq, scores.rerank_top, command[:512]).save(output)
     if as_json:
-        typer.echo(json.dumps(_summary(compared, taken, default, faq, questions, output)))
+        typer.echo(json.dumps(_summary(compared, chosen, default, faq, questions, output)))
         return
     console = Console()
     wide = Console(width=max(console.width, _NARROWEST))
@@ -82,22 +82,22 @@ def choose_for_faq(
     size = len(questions.texts)
     refusing = 1 - known / size
     say(f"{len(faq.entries):,} entries; {size:,} questions, of which {known:,} have an answer there")
-    table = _table(compared, taken, default, cpu=here)
+    table = _table(compared, chosen, default, cpu=here)
     wide.print(table)
     if len(compared) > table.row_count:
         say(f"not shown: other ways to answer, {len(compared) - table.row_count}; --json has all")
     say(f"refusing everything: {refusing:.2f} of the decisions right")
-    say(f"recommended: {_name(taken)}, {_why(taken, default)}")
-    if taken.decisions_right.value <= refusing:
+    say(f"recommended: {_name(chosen)}, {_why(chosen, default)}")
+    if chosen.decisions_right.value <= refusing:
         say("No way to answer from this FAQ decides more often rightly than refusing everything.")
-    say(f"answers from a confidence of {taken.threshold:.3f} on; calibration error {taken.calibration_error:.2f}")
-    for line in _wrong(taken, faq, questions):
+    say(f"answers from a confidence of {chosen.threshold:.3f} on; calibration error {chosen.calibration_error:.2f}")
+    for line in _wrong(chosen, faq, questions):
         say(line)
     say(f"written: {output}")
 
 
-def _why(taken: Decided, default: Decided | None) -> str:
-    if taken is default:
+def _why(chosen: Decided, default: Decided | None) -> str:
+    if chosen is default:
         return "which is the default: nothing is surely better on these questions"
     return "the best" if default is None else f"better than the default, {_name(default)}"
 
@@ -112,12 +112,12 @@ def _may_write(output: Path) -> None:
             raise BatchError(f"{output} holds something else: give another --output") from None
 
 
-def chosen_faq(taken: Decided, faq: Faq, rerank_top: int, command: str) -> FAQ:
+def chosen_faq(chosen: Decided, faq: Faq, rerank_top: int, command: str) -> FAQ:
     """The file: fields of `POST /rank`. The built-in fit is not among them: it is what the service takes anyway."""
-    model, match, second = taken.ranked.configuration
+    model, match, second = chosen.ranked.configuration
     stages = {} if second is None else {"rerank_model": second.id, "rerank_top": rerank_top}
     settings: dict[str, Any] = {"model": model.id, **stages, "match": match}
-    if taken.own:
+    if chosen.own:
         fit = ConfidenceFit(
             model=model.id,
             fingerprint=model.fingerprint,
@@ -126,13 +126,14 @@ def chosen_faq(taken: Decided, faq: Faq, rerank_top: int, command: str) -> FAQ:
             rerank_top=None if second is None else rerank_top,
             match=match,
             entries=digest_of((entry.question, entry.answer) for entry in faq.entries),
-            intercept=round(taken.line.intercept, 6),
+            intercept=round(chosen.line.intercept, 6),
             weights={
-                name: round(weight, 6) for name, weight in taken.line.named(taken.ranked.configuration.features).items()
+                name: round(weight, 6)
+                for name, weight in chosen.line.named(chosen.ranked.configuration.features).items()
             },
-            threshold=round(taken.threshold, 4),
-            rows=len(taken.ranked.first),
-            calibration_error=round(taken.calibration_error, 4),
+            threshold=round(chosen.threshold, 4),
+            rows=len(chosen.ranked.first),
+            calibration_error=round(chosen.calibration_error, 4),
             fitted_by=command,
         )
         settings["confidence_fit"] = fit.model_dump(mode="json", exclude_none=True)
@@ -149,11 +150,11 @@ def _fit(each: Decided) -> str:
     return "a fit of your own" if each.own else "the built-in fit"
 
 
-def _table(compared: Sequence[Decided], taken: Decided, default: Decided | None, *, cpu: bool) -> Table:
+def _table(compared: Sequence[Decided], chosen: Decided, default: Decided | None, *, cpu: bool) -> Table:
     time = "CPU ms" if cpu else "ms"
     heads = ("model", "match", "fit", "first right", "decided right", "95 %", "wrong given", "refused", time)
     table = Table(*heads, box=None, padding=(0, 1, 0, 0))
-    for each in [*compared[:SHOWN], *(each for each in compared[SHOWN:] if each is taken or each is default)]:
+    for each in [*compared[:SHOWN], *(each for each in compared[SHOWN:] if each is chosen or each is default)]:
         model, match, second = each.ranked.configuration
         right = each.decisions_right
         table.add_row(
@@ -166,7 +167,7 @@ def _table(compared: Sequence[Decided], taken: Decided, default: Decided | None,
             f"{each.outcome.wrong_given.mean():.2f}",
             f"{each.outcome.refused_known.mean():.2f}",
             _milliseconds(each.ranked.seconds),
-            style="bold" if each is taken else "",
+            style="bold" if each is chosen else "",
         )
     return table
 
@@ -176,23 +177,23 @@ def _milliseconds(seconds: float) -> str:
     return f"{found:,.0f}" if found >= 100 else f"{found:.3g}"
 
 
-def _wrong(taken: Decided, faq: Faq, questions: Questions) -> Iterator[str]:
+def _wrong(chosen: Decided, faq: Faq, questions: Questions) -> Iterator[str]:
     """The questions whose decision goes wrong in most of the repeats, each with what was answered."""
-    wrong = np.flatnonzero(taken.outcome.right < 0.5).tolist()
+    wrong = np.flatnonzero(chosen.outcome.right < 0.5).tolist()
     if len(wrong):
         yield f"wrong, of questions that the fit had not seen ({len(wrong)}):"
     for i in wrong:
-        answered = faq.entries[taken.ranked.first[i]]
+        answered = faq.entries[chosen.ranked.first[i]]
         right = questions.right[i]
-        given = taken.outcome.given[i] >= 0.5
+        given = chosen.outcome.given[i] >= 0.5
         if right == NONE:
             what = f"answered {answered.id} ({_short(answered.question)}), and there is no answer"
         elif not given:
             what = f"refused, and {faq.entries[right].id} has the answer"
-            what += " and came first" if right == taken.ranked.first[i] else f"; first came {answered.id}"
+            what += " and came first" if right == chosen.ranked.first[i] else f"; first came {answered.id}"
         else:
             what = f"answered {answered.id} ({_short(answered.question)}) instead of {faq.entries[right].id}"
-        yield f"  {_short(questions.texts[i])}: {what}; confidence {taken.outcome.chances[i]:.2f}"
+        yield f"  {_short(questions.texts[i])}: {what}; confidence {chosen.outcome.chances[i]:.2f}"
 
 
 def _short(text: str) -> str:
@@ -201,7 +202,7 @@ def _short(text: str) -> str:
 
 
 def _summary(
-    compared: Sequence[Decided], taken: Decided, default: Decided | None, faq: Faq, questions: Questions, output: Path
+    compared: Sequence[Decided], chosen: Decided, default: Decided | None, faq: Faq, questions: Questions, output: Path
 ) -> dict[str, Any]:
     rows = []
     for each in compared:
@@ -221,18 +222,18 @@ def _summary(
                 "threshold": each.threshold,
                 "calibration_error": each.calibration_error,
                 "default": each is default,
-                "recommended": each is taken,
+                "recommended": each is chosen,
             }
         )
     wrong = [
         {
             "question": questions.texts[i],
             "id": "" if questions.right[i] == NONE else faq.entries[questions.right[i]].id,
-            "first": faq.entries[taken.ranked.first[i]].id,
-            "answered": bool(taken.outcome.given[i] >= 0.5),
-            "confidence": float(taken.outcome.chances[i]),
+            "first": faq.entries[chosen.ranked.first[i]].id,
+            "answered": bool(chosen.outcome.given[i] >= 0.5),
+            "confidence": float(chosen.outcome.chances[i]),
         }
-        for i in np.flatnonzero(taken.outcome.right < 0.5).tolist()
+        for i in np.flatnonzero(chosen.outcome.right < 0.5).tolist()
     ]
     counts = {"entries": len(faq.entries), "questions": len(questions.texts)}
     return {**counts, "configurations": rows, "wrong": wrong, "output": str(output)}

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
+from math import isfinite
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -49,7 +50,7 @@ class _Endpoint:
     ) -> None:
         try:
             parts = urlsplit(url)
-            sound = parts.scheme in ("http", "https") and bool(parts.hostname)
+            sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         except (ValueError, TypeError, AttributeError):  # a host that begins with a digit and has no scheme is one
             sound = False
         if not sound:
@@ -58,6 +59,8 @@ class _Endpoint:
             raise InvalidArgument("an API key travels in a header: expected printable ASCII")
         if max_items is not None and max_items < 1:
             raise InvalidArgument(f"max_items must be at least 1, found {max_items}")
+        if not (timeout > 0 and isfinite(timeout)):
+            raise InvalidArgument(f"timeout must be seconds, more than 0, found {timeout}")
         self._url = url
         self._headers = {"user-agent": f"semblance/{version()}", "content-type": "application/json"}
         if api_key is not None:
@@ -65,6 +68,11 @@ class _Endpoint:
         self._timeout = httpx.Timeout(timeout)
         self._plan = (Retries(retries) if isinstance(retries, int) else retries).plan()
         self._requests = ServiceRequests(max_items)
+
+    @staticmethod
+    def _check_open(http: httpx.Client | httpx.AsyncClient) -> None:
+        if http.is_closed:
+            raise InvalidArgument("this client has been closed")
 
     def _translated(self, error: httpx.RequestError) -> NoAnswer | UnexpectedAnswer:
         """The error of this package for one of httpx."""
@@ -106,8 +114,8 @@ class Client(_Endpoint):
             sleep: waits between tries; takes seconds.
 
         Raises:
-            InvalidArgument: the URL has no http scheme or no host, the key is not printable ASCII, or max_items is
-                below 1.
+            InvalidArgument: the URL has no http scheme, no host or no such port, the key is not printable ASCII,
+                max_items is below 1, or the timeout no time.
         """
         super().__init__(url, api_key, timeout, retries, max_items)
         self._sleep = sleep
@@ -165,6 +173,7 @@ class Client(_Endpoint):
         return Retrying(sleep=self._sleep, **self._plan)(self._ask_once, call)
 
     def _ask_once(self, call: Call) -> Answer:
+        self._check_open(self._http)
         try:
             answer = self._http.request(call.method, call.path, content=call.body)
         except httpx.RequestError as error:
@@ -270,6 +279,7 @@ class AsyncClient(_Endpoint):
         return await AsyncRetrying(sleep=self._sleep, **self._plan)(self._ask_once, call)
 
     async def _ask_once(self, call: Call) -> Answer:
+        self._check_open(self._http)
         try:
             answer = await self._http.request(call.method, call.path, content=call.body)
         except httpx.RequestError as error:

@@ -42,7 +42,7 @@ class FAQ:
             entries = tuple(FAQEntry(each["id"], each["question"], each["answer"]) for each in settings.pop("entries"))
         except OSError as error:
             raise InvalidArgument(f"{path}: {error.strerror or error}") from None
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise InvalidArgument(f"{path}: is no file that semblance choose --faq writes") from None
         return cls(entries, settings)
 

@@ -44,9 +44,9 @@ def tuple_bytes(length: int) -> int:
 class MemoryBudget:
     """A budget in bytes for several caches; a cache that is no longer referenced does not count."""
 
-    def __init__(self, most: int) -> None:
-        """Start without caches; `most` is in bytes, 0 keeps nothing."""
-        self.most = most
+    def __init__(self, max_bytes: int) -> None:
+        """Start without caches; `max_bytes` is in bytes, 0 keeps nothing."""
+        self.max_bytes = max_bytes
         self.seen = Doorkeeper()
         self._caches: list[ref[LruCache[Any, Any]]] = []
 
@@ -64,7 +64,7 @@ class MemoryBudget:
 
     def make_room(self) -> None:
         """Drop entries until the caches fit the budget."""
-        while (excess := self.held - self.most) > 0:
+        while (excess := self.held - self.max_bytes) > 0:
             max(self._live_caches(), key=lambda cache: cache.held).evict(excess)
 
     def _live_caches(self) -> "list[LruCache[Any, Any]]":
@@ -131,7 +131,7 @@ class LruCache(Generic[H, V]):
 
     def keep(self, values: Iterable[tuple[H, V]]) -> None:
         """Add entries; a known key keeps its value, and very large entries are not kept."""
-        if not self._memory.most:
+        if not self._memory.max_bytes:
             return
         entries, size = self._entries, self._size
         for key, value in values:
@@ -219,7 +219,7 @@ class VectorCache:
     def tiers(self, policy: CachePolicy, alone: float, more: float) -> CacheTiers:
         """The tiers by a policy, for a graph that needs `alone` seconds for one key, and `more` for one more key."""
         wanted = policy in ("memory", "redis") or (policy == "auto" and more >= LOOKUP_SECONDS)
-        memory = self.memory.most > 0 and wanted
+        memory = self.memory.max_bytes > 0 and wanted
         pays = policy == "redis" or (policy == "auto" and alone >= REMOTE_PAYS_SECONDS)
         return CacheTiers(memory, self.remote is not None and pays)
 

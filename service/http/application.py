@@ -5,11 +5,10 @@ What a request that asks a model may take is limited here too: a place, time, an
 
 import asyncio
 import re
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
 from time import perf_counter
-from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
@@ -17,82 +16,38 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.engine.context import RequestContext
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
-from service.http.connection import FEW_BYTES, Connection, connection_of
-from service.http.connection_tracker import ClientLeft, ConnectionTracker, MemoryLimiter
+from service.http.buffered import BufferedBytes, Held
+from service.http.connection import ABORT, FEW_BYTES
 from service.http.middleware import (
+    CLIENT_LEFT,
     AccessControl,
     AccessLogMiddleware,
+    ClientLeft,
     EarlyResponseCloser,
     Errors,
     RequestId,
     SecurityHeaders,
     caller_of,
 )
+from service.http.time_limit import TimeLimit
 from service.observe.metrics import Timings
 from service.observe.tracing import Tracing
-from service.routes.context import state_of
+from service.routes.context import RequestState, state_of
 from service.routes.paths import Paths
 from service.service import Service
 
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit
 
-_AGAIN = 0.05  # seconds, at least, between two looks whether there is more time
 _LONGEST_REFUSAL = 1.0  # seconds
 _COSTS = 16  # requests of a route, at least, by which the work of the next is told before it is read
 _COSTS_SECONDS = 60.0  # for which those of a model count
 _READ_ANYWAY = 8
+_REMEMBERED = 10_000  # connections whose requests were refused
+PIECE_BYTES = 65_536  # of an answer
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 # Headers that scripts of other origins may read.
 _EXPOSED = ("X-Request-Id", "Server-Timing", "Retry-After", "retry-after-ms")
-
-
-class TimeLimit:
-    """Cancels the current task inside the block `with TimeLimit(context):`.
-
-    The block then raises `TimeoutError` when the context's time is over, or the error of `end`. After a call of `stop`
-    it goes on to its end.
-    """
-
-    __slots__ = ("_context", "_ended_by", "_entered", "_task", "_timer")
-
-    def __init__(self, context: RequestContext) -> None:
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task(loop)
-        assert task is not None, "requests are answered in tasks"
-        self._task = task
-        self._entered = True
-        self._ended_by: Exception | type[Exception] | None = None
-        self._context = context
-        self._timer = loop.call_later(context.left, self._over)
-
-    def _over(self) -> None:
-        if (left := self._context.left) > 0:  # it was paused, or is
-            self._timer = asyncio.get_running_loop().call_later(max(left, _AGAIN), self._over)
-        else:
-            self.end(TimeoutError)
-
-    def end(self, by: Exception | type[Exception]) -> None:
-        """End the block with an error; no effect after the block."""
-        if self._entered and self._ended_by is None:
-            self._ended_by = by
-            self._task.cancel()
-
-    def stop(self) -> None:
-        """End nothing any more."""
-        self._entered = False
-        self._timer.cancel()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-        # A server that shuts down may have cancelled the task too: then it stays cancelled.
-        if self._ended_by is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
-            raise self._ended_by from error
 
 
 class ModelCosts:
@@ -149,7 +104,7 @@ class AdmissionMiddleware:
             await self._app(scope, receive, ended)
         except Overloaded as refusal:
             scoring.leave(context)
-            await scoring.refuse(connection_of(scope), refusal)
+            await scoring.refuse(scope.get("client"), refusal)
         finally:
             scoring.leave(context)
             if size > FEW_BYTES and (context.expected or state.status == 200):
@@ -166,10 +121,15 @@ def _cheapest(costs: Mapping[str, ModelCosts]) -> float | None:
 
 
 class Deadline:
-    """Ends the work when its time is over, or when the client leaves; not while the answer is being sent."""
+    """Reads the body, and ends the work when its time is over, or when the client leaves.
 
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
+    What is behind it receives one message. A large answer is sent in pieces, each when the client has read those before
+    it, and counts until then as what its request holds.
+    """
+
+    def __init__(self, app: ASGIApp, reader: "BodyReader", seconds: float) -> None:
         self._app = app
+        self._reader = reader
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -180,36 +140,60 @@ class Deadline:
             TookTooLong: there is no answer in time.
             ClientLeft: nobody wants one.
         """
-        connection, context = connection_of(scope), state_of(scope).context
+        state = state_of(scope)
+        context, held = state.context, self._reader.held
         assert context is not None, "the middleware before this one made it"
         context.deadline = perf_counter() + self._seconds
+        request = Held(context.caller, lambda error: limit.end(error))
+        leaving: asyncio.Task[None] | None = None
 
         async def in_time(message: Message) -> None:
             limit.stop()
+            content = message.get("body", b"")
+            if len(content) > PIECE_BYTES:
+                if (abort := scope.get("extensions", {}).get(ABORT)) is not None:
+                    request.end, request.stalled = lambda _: abort["call"](), True
+                held.hold(request, len(content))
+                for at in range(0, len(content) - PIECE_BYTES, PIECE_BYTES):
+                    await send({**message, "body": content[at : at + PIECE_BYTES], "more_body": True})
+                message = {**message, "body": content[at + PIECE_BYTES :]}
             await send(message)
+
+        async def leaves() -> None:
+            await receive()
+            state.status = CLIENT_LEFT
+            limit.end(ClientLeft)
 
         try:
             with TimeLimit(context) as limit:
-                if connection is not None:
-                    connection.ended_by(limit.end)
-                await self._app(scope, receive, in_time)
+                body = await self._reader.read(state, context, receive, request)
+                leaving = asyncio.get_running_loop().create_task(leaves())
+
+                async def whole() -> Message:
+                    return {"type": "http.request", "body": body, "more_body": False}
+
+                await self._app(scope, whole, in_time)
         except TimeoutError:
-            if state_of(scope).arrived:
+            if state.arrived:
                 raise TookTooLong(f"no answer within {self._seconds:g} seconds") from None
             raise BodyTimeout(f"no whole body within {self._seconds:g} seconds") from None
+        finally:
+            held.hold(request, 0)
+            if leaving is not None:
+                leaving.cancel()
 
 
 class BodyReader:
-    """Reads the whole body, within its limits; what is behind it receives one message."""
+    """Reads whole bodies, within their limits."""
 
-    def __init__(self, app: ASGIApp, most: int, arrived: Callable[[RequestContext], None]) -> None:
-        """Prepare; `most` is in bytes, `arrived` hears of each whole one."""
-        self._app = app
+    def __init__(self, most: int, held: BufferedBytes, arrived: Callable[[RequestContext], None]) -> None:
+        """Prepare; `most` is in bytes of one, `held` is of all, `arrived` hears of each whole one."""
+        self.held = held
         self._arrived = arrived
         self._most = most
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, with its body.
+    async def read(self, state: RequestState, context: RequestContext, receive: Receive, request: Held) -> bytes:
+        """The whole body of a request, which is what it holds from then on.
 
         Raises:
             Overloaded: too many requests are being answered.
@@ -217,19 +201,13 @@ class BodyReader:
             TooLarge: it has more bytes than it may; no more than that were read.
             ClientLeft: it ended half way.
         """
-        state, connection = state_of(scope), connection_of(scope)
         self._check(state.received)
-        body = await self._read(receive, connection)
-        assert state.context is not None, "the middleware before this one made it"
-        self._arrived(state.context)
-        state.arrived = True
-        if connection is not None and len(body) > FEW_BYTES:
-            connection.took(held_of(len(body), ascii_only=body.isascii()))
-
-        async def whole() -> Message:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        await self._app(scope, whole, send)
+        body = await self._read(receive, request)
+        self._arrived(context)
+        state.arrived, request.stalled = True, False
+        if len(body) > FEW_BYTES:
+            self.held.hold(request, held_of(len(body), ascii_only=body.isascii()))
+        return body
 
     def _check(self, headers: Mapping[bytes, bytes]) -> None:
         kind = headers.get(b"content-type")
@@ -240,23 +218,20 @@ class BodyReader:
         if length_of(headers) > self._most:
             raise self._too_large()
 
-    async def _read(self, receive: Receive, connection: Connection | None) -> bytes:
+    async def _read(self, receive: Receive, request: Held) -> bytes:
         chunks: list[bytes] = []
         size = 0
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise ClientLeft
-            # A copy, because asyncio reads into 256 KiB and cuts off what stayed empty, which leaves holes: bodies of
-            # 256 MB took 1.7 GB.
-            chunks.append(bytes(memoryview(message.get("body", b""))))
+            chunks.append(message.get("body", b""))
             size += len(chunks[-1])
             if size > self._most:
                 raise self._too_large()
             if not message.get("more_body"):
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-            if connection is not None:
-                connection.took(size)
+            self.held.hold(request, size)
 
     def _too_large(self) -> TooLarge:
         return TooLarge(f"a body of more than {self._most} bytes", limit=self._most)
@@ -265,7 +240,7 @@ class BodyReader:
 def length_of(headers: Mapping[bytes, bytes]) -> int:
     """Bytes of a body by its head; 0 where it does not say."""
     declared = headers.get(b"content-length", b"")
-    return int(declared) if declared.isdigit() else 0
+    return int(declared.lstrip(b"0")[:18] or b"0") if declared.isdigit() else 0  # Python refuses very many digits
 
 
 def held_of(size: int, *, ascii_only: bool = False) -> int:
@@ -279,10 +254,10 @@ class ScoringMiddleware:
     def __init__(self, service: Service, *, spans: bool) -> None:
         """Prepare; with `spans` timings keep when each phase began."""
         self._settings = settings = service.settings
-        self.connections = ConnectionTracker()
         self.most = settings.max_in_flight  # requests received and not yet answered
-        self.held = MemoryLimiter(max(settings.max_buffered_bytes, held_of(settings.max_body_bytes)))  # at least one
+        self.held = BufferedBytes(max(settings.max_buffered_bytes, held_of(settings.max_body_bytes)))  # at least one
         self.delayed = 0  # refusals that wait
+        self._again_at: OrderedDict[object, float] = OrderedDict()  # when those refused last may ask again
         self.queue = service.queue
         self._answering: set[RequestContext] = set()
         self.spans = spans
@@ -312,7 +287,7 @@ class ScoringMiddleware:
         self.queue.ended(context)
         self._answering.discard(context)
 
-    async def refuse(self, connection: Connection | None, refusal: Overloaded) -> NoReturn:
+    async def refuse(self, client: object, refusal: Overloaded) -> NoReturn:
         """Refuse a request, later if its caller asks sooner than the last refusal told: then, or in a second.
 
         A refusal costs little, but thousands a second cost the CPU that others' work needs.
@@ -322,23 +297,23 @@ class ScoringMiddleware:
         """
         # Its traceback holds what it was raised through: bodies and their texts.
         refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
-        if connection is not None:
-            early = min(connection.told - perf_counter(), _LONGEST_REFUSAL)
-            if early > 0 and self.delayed < self.most:
-                self.delayed += 1
-                try:
-                    await asyncio.sleep(early)
-                finally:
-                    self.delayed -= 1
-            connection.told = perf_counter() + refusal.seconds
+        early = min(self._again_at.pop(client, 0.0) - perf_counter(), _LONGEST_REFUSAL)
+        if early > 0 and self.delayed < self.most:
+            self.delayed += 1
+            try:
+                await asyncio.sleep(early)
+            finally:
+                self.delayed -= 1
+        self._again_at[client] = perf_counter() + refusal.seconds
+        if len(self._again_at) > _REMEMBERED:
+            self._again_at.popitem(last=False)
         raise refusal
 
     def around(self, app: ASGIApp) -> ASGIApp:
         """The application of these routes, with their middleware."""
         settings = self._settings
-        app = BodyReader(app, settings.max_body_bytes, self.arrived)
-        app = Deadline(app, settings.request_timeout)
-        return AdmissionMiddleware(app, self)
+        reader = BodyReader(settings.max_body_bytes, self.held, self.arrived)
+        return AdmissionMiddleware(Deadline(app, reader, settings.request_timeout), self)
 
 
 class Application:
@@ -388,8 +363,8 @@ class Application:
                 expose_headers=_EXPOSED,
             )
         stack = AccessLogMiddleware(stack, service.telemetry, paths, tracing, access_log=settings.access_log)
-        stack = RequestId(stack)
-        self._stack = EarlyResponseCloser(stack)
+        stack = EarlyResponseCloser(stack)
+        self._stack = RequestId(stack, lambda: service.shutting_down or service.replaced)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or begin and end with the server."""

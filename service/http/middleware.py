@@ -10,10 +10,11 @@ import hmac
 import logging
 import os
 import re
-from asyncio import CancelledError
+from asyncio import CancelledError, timeout
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from http import HTTPStatus
+from ipaddress import IPv6Address, ip_network
 from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -22,8 +23,6 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import HttpError, InternalError, NotHttp, RequestError, ShuttingDown, Unauthorized, quote
-from service.http.connection import CLOSE, connection_of
-from service.http.connection_tracker import ClientLeft, client_of
 from service.observe.logs import REQUEST_ID, fields
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
 from service.observe.tracing import METHOD, ROUTE, STATUS, Tracing
@@ -38,6 +37,10 @@ log = logging.getLogger("service.http.record")  # what log lines have been named
 CLIENT_LEFT = 499
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
+CLOSE = (b"connection", b"close")
+LINGER_SECONDS = 2.0  # in which a client may read the answer to a request whose body it still sends
+_REST_BYTES = 16_384  # of a body: so much is read after the answer
+_IPV6_CLIENT = 64  # bits of the prefix: a client usually has the whole network of 2^64 addresses
 _NO_UPLOADS = AsyncExitStack()  # FastAPI would close files of forms by it
 NOSNIFF = (b"x-content-type-options", b"nosniff")
 _INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
@@ -47,10 +50,14 @@ _POLICY = (
 )
 
 
+class ClientLeft(Exception):
+    """The client has closed its connection before the answer."""
+
+
 class EarlyResponseCloser:
     """Says `Connection: close` where more of a body may come than is worth reading, and closes when that is read.
 
-    What still arrives is neither parsed nor taken for a request.
+    Until then, for a little while, it reads the rest and drops it: the client might lose the answer otherwise.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -58,33 +65,47 @@ class EarlyResponseCloser:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        connection = connection_of(scope)
-        if connection is None or not connection.expects_much():
+        received = state_of(scope).received
+        length = received.get(b"content-length", b"0")
+        # Without its 100 a client that expects one sends its next request in the place of the body.
+        large = not length.isdigit() or int(length.lstrip(b"0")[:18] or b"0") > _REST_BYTES or b"expect" in received
+        if not large and b"transfer-encoding" not in received:
             await self._app(scope, receive, send)
             return
-        closes = False
+        whole = closes = False
+
+        async def noted() -> Message:
+            nonlocal whole
+            message = await receive()
+            whole = message["type"] != "http.request" or not message.get("more_body")
+            return message
 
         async def closing(message: Message) -> None:
             nonlocal closes
             if message["type"] == "http.response.start":
-                closes = connection.expects_much()
+                closes = not whole
                 if closes:
                     message["headers"] = [*message.get("headers", ()), CLOSE]
-            elif closes:  # the server would close at once, and the client might lose the answer
+            elif closes:  # the server would close at once
                 message = {**message, "more_body": True}
             await send(message)
 
-        await self._app(scope, receive, closing)
+        await self._app(scope, noted, closing)
         if closes:
-            await connection.linger()
+            with suppress(TimeoutError):
+                async with timeout(LINGER_SECONDS):
+                    while not whole:
+                        await noted()
             await send({"type": "http.response.body"})
 
 
 class RequestId:
     """Gives each request an id, the caller's own or a new one, and begins its `RequestState`."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, closing: Callable[[], bool]) -> None:
+        """Prepare; while `closing` says so, each answer closes its connection."""
         self._app = app
+        self._closing = closing
         # The prefix is unique for each process, the number within it.
         self._prefix = os.urandom(8).hex()
         self._numbers = count()
@@ -103,6 +124,8 @@ class RequestId:
             if message["type"] == "http.response.start":
                 state.started, state.status = True, message["status"]
                 message["headers"] = [*message.get("headers", ()), *state.headers]
+                if self._closing():
+                    message["headers"].append(CLOSE)
                 if state.timings is not None:
                     spent = state.timings.header(perf_counter() - began)
                     message["headers"].append((b"server-timing", spent))
@@ -137,14 +160,11 @@ class AccessLogMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
         state = state_of(scope)
-        connection = connection_of(scope)
         self._in_flight += 1
         try:
             await self._app(scope, receive, send)
         finally:
             self._in_flight -= 1
-            if connection is not None and connection.left:  # also if the work has not been cancelled
-                state.status = CLIENT_LEFT
             self._write(scope, state, perf_counter())
 
     def _write(self, scope: Scope, state: RequestState, ended: float) -> None:
@@ -218,7 +238,7 @@ def _as_request_error(error: Exception | CancelledError) -> RequestError:
 class AccessControl:
     """Refuses requests of which one may not know whose they are, that come too often, or that have shown no key."""
 
-    _single = (b"authorization", b"x-api-key", b"content-type", b"content-encoding")
+    _single = (b"host", b"authorization", b"x-api-key", b"content-type", b"content-encoding")
 
     def __init__(
         self, app: ASGIApp, keys: Mapping[str, str], rate_limit: "RateLimit | None", is_open: Callable[[Scope], bool]
@@ -275,6 +295,18 @@ def caller_of(scope: Scope, state: RequestState) -> str:
     if state.caller is not None:
         return f"key:{state.caller}"
     return f"address:{client_of((scope.get('client') or ('',))[0])}"
+
+
+def client_of(address: str) -> str:
+    """The client of an address: for IPv6 its network, and for IPv4 within IPv6 the IPv4 address."""
+    if ":" not in address:
+        return address
+    try:
+        if (inner := IPv6Address(address).ipv4_mapped) is not None:  # a socket of both, as with HOST=::
+            return str(inner)
+        return str(ip_network((address.partition("%")[0], _IPV6_CLIENT), strict=False))
+    except ValueError:  # a socket's path
+        return address
 
 
 def _given(headers: Mapping[bytes, bytes]) -> bytes:

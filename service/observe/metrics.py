@@ -25,6 +25,7 @@ TOKENISE, QUEUE, CACHE, INFERENCE = range(len(PHASES))
 _HEADER = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "total"))
 
 KEPT_SECONDS = 1.0
+_LAG_LOOK_SECONDS = 0.02  # work that takes longer is always noticed, shorter work sometimes
 _OPENMETRICS = "application/openmetrics-text"
 _FORMATS = {True: choose_encoder(f"{_OPENMETRICS}; version=1.0.0"), False: choose_encoder("")}
 Page = tuple[bytes, str]  # content, content type
@@ -68,6 +69,33 @@ class Timings:
         """The value of `Server-Timing`, in milliseconds; `total` is in seconds."""
         tokenise, queue, cache, inference = self.seconds
         return _HEADER % (tokenise * 1e3, queue * 1e3, cache * 1e3, inference * 1e3, total * 1e3)
+
+
+class LoopLag:
+    """Schedules a callback again and again, and records how late each is called."""
+
+    def __init__(self, lags: Histogram) -> None:
+        """Prepare; `lags` gets seconds, of which up to 0.001 is the resolution of libuv's timers."""
+        self._lags = lags
+        self._next: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Measure the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._due()
+
+    def stop(self) -> None:
+        """Cancel the next measurement of the lag."""
+        if self._next is not None:
+            self._next.cancel()
+
+    def _due(self) -> None:
+        self._at = self._loop.time() + _LAG_LOOK_SECONDS
+        self._next = self._loop.call_at(self._at, self._look)
+
+    def _look(self) -> None:
+        self._lags.observe(max(0.0, self._loop.time() - self._at))
+        self._due()
 
 
 def observe_all(histogram: Histogram, values: Sequence[float]) -> None:

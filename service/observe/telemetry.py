@@ -26,7 +26,7 @@ from prometheus_client import (
     Summary,
     disable_created_metrics,
 )
-from prometheus_client.core import CounterMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.core import InfoMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
@@ -43,7 +43,6 @@ OTHER_ROUTE = OTHER_STATUS = "other"
 Mode = Literal["livesum", "livemin", "livemax"]
 _MODES: tuple[Mode, ...] = get_args(Mode)
 _LEAST_OF_PROCESS = ("process_start_time_seconds", "process_max_fds")
-_LOG_LINES_DROPPED = ("semblance_log_lines_dropped", "Log lines dropped because nobody reads standard error")
 STATUSES = frozenset(map(str, (200, 400, 401, 404, 405, 408, 409, 413, 415, 422, 424, 429, 499, 500, 503)))
 _WATCHED_STATUSES = ("200", "408", "429", "500", "503")  # each route has them from the first scrape on: alerts ask them
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
@@ -56,14 +55,6 @@ _READ = {
     "words": ("semblance_words", "Words read"),
     "unknown": ("semblance_words_unknown", "Words read that are outside the model's vocabulary"),
 }
-
-
-class _LogLinesDropped(Collector):
-    """The counter of `service/observe/logs.py`, as a metric."""
-
-    def collect(self) -> Iterable[Metric]:
-        """The counter of dropped log lines."""
-        yield CounterMetricFamily(*_LOG_LINES_DROPPED, value=logs.dropped())
 
 
 class _ModelInfo(Collector):
@@ -83,7 +74,7 @@ class _ModelInfo(Collector):
 
 
 class _WorkerProcess:
-    """What the system says of one worker's process, and its dropped log lines, as metrics that all workers share."""
+    """What the system says of one worker's process, as metrics that all workers share."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._process = ProcessCollector(registry=None)
@@ -94,12 +85,11 @@ class _WorkerProcess:
             else:
                 mode: Mode = "livemin" if family.name in _LEAST_OF_PROCESS else "livesum"
                 self._families[family.name] = _gauge(family.name, family.documentation, mode, registry)
-        self._families[_LOG_LINES_DROPPED[0]] = Counter(*_LOG_LINES_DROPPED, registry=registry)
         self._counted = dict.fromkeys(self._families, 0.0)
 
     def refresh(self) -> None:
         """Read them."""
-        for family in (*self._process.collect(), *_LogLinesDropped().collect()):
+        for family in self._process.collect():
             metric, value = self._families[family.name], family.samples[0].value
             if isinstance(metric, Counter):
                 metric.inc(value - self._counted[family.name])
@@ -117,7 +107,7 @@ def _gauge(name: str, documentation: str, mode: Mode, registry: CollectorRegistr
 
 
 def restarts_counter(registry: CollectorRegistry | None) -> Counter:
-    """The counter of replaced workers, which their supervisor counts."""
+    """The counter of replaced workers, which their parent process counts."""
     return Counter(
         "semblance_worker_restarts",
         "Worker processes replaced: asked to end, killed by a signal, failed with an exit code, or hung",
@@ -139,7 +129,6 @@ class Telemetry(Collector):
         else:
             ProcessCollector(registry=registry)
             GCCollector(registry=registry)
-            registry.register(_LogLinesDropped())
         self._platform = PlatformCollector(registry=registry)
         histogram, counter = partial(Histogram, registry=registry), partial(Counter, registry=registry)
         summary = partial(Summary, registry=registry)
@@ -168,6 +157,10 @@ class Telemetry(Collector):
         self.rate_limited = counter(
             "semblance_rate_limited", "Requests refused by SEMBLANCE_RATE_LIMIT; other 429s are overload"
         )
+        self._log_lines_dropped = counter(
+            "semblance_log_lines_dropped", "Log lines dropped because nobody reads standard error"
+        )
+        self._lines_counted = 0
         processes = total("semblance_worker_processes", "Worker processes that answer (SEMBLANCE_WORKERS)")
         self.follow(processes, lambda: 1.0)  # this one
         restarts = restarts_counter(registry)
@@ -282,6 +275,9 @@ class Telemetry(Collector):
         """Set the gauges that follow something; before a scrape, and of a worker each second, for others' scrapes."""
         for gauge, read in self._followed:
             gauge.set(read())
+        dropped = logs.dropped()
+        self._log_lines_dropped.inc(max(0, dropped - self._lines_counted))
+        self._lines_counted = dropped
         if self._worker is not None:
             self._worker.refresh()
 

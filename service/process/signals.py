@@ -1,10 +1,21 @@
-"""Signals: SIGHUP (reload, or the terminal was closed), and a socket that wakes a loop at a signal."""
+"""Signals of a process that serves: SIGHUP (reload, or the terminal was closed); SIGTERM and SIGINT, before uvicorn."""
 
+import asyncio
+import logging
 import os
 import signal
-import socket
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from service.observe.logs import fields
+
+if TYPE_CHECKING:  # the parent of several workers opens nothing
+    from service.service import Service
+
+log = logging.getLogger(__name__)
 
 
 class Terminal:
@@ -20,7 +31,7 @@ class Terminal:
 
 
 class HangupHandler:
-    """The SIGHUP handler of a process without a supervisor."""
+    """The SIGHUP handler of a process that serves."""
 
     def __init__(self) -> None:
         """Install the handler; a signal that comes before `then` is called is remembered."""
@@ -44,24 +55,44 @@ class HangupHandler:
             self._reload()
 
 
-@contextmanager
-def noted(signals: Iterable[signal.Signals], into: list[int]) -> Iterator[socket.socket]:
-    """Append each of these signals to a list; yields a socket that becomes readable at each signal.
+class StopHandler:
+    """Has a service drain at SIGTERM before uvicorn stops it; SIGINT, or a second signal, stops it at once.
 
-    `multiprocessing.connection.wait` does not return at a signal, so it waits for the socket too.
+    SIGUSR1 tells a worker that it was replaced: it ends in the same way, but says of the service that it is ready, and
+    leaves new connections to the others, so that none is open without a request when it stops.
     """
-    woken, waker = socket.socketpair()
-    woken.setblocking(False)
-    waker.setblocking(False)
-    before = {sig: signal.signal(sig, lambda sig, _: into.append(sig)) for sig in signals}
-    old = signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
-    try:
-        with woken, waker:
-            yield woken
-    finally:
-        signal.set_wakeup_fd(old)
-        for sig, handler in before.items():
-            signal.signal(sig, handler)
+
+    def __init__(self, service: "Service") -> None:
+        """Take the place of uvicorn's handlers, which it installed before; in the running event loop."""
+        self._service = service
+        self._seconds = service.settings.drain_seconds
+        self._loop = asyncio.get_running_loop()
+        self._stop = {sig: signal.signal(sig, self._heard) for sig in (signal.SIGTERM, signal.SIGINT)}
+        self._stop[signal.SIGUSR1] = self._stop[signal.SIGTERM]
+        signal.signal(signal.SIGUSR1, self._heard)
+
+    def _heard(self, sig: int, frame: FrameType | None) -> None:
+        again = self._service.shutting_down or self._service.replaced
+        if sig == signal.SIGUSR1:
+            self._service.replaced, sig = True, signal.SIGTERM
+            self._loop.call_soon_threadsafe(_stop_listening, self._stop[sig])
+        else:
+            self._service.shutting_down = True
+        stop = self._stop[signal.Signals(sig)]
+        assert callable(stop), "uvicorn's handler"
+        if again or sig == signal.SIGINT or not self._seconds:
+            stop(sig, frame)
+        else:
+            log.info("draining", extra=fields(seconds=self._seconds))
+            self._loop.call_soon_threadsafe(self._loop.call_later, self._seconds, stop, sig, None)
+
+
+def _stop_listening(handler: object) -> None:
+    """Close the listening sockets of the uvicorn server whose handler of signals this is."""
+    server = getattr(handler, "__self__", None)
+    assert isinstance(server, uvicorn.Server)
+    for each in server.servers:
+        each.close()
 
 
 def _is_there() -> bool:

@@ -5,7 +5,7 @@ from starlette.responses import Response
 from service.errors import EmptyText, InvalidRequest, TooSlow, UnsupportedTask
 from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
-from service.routes.limits import RequestLimits, counted
+from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, RequestLimits, check_fixed, counted
 from service.routes.routing import router_for
 from service.routes.texts import RequestTexts
 from service.schemas import ClaimsRequest, ClaimsResponse
@@ -28,9 +28,9 @@ async def claims(request: ClaimsRequest, service: Running, context: Context) -> 
         able = [each for each in registry.able("entailment") if CONTRADICTION in _labels(service, each)]
         raise UnsupportedTask(name, CONTRADICTION, able)
     given = [request.documents] if isinstance(request.documents, str) else request.documents
-    limits.check_count("claims", len(request.claims), "max_claims")
+    check_fixed("claims", len(request.claims), MAX_CLAIMS, "claims")
     limits.check_texts(RequestTexts.of("claims", request.claims))
-    limits.check_documents(given)
+    check_fixed("documents", sum(map(len, given)), MAX_DOCUMENT_CHARS, "characters of documents")
     pair = await registry.pick(context, name, "entailment")
     encoder = await registry.pick(context, request.encoder or defaults["/embed"], "embedding", "encoder")
     documents = await read_documents(context, service.queue, given)

@@ -18,7 +18,6 @@ from core.tokenizer import Encoded
 from service.engine.context import RequestContext
 from service.errors import InvalidRequest, ModelError, UnknownModel
 from service.models.model import ServedModel
-from service.names import COMMON_NAMES
 from service.routes.labelling import own_labels
 from service.routes.limits import RequestLimits, counted
 from service.routes.texts import RequestTexts
@@ -80,15 +79,12 @@ def check_aliases(service: Service) -> None:
 
 
 def resolve(service: Service, name: str | None, route: Route) -> str:
-    """The model name for a client's name; without one, or for a common one, the default of a route of ours."""
-    settings, aliases = service.settings, service.settings.model_aliases
-    if not name or (settings.common_names and name in COMMON_NAMES and name not in {*aliases, *service.registry}):
-        return service.defaults[route]
-    return aliases.get(name, name)
+    """The model name for a client's name; without one the default of a route of ours."""
+    return service.settings.model_aliases.get(name, name) if name else service.defaults[route]
 
 
 def find_model(service: Service, name: str) -> ServedModel:
-    """The model for a client's name; for a common one that which embeds by default.
+    """The model for a client's name.
 
     Raises:
         UnknownModel: there is none.

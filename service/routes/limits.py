@@ -9,7 +9,11 @@ from service.routes.texts import RequestTexts
 from service.scoring.scorer import Scorer
 from service.settings import Settings
 
-Limit = Literal["max_pairs", "max_candidates", "max_sentences", "max_claims"]
+Limit = Literal["max_pairs", "max_candidates", "max_sentences"]
+# No settings: the time limit mostly refuses earlier, and who has more asks again.
+MAX_CLAIMS = 100  # of one request, each read beside several passages
+MAX_DOCUMENT_CHARS = 200_000  # of all documents of one request: some seventy pages
+MAX_EXPLAINED_TOKENS = 128  # of each sentence: the pair is scored again without each of them
 
 
 @contextmanager
@@ -43,15 +47,6 @@ class RequestLimits:
         """
         (n, what), (m, other) = some, others
         self._check(field, n * m, "max_pairs", f"{amount(n, what)} with {amount(m, other)} are {n * m} pairs")
-
-    def check_documents(self, documents: Sequence[str]) -> None:
-        """Check the length of all documents together.
-
-        Raises:
-            TooLarge: it is more than the setting allows.
-        """
-        chars = sum(map(len, documents))
-        self._check("documents", chars, "max_document_chars", f"documents of {chars} characters")
 
     def check_texts(self, texts: RequestTexts) -> None:
         """Check the length of each of at least one text.
@@ -100,3 +95,13 @@ class RequestLimits:
         most: int = getattr(self._settings, setting)
         if count > most:
             raise TooLarge(f"{said}, the limit is {most} (SEMBLANCE_{setting.upper()})", field=field, limit=most)
+
+
+def check_fixed(field: str, count: int, most: int, what: str) -> None:
+    """Check a number against a limit that is no setting; `what` is counted.
+
+    Raises:
+        TooLarge: there are more.
+    """
+    if count > most:
+        raise TooLarge(f"{count} {what}, the limit is {most}", field=field, limit=most)

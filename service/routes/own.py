@@ -9,11 +9,10 @@ from core.measures import to_digits
 from core.scoring import most_likely
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
-from service.errors import TooLarge
 from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.foreign import rows_of
-from service.routes.limits import RequestLimits, counted
+from service.routes.limits import MAX_EXPLAINED_TOKENS, RequestLimits, check_fixed, counted
 from service.routes.routing import router_for
 from service.routes.texts import RequestTexts
 from service.schemas import (
@@ -92,11 +91,8 @@ async def explain(request: ExplainRequest, service: Running, context: Context) -
     texts = RequestTexts([request.a, request.b], "ab".__getitem__)
     RequestLimits(service.settings).check_texts(texts)
     a, b = sentences = await scorer.read(context, texts.texts, texts.where)
-    limit = service.settings.max_explained_tokens
     for field, sentence in zip("ab", sentences, strict=True):
-        if len(sentence.ids) > limit:
-            message = f"{len(sentence.ids)} tokens to explain, the limit is {limit}"
-            raise TooLarge(message, field=field, limit=limit)
+        check_fixed(field, len(sentence.ids), MAX_EXPLAINED_TOKENS, "tokens to explain")
     return JsonAnswer(await explained(context, scorer, a, b), scorer.id)
 
 

@@ -13,7 +13,7 @@ from service.routes.limits import RequestLimits, counted
 from service.routes.routing import router_for
 from service.routes.texts import RequestTexts
 from service.schemas import Entry, RankRequest, RankResponse
-from service.scoring.ranking import RERANK_TOP, Candidates, Wanted
+from service.scoring.ranking import RERANK_TOP, Candidates, RankOptions
 from service.scoring.ranking import rank as ranked
 from service.scoring.scorer import Scorer
 from service.service import Service
@@ -50,9 +50,9 @@ async def rank(request: RankRequest, service: Running, context: Context) -> Resp
         limits.check_time(second, "rerank_top", top * candidates.each, possible)
     if first.manifest.family == "interaction":  # whose pairs with a new query are all new
         limits.check_time(first, candidates.field, len(candidates.texts), possible, at_least=0.5)
-    wanted = _wanted(request, _fit(request, first, second, candidates.size), top)
+    options = _options(request, _fit(request, first, second, candidates.size), top)
     with counted(candidates.field, candidates.size):
-        answer = await ranked(context, first, request.query, candidates, second, wanted)
+        answer = await ranked(context, first, request.query, candidates, second, options)
     if request.entries is not None:
         for result in (*answer["results"], *answer.get("suggestions", ())):
             if (name := request.entries[result["index"]].get("id")) is not None:
@@ -133,11 +133,11 @@ def _fit(request: RankRequest, first: Scorer, second: Scorer | None, count: int)
     return fit
 
 
-def _wanted(request: RankRequest, fit: ConfidenceFit | None, top: int) -> Wanted:
+def _options(request: RankRequest, fit: ConfidenceFit | None, top: int) -> RankOptions:
     """What of the ranking is asked for, where the second stage orders `top` candidates."""
     asks_least = request.min_score is not None or request.min_confidence is not None
     own_threshold = None if fit is None or asks_least else fit.threshold
-    return Wanted(
+    return RankOptions(
         top_k=request.top_k,
         rerank_top=top,
         fit=fit,

@@ -52,7 +52,10 @@ class Route(APIRoute):
             try:
                 return await answer(request)
             except RequestValidationError as error:
-                raise what_is_wrong(error.errors(), self._fields_at) from None
+                # FastAPI's frame has a name for it: with its traceback that is a circle, which would keep the body.
+                error.__traceback__ = None
+                problems = error.errors()
+            raise what_is_wrong(problems, self._fields_at)
 
         return handler
 

@@ -50,7 +50,7 @@ class Candidates(NamedTuple):
         return " ".join(self.texts[place * self.each : (place + 1) * self.each])
 
 
-class Wanted(NamedTuple):
+class RankOptions(NamedTuple):
     """What of a ranking is asked for."""
 
     top_k: int | None  # results; None: all
@@ -85,7 +85,12 @@ class _Stage(NamedTuple):
 
 
 async def rank(
-    context: RequestContext, first: Scorer, query: str, candidates: Candidates, second: Scorer | None, wanted: Wanted
+    context: RequestContext,
+    first: Scorer,
+    query: str,
+    candidates: Candidates,
+    second: Scorer | None,
+    options: RankOptions,
 ) -> RankResponse:
     """Order the candidates by `first`, and the best of them again by `second`, if there is one.
 
@@ -99,19 +104,19 @@ async def rank(
     coarse = await _order(context, first, query, candidates, range(candidates.size))
     fine = None
     if second is not None:
-        best = sorted(coarse.places[: wanted.rerank_top])  # so that of those equal to `second` the earlier comes first
+        best = sorted(coarse.places[: options.rerank_top])  # so that of those equal to `second` the earlier comes first
         try:
             fine = await _order(context, second, query, candidates, best)
         except TooSlow as error:
             raise TooSlow(error.seconds, error.most).of("rerank_top", len(best)) from None
-    confidence = _confidence(wanted.fit, query, candidates, coarse, fine)
-    threshold = None if confidence is None else wanted.threshold
-    answered = (wanted.min_score is None or (fine or coarse).scores[0] >= wanted.min_score) and (
+    confidence = _confidence(options.fit, query, candidates, coarse, fine)
+    threshold = None if confidence is None else options.threshold
+    answered = (options.min_score is None or (fine or coarse).scores[0] >= options.min_score) and (
         confidence is None or threshold is None or confidence >= threshold
     )
-    declined = wanted.declines and not answered
-    top_k = SUGGESTIONS if declined else wanted.top_k
-    stages = coarse.results(last=top_k) if fine is None else _join_stages(coarse, fine, wanted.rerank_top, top_k)
+    declined = options.declines and not answered
+    top_k = SUGGESTIONS if declined else options.top_k
+    stages = coarse.results(last=top_k) if fine is None else _join_stages(coarse, fine, options.rerank_top, top_k)
     results = await stages
     answer: RankResponse = {
         "model": first.id,

@@ -249,7 +249,7 @@ class Scorer(Reader, ABC):
 
     def measure(self, a: Sequence[str], b: Sequence[str], policy: CachePolicy) -> CacheTiers:
         """Measure expected times on n >= 1 pairs, and choose the cache tiers; warms the graphs up."""
-        if policy == "off" or not self._memory.most:
+        if policy == "off" or not self._memory.max_bytes:
             self._scores = {}
         texts = [*a, *b]
         chars = max(sum(map(weight_of, texts)), 1)

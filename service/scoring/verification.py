@@ -24,8 +24,8 @@ from service.scoring.scorer import Scorer
 from service.scoring.verdicts import MOST_CHARS, Reading, Statement, Verdict, verdict
 
 _READ_SECONDS = 4e-6  # of a character: sentences, and which words they have; expected
-_JOIN_SECONDS = 3e-4  # of the passages of one claim
-_ALIKE_SECONDS = 1e-4  # of a claim and a passage: their amounts
+_JOIN_SECONDS = 1e-3  # of the passages of one claim
+_ALIKE_SECONDS = 2e-4  # of a claim and a passage: their amounts
 _SEARCH_SECONDS = 1e-7  # of a passage for one claim
 MOST_SENTENCES = 10_000  # of a request: their vectors, and those of neighbours, take some 60 MB
 _LETTERS = re.compile(r"[^\W\d_]{2}")

@@ -59,6 +59,7 @@ def in_words(number: int) -> str:
         ("within 30 days", "within a month"),
         ("24 months", "two years"),
         ("24 months", "730 days"),
+        ("a month", "four weeks"),
         ("a dozen eggs", "12 eggs"),
         ("62 %", "at least 60 %"),
         ("6 days", "5 to 7 working days"),
@@ -80,6 +81,7 @@ def in_words(number: int) -> str:
         ("turn the light off", "the light can be switched off"),
         ("no. 2231 is late", "2231 is late"),
         ("please don\u2019t cancel", "please dont cancel"),
+        ("give .5 mg", "give 0.5 mg"),
         ("in stock: 5 in the shop", "in stock: 5 at the shop"),  # "in" is no inch
     ],
 )
@@ -127,6 +129,8 @@ def test_texts_that_say_the_same_agree(a: str, b: str) -> None:
         ("we must have it by noon", "we can have it by noon", "must is not can"),
         ("the heating doesn't turn on", "the heating doesn't turn off", "on is not off"),
         ("closed in May 2024", "closed in June 2024", "May 2024 is not June 2024"),
+        ("give .5 mg", "give 5 mg", ".5 mg is not 5 mg"),
+        ("it costs $.50", "it costs $50", "$.50 is not $50"),
         ("before the update", "after the update", "before is not after"),
     ],
 )

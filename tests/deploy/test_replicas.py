@@ -1,24 +1,20 @@
 """The proxy before the replicas: its configuration, and what deploy/replicas.sh says where it cannot run."""
 
 import re
-import shutil
+import select
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-import pytest
-
 from service.settings import Settings
-from tests.harness.service import free_port
-
-ROOT = Path(__file__).resolve().parents[2]
-needs_haproxy = pytest.mark.skipif(shutil.which("haproxy") is None, reason="apt-get install haproxy")
-CONFIGURATION = (ROOT / "deploy/haproxy.cfg").read_text()
+from tests.harness.process import ROOT, address_of
+from tests.harness.proxy import CONFIGURATION, needs_haproxy, proxy
+from tests.harness.service import NEEDED_SECONDS
 
 
 def seconds(name: str) -> int:
@@ -64,39 +60,54 @@ class Killed(Replica):
 
 
 @contextmanager
-def proxy(tmp_path: Path, *replicas: type[Replica]) -> Iterator[int]:
-    """HAProxy's port, with the project's file but for addresses."""
+def answering(*replicas: type[Replica]) -> Iterator[list[int]]:
+    """The ports of servers that answer so."""
     servers = [ThreadingHTTPServer(("127.0.0.1", 0), replica) for replica in replicas]
     for server in servers:
         Thread(target=server.serve_forever, daemon=True).start()
-    port, file = free_port(), tmp_path / "haproxy.cfg"
-    lines = "\n    ".join(f"server {at} 127.0.0.1:{server.server_port}" for at, server in enumerate(servers))
-    text = re.sub(r"^resolvers.*?\n\n", "", CONFIGURATION, flags=re.MULTILINE | re.DOTALL)
-    text = re.sub(r"server-template .*", lines, text).replace("bind :8000", f"bind 127.0.0.1:{port}")
-    file.write_text(text)
-    with subprocess.Popen(["haproxy", "-db", "-f", str(file)], stdout=subprocess.DEVNULL) as process:
-        try:
-            while process.poll() is None:
-                with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
-                    break
-                time.sleep(0.01)
-            yield port
-        finally:
-            process.kill()
-            for server in servers:
-                server.shutdown()
-                server.server_close()
+    try:
+        yield [server.server_port for server in servers]
+    finally:
+        for server in servers:
+            server.shutdown()
+            server.server_close()
 
 
 @needs_haproxy
 def test_a_request_whose_replica_is_killed_goes_to_the_other_though_its_body_came_late(tmp_path: Path) -> None:
     """Most clients send head and body apart; HAProxy sends nothing a second time that it passed on in parts."""
     answers = []
-    with proxy(tmp_path, Killed, Replica) as port:
+    with answering(Killed, Replica) as ports, proxy(tmp_path, *ports) as url:
         for _ in range(4):  # two are for the one that is killed
-            with socket.create_connection(("127.0.0.1", port)) as client:
+            with socket.create_connection(address_of(url)) as client:
                 client.sendall(b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n")
                 time.sleep(0.05)  # long enough for HAProxy to pass the head on, if it did
                 client.sendall(b"body")
                 answers.append(client.recv(4096).split(b"\r\n")[0])
     assert answers == [b"HTTP/1.1 200 OK"] * 4
+
+
+ASKED = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+
+
+@needs_haproxy
+def test_an_address_opens_so_many_connections_and_a_head_takes_so_long(tmp_path: Path) -> None:
+    limits = {"timeout_http__request": "300ms", "sc0_conn_cur_gt": "5"}
+    with answering(Replica) as ports, proxy(tmp_path, *ports, **limits) as url, ExitStack() as stack:
+        theirs = [
+            stack.enter_context(socket.create_connection(address_of(url), source_address=("127.0.0.2", 0)))
+            for _ in range(6)
+        ]
+        refused, _, _ = select.select(theirs, [], [], NEEDED_SECONDS)  # any of them: HAProxy has several threads
+        for each in refused:
+            with suppress(ConnectionResetError):
+                assert each.recv(100) == b""
+            theirs.remove(each)
+        assert len(theirs) >= 3  # two that come at once may both be the last
+        theirs[0].sendall(ASKED)
+        assert theirs[0].recv(100).startswith(b"HTTP/1.1 200")
+        theirs[1].sendall(b"GET / HT")
+        assert theirs[1].recv(100).startswith(b"HTTP/1.1 408")
+        with socket.create_connection(address_of(url)) as mine:
+            mine.sendall(ASKED)
+            assert mine.recv(100).startswith(b"HTTP/1.1 200")

@@ -22,31 +22,6 @@ async def test_an_alias_is_none_in_our_own_routes(serve: Serve) -> None:
     assert response.status_code == 404
 
 
-@pytest.mark.anyio
-async def test_common_names_are_the_default_model_where_a_setting_says_so(serve: Serve) -> None:
-    bodies = {path: {**body, "model": "rerank-v3.5"} for path, body in ASK.items()}
-    async with serve(common_names=True, default_rank="pair-sick") as client:
-        found = {path: (await client.post(path, json=body)).json()["model"] for path, body in bodies.items()}
-        described = await client.get("/v1/models/rerank-v3.5")
-    assert found == {
-        "/v2/rerank": "pair-sick",
-        "/v1/embeddings": "avg-paraphrase",
-        "/openai/v1/score": "avg-paraphrase",
-    }
-    assert described.json()["root"] == "avg-paraphrase"
-    async with serve(common_names=True, model_aliases={"rerank-v3.5": "avg-sick"}) as client:
-        assert (await client.post("/v2/rerank", json=bodies["/v2/rerank"])).json()["model"] == "avg-sick"
-    async with serve() as client:
-        for path, body in bodies.items():
-            response = await client.post(path, json=body)
-            assert response.status_code == 404
-            assert "SEMBLANCE_COMMON_NAMES=true" in response.text
-        assert (
-            "SEMBLANCE_COMMON_NAMES"
-            not in (await client.post("/openai/v1/score", json={**ASK["/openai/v1/score"], "model": "x"})).text
-        )
-
-
 @pytest.mark.parametrize(
     ("aliases", "words"),
     [

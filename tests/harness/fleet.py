@@ -4,9 +4,8 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -14,8 +13,6 @@ from prometheus_client.parser import text_string_to_metric_families as families
 
 from tests.harness.process import command, until
 from tests.harness.service import NEEDED_SECONDS, free_port
-
-AND_RUN = "import sys, service.__main__\nsys.exit(service.__main__.main())\n"
 
 
 class Service:
@@ -34,9 +31,21 @@ class Service:
         return [event for event in events if message in (None, event["message"])]
 
     def pids(self) -> list[int]:
-        """The workers that have served and have not ended, oldest first."""
-        over = {event["worker_pid"] for what in ("worker ended", "worker died") for event in self.events(what)}
-        return [event["worker_pid"] for event in self.events("worker serves") if event["worker_pid"] not in over]
+        """The workers, whether they serve yet or not."""
+        pid, found = self.process.pid, []
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            with suppress(OSError):  # it has ended
+                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.append(int(child))
+        return found
+
+    def both_serve(self, *without: int) -> bool:
+        """Whether two workers serve, none of them one of these."""
+        if len(self.pids()) != 2 or set(self.pids()) & set(without):
+            return False
+        with suppress(httpx.TransportError):  # of one that is killed
+            return self.metric("semblance_worker_processes") == 2
+        return False
 
     def metrics(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         text = httpx.get(f"{self.url}/metrics").text
@@ -50,7 +59,7 @@ class Service:
         return self.metrics()[name, frozenset(labels.items())]
 
     def shows(self, value: float, name: str, **labels: str) -> None:
-        """Wait until a metric has the value: what a worker shows of another one is up to a second old."""
+        """Wait until a metric has the value: a gauge of another worker is up to a second old."""
         until(lambda: self.metrics().get((name, frozenset(labels.items()))) == value, f"{name} {labels} is {value}")
 
     def stop(self, sig: int = signal.SIGTERM) -> int:
@@ -59,28 +68,24 @@ class Service:
 
 
 @contextmanager
-def fleet(models: Path, folder: Path, program: str = "", **settings: object) -> Iterator[Service]:
+def fleet(models: Path, folder: Path, **settings: object) -> Iterator[Service]:
     """Two workers, both serving."""
     port = free_port()
     temporary = folder / "tmp"
     temporary.mkdir()
     arguments = command(**{"models_dir": models, "port": port, "workers": 2} | settings)
     arguments["env"] = arguments["env"] | {"TMPDIR": str(temporary)}
-    if program:
-        arguments["args"] = [sys.executable, "-c", f"{program}{AND_RUN}"]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(**arguments | {"stderr": log})
     service = Service(process, f"http://127.0.0.1:{port}", folder / "log", temporary)
     try:
-        until(lambda: len(service.pids()) == 2 or process.poll() is not None, "two workers serve")
+        until(lambda: process.poll() is not None or service.both_serve(), "two workers serve")
         assert process.poll() is None, service.events()
         yield service
     finally:
-        pids = service.pids()
+        pids = service.pids() if process.poll() is None else []
         process.kill()
         process.communicate()
         for pid in pids:  # orphans leave by themselves; a test that failed does not wait for that
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue

@@ -71,6 +71,8 @@ class Load:
                     connection = None
             except (OSError, http.client.HTTPException) as error:
                 failure = f"{type(error).__name__}: {error}"
+                if connection is not None:
+                    connection.close()
                 connection = None
             with self._lock:
                 if failure:

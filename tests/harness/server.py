@@ -8,10 +8,12 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+import uvicorn
+
 from core.scoring import Array, Embeddings, Run
 from service.app import create_app
 from service.http.application import Application
-from service.http.server import Server
+from service.process.config import config_of
 from service.settings import Settings
 from tests.harness.service import NEEDED_SECONDS, expect
 
@@ -21,21 +23,21 @@ MB = 1_048_576
 
 @asynccontextmanager
 async def serving(
-    models: Path, listening: socket.socket | None = None, /, *, hurried: bool = True, **settings: object
+    models: Path, listening: socket.socket | None = None, /, **settings: object
 ) -> AsyncIterator[tuple[Application, Address]]:
-    """A server in this event loop, on a port of its own, or on this socket; `hurried`: it ends as by SIGINT."""
+    """A server in this event loop, on a port of its own, or on this socket."""
     chosen = Settings(models_dir=models, port=0, shutdown_grace_seconds=1, preload=("all",), **settings)  # type: ignore[arg-type]
     app = create_app(chosen)
-    server = Server(app, chosen)
+    server = uvicorn.Server(config_of(chosen, app))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup([listening] if listening is not None else None)
-    for each in server._listening:  # and who connects there: what nobody reads waits in this process
+    for each in server.servers[0].sockets:  # and who connects there: what nobody reads waits in this process
         each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)
     try:
         yield app, server.servers[0].sockets[0].getsockname()
     finally:
-        server.leave(hurried=hurried)
+        app.service.shutting_down = True
         await server.shutdown()
 
 

@@ -4,15 +4,14 @@ Exports that are not the subject of a test are made once; corpora of tiny sample
 """
 
 import gzip
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import settings
-from rich.logging import RichHandler
 
+from tests.harness.console_log import root_logger_as_it_was  # noqa: F401 (used by each test)
 from tests.harness.exports import keep_registry, remembering
 from training.corpora import catalogue
 from training.publishing import export
@@ -21,17 +20,6 @@ torch.set_num_threads(1)
 keep_registry()
 settings.register_profile("semblance", derandomize=True, deadline=None, database=None)
 settings.load_profile("semblance")
-
-
-@pytest.fixture(autouse=True)
-def root_logger_as_it_was() -> Iterator[None]:
-    """The command line logs to the console; tests of others, in whatever order, must not find its handler there."""
-    root = logging.getLogger()
-    level = root.level
-    yield
-    for handler in [handler for handler in root.handlers if isinstance(handler, RichHandler)]:
-        root.removeHandler(handler)
-    root.setLevel(level)
 
 
 @pytest.fixture

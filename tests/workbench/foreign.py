@@ -112,8 +112,8 @@ def transformer(folder: Path, family: str = "bert", labels: Sequence[str] | None
         for name, parameter in model.named_parameters():
             if parameter.dim() == 2:
                 parameter.normal_(std=SPREAD)
-            elif name.endswith("bias"):
-                parameter.normal_(std=0.1)
+            else:  # a norm's factors or a bias; as in a trained model no two are equal
+                parameter.normal_(mean=0.0 if name.endswith("bias") else 1.0, std=0.1)
     model.save_pretrained(folder)
     segments = ["token_type_ids"] if config.model_type == "bert" else []
     transformers.PreTrainedTokenizerFast(

@@ -129,17 +129,9 @@ class Heads(nn.Module):
     def __init__(self, model: PairWithHeads, calibrations: HeadCalibrations) -> None:
         """Raises ValueError: a head of a name that is no task."""
         super().__init__()
-        if unknown := set(model.heads) - set(SERVED):
-            raise ValueError(f"no task for the heads {', '.join(sorted(unknown))}")
         self.network = model
         self.temperature = calibrations.temperature
-        self.columns: dict[str, tuple[int, int]] = {}  # task -> its part of the output
-        width = 0
-        for name, head in model.heads.items():
-            outputs = head.out_features
-            assert isinstance(outputs, int)
-            self.columns[name] = (width, width + outputs)
-            width += outputs
+        self.columns = columns_of(model)
 
     def forward(
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
@@ -154,35 +146,54 @@ class Heads(nn.Module):
         return torch.sigmoid(output_BK) if name == "similarity" else output_BK
 
 
-def task_fields(graph: str, columns_of: Columns, calibrations: HeadCalibrations, blends: Blends) -> dict[str, Any]:
+def columns_of(model: PairWithHeads) -> dict[str, tuple[int, int]]:
+    """Tasks -> their columns where all outputs stand side by side; raises ValueError for a head that is no task."""
+    if unknown := set(model.heads) - set(SERVED):
+        raise ValueError(f"no task for the heads {', '.join(sorted(unknown))}")
+    columns: dict[str, tuple[int, int]] = {}
+    width = 0
+    for name, head in model.heads.items():
+        outputs = head.out_features
+        assert isinstance(outputs, int)
+        columns[name] = (width, width + outputs)
+        width += outputs
+    return columns
+
+
+def task_fields(
+    graph: str, columns: Columns, calibrations: HeadCalibrations, blends: Blends, *, raw: bool = False
+) -> dict[str, Any]:
     """The manifest's entry of each task.
 
     Args:
         graph: that answers them.
-        columns_of: tasks -> their columns of its output.
+        columns: of the tasks in its output.
         calibrations: of the tasks.
         blends: of some of the tasks.
+        raw: the graph gives the outputs of the heads as they are, not those of `Heads`.
     """
     tasks: dict[str, Any] = {}
-    for task, columns in columns_of.items():
+    for task, own in columns.items():
         blend = blends.get(task)
         match task:
             case "similarity":
                 tasks[task] = SimilarityTask(
                     graph=graph,
-                    columns=columns,
+                    columns=own,
                     blend=blend,
+                    sigmoid=raw,
                     raw_range=RAW_RANGE,
                     label_scale=STS_SCALE,
                     calibration=calibrations.similarity,
                     symmetric=False,
                 )
             case "entailment":
-                tasks[task] = EntailmentTask(graph=graph, columns=columns, labels=LABELS)
+                temperature = calibrations.temperature if raw else 1.0
+                tasks[task] = EntailmentTask(graph=graph, columns=own, labels=LABELS, temperature=temperature)
             case _:
                 calibration = calibrations.paraphrase if task == "paraphrase" else calibrations.relevance
                 tasks[task] = ProbabilityTask(
-                    graph=graph, columns=columns, blend=blend, calibration=calibration, symmetric=False
+                    graph=graph, columns=own, blend=blend, calibration=calibration, symmetric=False
                 )
     return tasks
 

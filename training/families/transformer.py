@@ -1,39 +1,40 @@
 """Transformers: cross-encoders trained and published, and any of them as a model folder.
 
-Weights are int8, activations float32; the tokenizer is that of their vocabulary.
-
-Each matrix has one scale for every 32 weights of an output (symmetric, 127 steps), each word one for its row. With one
-scale for a whole output a few large weights make the steps of all others coarse: the cross-encoder's logits were off by
-.5 (entailment) and 1.7 (paraphrase), with blocks by .03 and .10 (root mean squares). Dynamic int8, which
-rounds activations too, is refused: its answers depend on the other texts of a batch (by up to .004 in a component of an
-embedding), for what is rounded up or down hangs on the last bits.
+Weights are int8 and multiplied as integers (`training.publishing.integers`); the tokenizer is that of their vocabulary.
 
 `write_cross_encoder` takes any `CrossEncoder` with its calibrations, `write_encoder` a bi-encoder. A cross-encoder's
 similarity and relevance may be blended with the cosine of the bi-encoder that it started from.
 """
 
 import copy
+import json
 import logging
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import torch
+from onnx import ModelProto, numpy_helper
 from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from core.errors import TokenizerError
-from core.manifest import BiEncoder, Limits, SimilarityTask
+from core.graph import SEGMENTS
+from core.manifest import BiEncoder, FileEntry, Limits, SimilarityTask
+from core.sequences import SequenceFeeds
 from core.subwords import AnyTokenizer, Subwords
 from training.architectures.transformer import (
-    BERT,
+    MEAN,
     CrossEncoder,
     CrossEncoderConfig,
     SentenceBERT,
     SentenceBERTConfig,
+    SequenceEncoder,
+    StatesOfTokens,
     load_weights,
+    words_of,
 )
 from training.corpora.readers import labelled_pairs
 from training.corpora.tasks import answers_of_three_kinds
@@ -41,22 +42,22 @@ from training.families.heads import (
     RAW_RANGE,
     Blends,
     HeadCalibrations,
-    Heads,
     HeadsFamily,
     calibrated,
+    columns_of,
     fit_relevance,
     served_heads,
     task_fields,
 )
 from training.families.interaction import PAIR
 from training.families.siamese import ENCODER, STS_SCALE
-from training.families.words import TOKENIZER, arrays_of, write_words
+from training.families.words import TOKENIZER, write_words
 from training.objectives.metrics import ranked
 from training.objectives.objective import Objective
 from training.objectives.tasks import EVALUATION_BATCH, PairTokens, predict
 from training.publishing.calibrate import Floats, fit_centred_isotonic
-from training.publishing.export import export_encoder, export_pair
-from training.publishing.parity import check_encoder, check_pair
+from training.publishing.graphs import leave_outside
+from training.publishing.network_graph import GraphStorage, StoredNetwork, network_graph, store
 from training.publishing.shared_files import share
 from training.recipes.recipe import Publication
 from training.runs.family import ModelFamily
@@ -64,17 +65,17 @@ from training.runs.folder import RunMissing
 from training.sources.source import needed
 from training.sources.tables import PretrainedEncoder
 from training.teacher.weights import weights_folder
-from training.words.storage import Int8Embedding, Storage
 
 logger = logging.getLogger(__name__)
 
 START_NAME = "start.pt"  # in a run's folder: the weights that a cross-encoder started from
 STARTED_FROM = "minilm"  # what the cross-encoder starts from
 MAX_TOKENS = 128
-BLOCK = 32  # weights of an output that share a scale; fewer where the inputs are no multiple of it
 WEIGHTS = tuple(i / 20 for i in range(21))  # of the cosine in a blended similarity
 MULTIPLES = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0)  # of the cosine in a blended relevance
-_LINEAR = ("query", "key", "value", "attended", "inner", "outer")
+STATES, RAW_OUTPUT, CONFIG = "last_hidden_state", "raw_output", "config.json"
+BERTS_OWN = {"type": "BertProcessing", "sep": ["[SEP]", 102], "cls": ["[CLS]", 101]}
+WORDS = "word_embeddings.weight"  # in the names of what is stored once for all models
 
 
 @dataclass(frozen=True)
@@ -141,45 +142,26 @@ class CrossEncoderFamily(HeadsFamily[CrossEncoder]):
         """The graph of all answers, and that of the bi-encoder where the publication wants a blend."""
         model, limit, blend, fitted = served_heads(self.load()), publication.max_tokens, None, None
         tokenizer = Subwords.load(self.folder / TOKENIZER)
+        served = as_stored(model, limit)
         if publication.blend:
-            blend, fitted = fit_blend(model, self.bi_encoder(), tokenizer, limit)
-        calibrations = calibrated(model, tokenizer, limit, fitted)
+            blend, fitted = fit_blend(served, self.bi_encoder(), tokenizer, limit)
+        calibrations = calibrated(served, tokenizer, limit, fitted)
         return write_cross_encoder(model, self.folder / TOKENIZER, folder, publication.model_id, calibrations, blend)
 
 
-class Int8Linear(nn.Module):
-    """A linear layer whose weights are int8 with one scale for each block of an output's weights."""
+class AnswersOfPairs(nn.Module):
+    """What is exported of a cross-encoder: the outputs of its heads side by side."""
 
-    codes: Tensor
-    scale: Tensor
-    bias: Tensor
-
-    def __init__(self, linear: nn.Linear) -> None:
-        """Quantise symmetrically: code = round(127 * value / the block's largest)."""
+    def __init__(self, model: CrossEncoder) -> None:
+        """Take the model."""
         super().__init__()
-        # [inputs, outputs], as the product of matrices reads it: no runtime has to turn it round.
-        weight = linear.weight.detach().float().T.contiguous()
-        blocks = weight.reshape(-1, math.gcd(len(weight), BLOCK), weight.shape[1])
-        scale = blocks.abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / 127.0  # [blocks, 1, outputs]
-        self.register_buffer("codes", torch.round(blocks / scale).to(torch.int8).reshape(weight.shape))
-        self.register_buffer("scale", scale)
-        self.register_buffer("bias", linear.bias.detach().float().clone())
+        self.model = model
 
-    def forward(self, x: Tensor) -> Tensor:
-        """[..., inputs] -> [..., outputs]."""
-        # The weights are made float32 before the product: a runtime does that once, when it opens the graph.
-        blocks = self.codes.float().reshape(len(self.scale), -1, self.codes.shape[1])
-        return x @ (blocks * self.scale).reshape(self.codes.shape) + self.bias
-
-
-def quantised(bert: BERT) -> BERT:
-    """A copy with int8 weights."""
-    kept = copy.deepcopy(bert).eval()
-    for layer in kept.layers:
-        for name in _LINEAR:
-            setattr(layer, name, Int8Linear(getattr(layer, name)))
-    kept.words = Int8Embedding(bert.words.weight.detach().float())  # type: ignore[assignment]
-    return kept
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+        """Sequences of pairs [B, L] -> outputs [B, K]."""
+        more = {} if token_type_ids is None else {SEGMENTS: token_type_ids}
+        states_BLH = self.model.bert(input_ids=input_ids, attention_mask=attention_mask, **more).last_hidden_state
+        return torch.cat(list(self.model.answers(states_BLH, attention_mask.bool()).values()), dim=1)
 
 
 @dataclass(frozen=True)
@@ -198,12 +180,12 @@ class Blend:
 
 
 def write_encoder(
-    model: SentenceBERT,
+    model: SequenceEncoder,
     tokenizer: Path,
     folder: Path,
     model_id: str,
     *,
-    storage: Storage = "int8",
+    storage: GraphStorage = "int8",
     max_tokens: int = MAX_TOKENS,
 ) -> dict[str, Any]:
     """Export a bi-encoder into a folder.
@@ -214,7 +196,7 @@ def write_encoder(
         folder: of the model; its words and tokenizer go among the shared files beside it.
         model_id: what the graph says of itself.
         storage: of the weights.
-        max_tokens: of a sentence; with 2 more, no more than the positions.
+        max_tokens: of a sentence; with the special tokens no more than the positions.
 
     Returns:
         The fields of the manifest that depend on the model; the similarity still lacks its calibration.
@@ -223,19 +205,17 @@ def write_encoder(
         TokenizerError: the tokenizer's size is not the model's.
         ParityError, GraphMismatchError: the graph does not compute what the model does.
     """
-    wordpiece = _tokenizer(tokenizer, model.bert)
-    kept = copy.deepcopy(model).eval()
-    if storage == "int8":
-        kept.bert = quantised(model.bert)
-    arrays = arrays_of(kept.bert.words, "bert.words")
-    export_encoder(kept, folder / ENCODER, model_id, list(arrays))
-    difference = check_encoder(folder / ENCODER, kept, len(wordpiece), arrays, limit=max_tokens)
-    logger.info("%s/%s equals its module to %.1e", model_id, ENCODER, difference)
-    tensors, shared = write_words(arrays, wordpiece, folder, "words")
+    words = _tokenizer(tokenizer, model.bert, model.feeds)
+    graph = _graph(StatesOfTokens(model.bert), model.bert, model.feeds, STATES, max_tokens, model_id)
+    tensors, shared = _write(graph, folder / ENCODER, words, storage)
+    config: Any = model.bert.config
+    (folder / CONFIG).write_text(config.to_json_string(use_diff=False), encoding="utf-8")
     return {
         "family": "siamese",
-        "dim": kept.output_dim,
+        "dim": model.output_dim,
         "encoder": ENCODER,
+        "pooling": model.pooling,
+        "network_config": CONFIG,
         "tokenizer": TOKENIZER,
         "limits": Limits(max_tokens=max_tokens),
         "similarity": SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), label_scale=STS_SCALE, symmetric=True),
@@ -275,35 +255,74 @@ def write_cross_encoder(
         TokenizerError: the tokenizer's size is not the model's.
         ParityError, GraphMismatchError: a graph does not compute what the model does.
     """
-    wordpiece = _tokenizer(tokenizer, model.bert)
-    if blend is not None and not torch.equal(blend.encoder.bert.words.weight, model.bert.words.weight):
+    feeds = model.config.bert.feeds(2)
+    words = _tokenizer(tokenizer, model.bert, feeds)
+    if blend is not None and not torch.equal(words_of(blend.encoder.bert).weight, words_of(model.bert).weight):
         raise ValueError("a blend wants a bi-encoder with the words of the cross-encoder")
-    kept = copy.deepcopy(model).eval()
-    kept.bert = quantised(model.bert)
-    arrays = arrays_of(kept.bert.words, "network.bert.words")
-    heads = Heads(kept, calibrations)
-    export_pair(heads, folder / PAIR, model_id, list(arrays))
-    agreement = check_pair(folder / PAIR, heads, len(wordpiece), max_tokens, arrays)
-    logger.info("%s/%s equals its module to %.1e", model_id, PAIR, agreement.difference)
+    columns = columns_of(model)
+    graph = _graph(AnswersOfPairs(model.eval()), model.bert, feeds, RAW_OUTPUT, 2 * max_tokens, model_id)
+    tensors, shared = _write(graph, folder / PAIR, words, "int8")
     fields: dict[str, Any] = {
         "family": "interaction",
         "tokenizer": TOKENIZER,
         "limits": Limits(max_tokens=max_tokens),
-        **task_fields(PAIR, heads.columns, calibrations, {} if blend is None else blend.of_tasks),
+        **task_fields(PAIR, columns, calibrations, {} if blend is None else blend.of_tasks, raw=True),
     }
-    tensors, shared = write_words(arrays, wordpiece, folder, "words")
     if blend is not None:
         of_encoder = write_encoder(blend.encoder, tokenizer, folder, blend.model_id, max_tokens=max_tokens)
+        (folder / CONFIG).unlink()
         tensors, shared = tensors | of_encoder["tensors"], of_encoder["shared"]
-        fields |= {"bi_encoder": BiEncoder(graph=ENCODER, dim=of_encoder["dim"])}
+        fields["bi_encoder"] = BiEncoder(graph=ENCODER, dim=of_encoder["dim"], pooling=MEAN)
     return {**fields, "tensors": tensors, "shared": shared}
 
 
-def _tokenizer(path: Path, bert: BERT) -> Subwords:
-    wordpiece = Subwords.load(path)
-    if len(wordpiece) != bert.config.vocabulary:
-        raise TokenizerError(f"{path}: {len(wordpiece)} ids, the model has {bert.config.vocabulary} words")
-    return wordpiece
+def as_stored(model: CrossEncoder, max_tokens: int) -> CrossEncoder:
+    """The same model on the states that its stored network gives: what it is calibrated with."""
+    stored = copy.copy(model)
+    stored._modules = dict(model._modules)  # a copy shares them
+    feeds = model.config.bert.feeds(2)
+    graph = _graph(StatesOfTokens(model.bert), model.bert, feeds, STATES, 2 * max_tokens, "draft")
+    stored.bert = StoredNetwork(graph, "int8")
+    return stored
+
+
+def _graph(
+    module: nn.Module, network: nn.Module, feeds: SequenceFeeds, output: str, max_tokens: int, model_id: str
+) -> ModelProto:
+    vocabulary = words_of(network).num_embeddings
+    return network_graph(module, feeds.inputs, output, vocabulary, max_tokens + feeds.added, model_id)
+
+
+def _write(
+    graph: ModelProto, path: Path, tokenizer: Subwords, storage: GraphStorage
+) -> tuple[dict[str, str], dict[str, FileEntry]]:
+    """Write a graph, and its words and tokenizer among the shared files beside its folder: of all models that froze
+    these words they are the same."""
+    store(graph, storage)
+    words = [name for name in (each.name for each in graph.graph.initializer) if WORDS in name]
+    arrays = {each.name: numpy_helper.to_array(each) for each in graph.graph.initializer if each.name in words}
+    onnx.checker.check_model(graph)
+    leave_outside(graph.graph, words)
+    path.write_bytes(graph.SerializeToString(deterministic=True))
+    logger.info("wrote %s, %d bytes", path, path.stat().st_size)
+    return write_words(arrays, tokenizer, path.parent, "words")
+
+
+def _tokenizer(path: Path, network: nn.Module, feeds: SequenceFeeds) -> Subwords:
+    """The tokenizer whose own post-processor puts the network's special tokens around texts."""
+    found, words = Subwords.load(path), words_of(network).num_embeddings
+    if len(found) > words:
+        raise TokenizerError(f"{path}: {len(found)} ids, the model has {words} words")
+    sides = len(feeds.special.segments)
+    if found.special_tokens(sides) != feeds.special:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        if entries.get("post_processor") is None:  # as in files of BERT's that we published before
+            found = Subwords(json.dumps(entries | {"post_processor": BERTS_OWN}))
+        if found.special_tokens(sides) != feeds.special:
+            raise TokenizerError(
+                f"{path}: post_processor puts other special tokens around texts than the network reads"
+            )
+    return found
 
 
 def fit_blend(
@@ -316,7 +335,7 @@ def fit_blend(
 
     Args:
         model: with heads for similarity and relevance.
-        encoder: the bi-encoder, of the same vocabulary.
+        encoder: the bi-encoder, of the same vocabulary; its weights are stored for the cosines, as they will be.
         tokenizer: of both.
         max_tokens: of a sentence.
 
@@ -324,9 +343,12 @@ def fit_blend(
         CorpusError: a corpus is missing or malformed.
     """
 
+    graph = _graph(StatesOfTokens(encoder.bert), encoder.bert, encoder.feeds, STATES, max_tokens, "draft")
+    stored = SentenceBERT(encoder.config, StoredNetwork(graph, "int8"))
+
     def outputs(task: str, pairs: PairTokens) -> tuple[Floats, Floats]:
         own = predict(model, pairs)[task][:, 0].astype(np.float64)
-        return own, np.maximum(_cosines(encoder, pairs), 0.0)
+        return own, np.maximum(_cosines(stored, pairs), 0.0)
 
     rated = labelled_pairs.read("stsb-dev")
     gold = np.array([pair.target for pair in rated], dtype=np.float64)

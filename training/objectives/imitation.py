@@ -26,7 +26,7 @@ from training.objectives.parts.losses import cosine_matrix_loss, total_of
 PRODUCTS = 10.0  # weight of the products
 WINDOW = 50  # batches whose texts are ordered by length together
 SHARPNESS = 20.0  # of cosines before the softmax over a batch's answers
-NEAR = 5.0  # weight of 1 - cosine to the teacher beside it
+COSINE_WEIGHT = 5.0  # weight of 1 - cosine to the teacher beside it
 ORDER = 0.7  # weight of the teacher's order of a batch's answers; the rest is that of the right answer
 
 
@@ -107,6 +107,6 @@ class AnswersObjective(GradedObjective):
             {
                 "answers": (1 - ORDER) * (cross_entropy(sure, right) + cross_entropy(sure.T, right)) / 2,
                 "order": ORDER * order / 2,
-                "vectors": NEAR * (1 - (torch.cat([q, a]) * torch.cat([tq, ta])).sum(1)).mean(),
+                "vectors": COSINE_WEIGHT * (1 - (torch.cat([q, a]) * torch.cat([tq, ta])).sum(1)).mean(),
             }
         )

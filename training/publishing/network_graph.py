@@ -134,16 +134,19 @@ def _session(model: ModelProto) -> onnxruntime.InferenceSession:
 
 def _name_matrices(model: ModelProto, module: nn.Module) -> None:
     """Name the matrices, which the exporter has turned round, by the module's names."""
+    own = module.state_dict()
     known = {
         value.detach().float().T.contiguous().numpy().tobytes(): name + TRANSPOSED
-        for name, value in module.state_dict().items()
+        for name, value in own.items()
         if value.ndim == 2
     }
     named = {each.name for graph in graphs_in(model.graph) for each in graph.initializer}
     names = {
         tensor.name: known[tensor.raw_data]
         for tensor in model.graph.initializer
-        if len(tensor.dims) == 2 and tensor.raw_data in known and known[tensor.raw_data] not in named
+        # A matrix of one row has the bytes of its transpose: what has a name of the module keeps it.
+        if len(tensor.dims) == 2 and tensor.name not in own
+        if tensor.raw_data in known and known[tensor.raw_data] not in named
     }
     rename_values(model.graph, names)
 

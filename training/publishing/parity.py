@@ -42,13 +42,10 @@ def check_encoder(
     encoder: nn.Module,
     vocabulary: int,
     tensors: Mapping[str, Array] | None = None,
-    *,
-    limit: int = 4096,
 ) -> float:
     """Compare an ENCODER graph, with its outside tensors, with its module on random batches of different lengths.
 
-    Also: a sentence has the same embedding alone and in a batch, and ids in the padding have no effect. `limit`: most
-    tokens of a sentence.
+    Also: a sentence has the same embedding alone and in a batch, and ids in the padding have no effect.
 
     Returns:
         The largest absolute difference seen.
@@ -60,7 +57,7 @@ def check_encoder(
     rng = np.random.default_rng(0)
 
     def example(batch: int, longest: int) -> dict[str, Array]:
-        return _sentences(rng, vocabulary, batch, min(longest, limit))
+        return _sentences(rng, vocabulary, batch, longest)
 
     worst = _check_values(path, "encoder", encoder, example, tensors)
     run = _open(path, "encoder", tensors)

@@ -38,7 +38,7 @@ def build_optimisers(model: nn.Module, config: OptimiserConfig) -> list[Optimize
     return optimisers
 
 
-_LAYER = re.compile(r"\.layers\.(\d+)\.")
+_LAYER = re.compile(r"\.layers?\.(\d+)\.")
 
 
 def _groups(parameters: Mapping[str, nn.Parameter], config: OptimiserConfig) -> Iterable[Any]:

@@ -6,6 +6,7 @@ blocks, the training in checkpoints.
 """
 
 import copy
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from torch import nn
 
 from core.subwords import Subwords
 from training.architectures.models import Precision, SiameseModel
-from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
+from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig, SequenceEncoder
 from training.corpora.readers import labelled_pairs, written
 from training.objectives.development import GradedSets
 from training.objectives.faqs import FAQConfig, FAQObjective, FAQTexts
@@ -30,6 +31,7 @@ from training.teacher.encoder import Teacher, bfloat16_is_fast, encode_cached
 
 TOKENIZER = "tokenizer.json"
 BLOCK = 4096  # texts whose vectors lie in a file
+_LAYER = re.compile(r"encoder\.layer\.(\d+)\.")  # in the names of weights
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,13 @@ def begin(teacher: SentenceBERT, layers: Sequence[int]) -> SentenceBERT:
     """A student of some of the teacher's layers, everything else its own."""
     bert = teacher.config.bert
     student = SentenceBERT(SentenceBERTConfig(BERTConfig(**{**asdict(bert), "layers": len(layers)})))
-    kept = {f"layers.{old}.": f"layers.{new}." for new, old in enumerate(layers)}
+    kept = {str(old): str(new) for new, old in enumerate(layers)}
     weights = {}
     for name, value in teacher.bert.state_dict().items():
-        prefix = ".".join(name.split(".")[:2]) + "."
-        if not name.startswith("layers."):
+        if (found := _LAYER.match(name)) is None:
             weights[name] = value
-        elif prefix in kept:
-            weights[kept[prefix] + name.removeprefix(prefix)] = value
+        elif found[1] in kept:
+            weights[f"encoder.layer.{kept[found[1]]}.{name[found.end() :]}"] = value
     student.bert.load_state_dict(weights)
     return student
 
@@ -126,7 +127,7 @@ def teach(
     return student, result
 
 
-def teach_faqs(config: FAQConfig, name: str, start: SentenceBERT, tokenizer: Path, runs: Path, seed: int) -> Result:
+def teach_faqs(config: FAQConfig, name: str, start: SequenceEncoder, tokenizer: Path, runs: Path, seed: int) -> Result:
     """Teach an encoder the written FAQs, or resume; the run lies in `runs/<name>-faqs/seed-<n>`.
 
     Args:
@@ -156,7 +157,7 @@ def teach_faqs(config: FAQConfig, name: str, start: SentenceBERT, tokenizer: Pat
         return replace(result, best=objective.evaluate())
 
 
-def _model(encoder: SentenceBERT, seed: int) -> SiameseModel:
+def _model(encoder: SequenceEncoder, seed: int) -> SiameseModel:
     torch.manual_seed(seed)
     precision: Precision = "bfloat16" if bfloat16_is_fast() else "float32"
     return SiameseModel(encoder, precision=precision).to("cuda" if torch.cuda.is_available() else "cpu")

@@ -214,6 +214,8 @@ def check_code(folder: Path) -> dict[str, Any]:
     if "auto_map" in config:
         raise ImportRefused(f"{path}: auto_map: custom code, which is never run")
     architectures = config.get("architectures") or []
+    if not isinstance(architectures, list):
+        raise ImportRefused(f"{path}: architectures: expected a list of names, found {type(architectures).__name__}")
     if any(str(name).endswith("ForMaskedLM") for name in architectures) and any(
         name == "SpladePooling" for name, _ in read_modules(folder)
     ):

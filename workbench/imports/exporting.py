@@ -10,7 +10,8 @@ import torch
 from onnx import ModelProto
 from torch import Tensor, nn
 
-from core.graph import IDS, MASK, SEGMENTS
+from core.graph import MASK, SEGMENTS
+from training.architectures.transformer import inputs_of
 from training.publishing.network_graph import network_graph
 from workbench.imports.files import ImportRefused, read_modules
 
@@ -51,12 +52,6 @@ def load_network(folder: Path, *, has_head: bool) -> Any:
     if hasattr(model.config, "use_cache"):
         model.config.use_cache = False
     return model.eval()
-
-
-def inputs_of(network: Any) -> tuple[str, ...]:
-    """The inputs of a network's graph."""
-    segments = (getattr(network.config, "type_vocab_size", 0) or 0) > 1
-    return (IDS, MASK, SEGMENTS) if segments else (IDS, MASK)
 
 
 def export(folder: Path, has_head: bool, longest: int, tolerance: float) -> ModelProto:

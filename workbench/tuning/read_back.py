@@ -1,12 +1,14 @@
 """A published model as a module that can be trained on: its weights are read from its graph, where they have names.
 
-Two kinds keep the names of all weights in their graphs, and are tuned: averages of words, and transformers that read
-one text. The result must give the model's golden answers.
+Two kinds keep the names of all weights in their graphs, and are tuned: averages of words, and transformers that embed
+one text, published here or imported by their weights. The library transformers builds a network from the `config.json`
+in the folder. The result must give the model's golden answers.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +16,41 @@ import torch
 from torch import nn
 
 from core.manifest import MANIFEST_NAME, Manifest
-from core.subwords import AnyTokenizer, load_tokenizer
+from core.sequences import SequenceFeeds
+from core.subwords import AnyTokenizer, Subwords, load_tokenizer
 from training.architectures import WordAveragingConfig, build_encoder
 from training.architectures.parts.layers import WordEmbedding
-from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
+from training.architectures.transformer import (
+    BERTConfig,
+    SentenceBERT,
+    SentenceBERTConfig,
+    SequenceEncoder,
+    inputs_of,
+    words_of,
+)
 from training.errors import UserError
+from training.publishing.network_graph import GraphStorage, stored_weights
 from training.recipes.recipe import without_gone
 from training.words.served import graph_arrays, rows_of
-from training.words.storage import Storage
 
-_TRANSFORMERS = ("minilm", SentenceBERTConfig.name)
-_IMPORTED = ("transformer_encoder", "transformer_pair", "transformer_classifier", "static_mean")
+# How the weights of a network are named in its graph, by the module that was exported: here, and by an import.
+_EXPORTED_AS = ("network.", "model.")
+# minilm-small was published with names of our own, and blocks of int8: names of modules there -> those of transformers.
+_EARLIER = ("minilm", SentenceBERTConfig.name)
+_EARLIER_NAMES = {
+    "words": "embeddings.word_embeddings",
+    "positions": "embeddings.position_embeddings",
+    "segments": "embeddings.token_type_embeddings",
+    "norm": "embeddings.LayerNorm",
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "attended": "attention.output.dense",
+    "attended_norm": "attention.output.LayerNorm",
+    "inner": "intermediate.dense",
+    "outer": "output.dense",
+    "outer_norm": "output.LayerNorm",
+}
 
 
 class TuneRefused(UserError, ValueError):
@@ -38,12 +64,12 @@ class Start:
     manifest: Manifest
     network: nn.Module  # an encoder of single sentences
     tokenizer: AnyTokenizer
-    storage: Storage  # of its words
+    storage: GraphStorage
 
     @property
     def averages(self) -> bool:
         """Whether it is an average of words."""
-        return not isinstance(self.network, SentenceBERT)
+        return not isinstance(self.network, SequenceEncoder)
 
 
 def look_for(folders: Iterable[Path], name: str) -> Path:
@@ -67,31 +93,56 @@ def read_start(folder: Path) -> Start:
     manifest = Manifest.load(folder)
     manifest.verify(folder)
     check_kind(manifest)
+    tokenizer = load_tokenizer(manifest.path_of(folder, manifest.tokenizer))
+    if manifest.network_config is not None:
+        encoder, storage = _transformer(folder, manifest, tokenizer)
+        return Start(manifest, encoder.eval(), tokenizer, storage)
     arrays = graph_arrays(folder, manifest)
-    storage: Storage = "int8" if any(name.endswith(".codes") for name in arrays) else "float32"
-    if manifest.architecture in _TRANSFORMERS:
-        network: nn.Module = _transformer(manifest, arrays)
+    storage = "int8" if any(name.endswith(".codes") for name in arrays) else "float32"
+    if manifest.architecture in _EARLIER:
+        network: nn.Module = _earlier(manifest, arrays)
     else:
         network = build_encoder(WordAveragingConfig(), WordEmbedding(rows_of(folder, arrays)))
-    tokenizer = load_tokenizer(manifest.path_of(folder, manifest.tokenizer))
     return Start(manifest, network.eval(), tokenizer, storage)
 
 
 def check_kind(manifest: Manifest) -> None:
     """Raise TuneRefused for a model of another kind; the message says which ones are tuned."""
-    if manifest.architecture in _IMPORTED:
-        reason = "it was imported: tune it with the library that it comes from, and import it anew"
-    elif manifest.architecture not in (WordAveragingConfig.name, *_TRANSFORMERS):
-        reason = f"an architecture {manifest.architecture!r} is not tuned"
-    elif manifest.similarity is None or manifest.similarity.comparison != "cosine":
+    if manifest.similarity is None or manifest.similarity.comparison != "cosine":
         reason = "its score is not the cosine of two embeddings"
+    elif manifest.network_config is None and manifest.architecture not in (WordAveragingConfig.name, *_EARLIER):
+        reason = f"{manifest.architecture!r} is neither an average of words nor a transformer imported by its weights"
     else:
         return
     raise TuneRefused(f"{manifest.id}: {reason}; start from avg-paraphrase or minilm-small")
 
 
-def _transformer(manifest: Manifest, arrays: Mapping[str, npt.NDArray[np.generic]]) -> SentenceBERT:
-    """A bi-encoder; int8 weights are their codes times their scale."""
+def _transformer(folder: Path, manifest: Manifest, tokenizer: AnyTokenizer) -> tuple[SequenceEncoder, GraphStorage]:
+    from transformers import AutoConfig, AutoModel
+
+    assert manifest.network_config is not None
+    assert manifest.encoder is not None
+    if manifest.pooling is None or not isinstance(tokenizer, Subwords):
+        raise TuneRefused(f"{manifest.id}: its graph pools by itself, so what is to be learnt ends within it")
+    try:
+        config = AutoConfig.from_pretrained(manifest.path_of(folder, manifest.network_config))
+        network: Any = AutoModel.from_config(config, attn_implementation="eager")
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise TuneRefused(f"{manifest.id}: transformers cannot build its network: {error}") from None
+    if getattr(network, "pooler", None) is not None:
+        network.pooler = None  # no state depends on it
+    held, storage = stored_weights(folder, manifest, manifest.encoder)
+    weights = {
+        name: held[prefix + name] for name in network.state_dict() for prefix in _EXPORTED_AS if prefix + name in held
+    }
+    _load(network, weights, manifest)
+    words_of(network).weight.requires_grad_(False)
+    feeds = SequenceFeeds(tokenizer.special_tokens(1), inputs_of(network), None, manifest.limits.max_tokens)
+    return SequenceEncoder(network, feeds, manifest.pooling), storage
+
+
+def _earlier(manifest: Manifest, arrays: Mapping[str, npt.NDArray[np.generic]]) -> SentenceBERT:
+    """A bi-encoder of our own names; int8 weights are their codes times their scale."""
     settings = manifest.provenance.recipe.get("architecture")
     bert = settings.get("bert") if isinstance(settings, dict) else None
     try:
@@ -99,21 +150,30 @@ def _transformer(manifest: Manifest, arrays: Mapping[str, npt.NDArray[np.generic
     except (TypeError, AttributeError) as error:
         raise TuneRefused(f"{manifest.id}: its manifest does not say how large it is: {error}") from error
     weights = {}
-    for name, value in model.state_dict().items():
-        owner = name.removesuffix(".weight")
-        if name in arrays:
-            array = np.array(arrays[name])
-        elif f"{owner}.codes" in arrays:
-            codes, scale = (np.array(arrays[f"{owner}.{part}"]).astype(np.float32) for part in ("codes", "scale"))
-            # Words [V, H] have a scale for each row; layers [inputs, outputs] one for each block of an output's inputs,
-            # or, published by an earlier version, for each output.
-            parts = codes.reshape(len(scale), -1, codes.shape[1]) if scale.ndim == 3 else codes
-            array = (parts * scale).reshape(codes.shape)
-            array = array if owner.endswith(".words") else array.T
-        else:
-            raise TuneRefused(f"{manifest.id}: its graph does not hold {name}")
-        if array.shape != tuple(value.shape):
-            raise TuneRefused(f"{manifest.id}: {name} has shape {list(array.shape)}, expected {list(value.shape)}")
-        weights[name] = torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
-    model.load_state_dict(weights)
+    for name, array in arrays.items():
+        owner, _, kind = name.removeprefix("bert.").rpartition(".")
+        *place, module = owner.split(".")  # of a layer: layers, its number
+        if kind == "scale" or module not in _EARLIER_NAMES:
+            continue
+        value = np.asarray(array, dtype=np.float32)
+        if kind == "codes":
+            scale = np.asarray(arrays[name.removesuffix("codes") + "scale"], dtype=np.float32)
+            # Words [V, H] have a scale for each row; layers [inputs, outputs] one for each block of an output's inputs.
+            parts = value.reshape(len(scale), -1, value.shape[1]) if scale.ndim == 3 else value
+            value = (parts * scale).reshape(value.shape)
+            value = value if module == "words" else value.T
+            kind = "weight"
+        within = f"encoder.layer.{place[1]}." if place else ""
+        weights[f"{within}{_EARLIER_NAMES[module]}.{kind}"] = value
+    _load(model.bert, weights, manifest)
     return model
+
+
+def _load(network: nn.Module, weights: Mapping[str, npt.NDArray[np.float32]], manifest: Manifest) -> None:
+    own = network.state_dict()
+    for name, array in weights.items():
+        if name in own and array.shape != tuple(own[name].shape):
+            raise TuneRefused(f"{manifest.id}: {name} has shape {list(array.shape)}, expected {list(own[name].shape)}")
+    found = {name: torch.from_numpy(np.array(array, dtype=np.float32)) for name, array in weights.items()}
+    if missing := network.load_state_dict(found, strict=False).missing_keys:
+        raise TuneRefused(f"{manifest.id}: its graph does not hold {missing[0]}")

@@ -47,7 +47,9 @@ TRAPS = (
     ("The ticket costs 20 euros.", "The ticket costs 50 euros."),
     ("The dog chased the cat.", "The cat chased the dog."),
 )
-_CLOSE = 10 * TOLERANCE  # of a golden raw score: sums in another order
+# How far a golden raw score may be from that of the weights read back: sums come in another order, and a transformer in
+# int8 multiplies integers.
+_CLOSE, _CLOSE_OF_INTEGERS = 10 * TOLERANCE, 0.05
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class TuningResult:
     caught: int | None  # of TRAPS, how many it gives .5 of its scale and more; None: it does not score pairs
 
 
-def tune(wish: TuningOptions) -> TuningResult:
+def tune(options: TuningOptions) -> TuningResult:
     """Read, split, train or go on, calibrate, measure, publish.
 
     Raises:
@@ -92,19 +94,19 @@ def tune(wish: TuningOptions) -> TuningResult:
         FileExistsError: a model of that id was not made by tuning.
         ManifestError, ArtifactError, ParityError: of the model folders.
     """
-    target = _target(wish)
-    origin = look_for((wish.models, PUBLISHED), wish.start)
-    folder = wish.runs / f"tune-{wish.model_id}" / f"seed-{wish.seed}"
+    target = _target(options)
+    origin = look_for((options.models, PUBLISHED), options.start)
+    folder = options.runs / f"tune-{options.model_id}" / f"seed-{options.seed}"
     start = read_start(origin)
-    read = read_own(wish.pairs, wish.columns, scale=wish.scale, read_as=wish.read_as)
+    read = read_own(options.pairs, options.columns, scale=options.scale, read_as=options.read_as)
     for note in read.notes:
         logger.info("%s", note)
-    material = from_pairs(wish.pairs, read, start.tokenizer, wish.seed)
-    plan = plan_for(start, len(material.parts.train), wish.epochs, wish.rate)
-    _record(folder, _settings(wish, start, material, plan))
+    material = from_pairs(options.pairs, read, start.tokenizer, options.seed)
+    plan = plan_for(start, len(material.parts.train), options.epochs, options.rate)
+    _record(folder, _settings(options, start, material, plan))
     refused = _write_refused(folder, material)
-    logger.info("%s", _said(material, refused))
-    model = module_for(start, material.kind, material.part("train"), wish.seed)
+    logger.info("%s", _described(material, refused))
+    model = module_for(start, material.kind, material.part("train"), options.seed)
     objective = TuneObjective(
         model,
         material.kind,
@@ -113,14 +115,14 @@ def tune(wish: TuningOptions) -> TuningResult:
         start.tokenizer,
         max_tokens=min(TRAINED_TOKENS, start.manifest.limits.max_tokens),
         batch_size=plan.schedule.batch_size,
-        seed=wish.seed,
+        seed=options.seed,
     )
     _agrees(origin, start, objective)
-    result = train(objective, plan.optimiser, plan.schedule, folder, seed=wish.seed)
+    result = train(objective, plan.optimiser, plan.schedule, folder, seed=options.seed)
     held_out = material.part("held_out")
     before = _baseline(origin, material.kind, held_out)
     with tempfile.TemporaryDirectory(prefix="tune-") as temporary:
-        draft = Path(temporary) / wish.model_id
+        draft = Path(temporary) / options.model_id
         draft.mkdir()
         manifest = write_tuned(
             start,
@@ -130,7 +132,7 @@ def tune(wish: TuningOptions) -> TuningResult:
             tokenizer=start.manifest.path_of(origin, start.manifest.tokenizer),
             title=f"{start.manifest.title}; tuned on {material.name}",
             training_data=_training_data(start, material),
-            provenance=_provenance(wish, start, material, plan),
+            provenance=_provenance(options, start, material, plan),
         )
         tuned = PublishedModel(draft, manifest)
         after = _figures_of(tuned, material.kind, held_out)
@@ -139,37 +141,37 @@ def tune(wish: TuningOptions) -> TuningResult:
             caught = int((tuned.similarity([a for a, _ in TRAPS], [b for _, b in TRAPS]).score >= 0.5).sum())
         main = MAIN[material.kind]
         worse = main in before and after[main] < before[main] - ROUNDING
-        if worse and not wish.even_if_worse:
+        if worse and not options.even_if_worse:
             raise TuneRefused(
-                f"not published: on {len(held_out):,} held-out pairs {main} is {after[main]:.4f}, that of {wish.start} "
-                f"is {before[main]:.4f} (--even-if-worse publishes it)"
+                f"not published: on {len(held_out):,} held-out pairs {main} is {after[main]:.4f}, that of "
+                f"{options.start} is {before[main]:.4f} (--even-if-worse publishes it)"
             )
         manifest = _with_comparison(manifest, main, after, before, result)
         measured = _as_figures(manifest, material, after)
-        finish(draft, manifest, measured, GOLDEN_TEXTS, wish.models, target)
+        finish(draft, manifest, measured, GOLDEN_TEXTS, options.models, target)
     limit = start.manifest.limits.max_tokens
     cut = sum(start.tokenizer.encode(text, limit).truncated for p in material.pairs for text in (p.a, p.b))
     return TuningResult(target, material, refused, cut, result, after, before, caught)
 
 
-def _target(wish: TuningOptions) -> Path:
+def _target(options: TuningOptions) -> Path:
     """Where the model goes, which may replace one of the same id only if that was tuned too."""
-    check_id(wish.model_id, TuneRefused)
-    target = wish.models / wish.model_id
+    check_id(options.model_id, TuneRefused)
+    target = options.models / options.model_id
     if (target / MANIFEST_NAME).is_file() and "tuned" not in Manifest.load(target).provenance.recipe:
         raise FileExistsError(f"{target} is a model that was not made by tuning: give another --id")
     return target
 
 
-def _settings(wish: TuningOptions, start: Start, material: TuningData, plan: TuningPlan) -> dict[str, JsonValue]:
+def _settings(options: TuningOptions, start: Start, material: TuningData, plan: TuningPlan) -> dict[str, JsonValue]:
     found = {
         "from": start.manifest.id,
         "fingerprint": start.manifest.fingerprint,
         "file": material.digest,
         "kind": material.kind,
-        "columns": wish.columns,
+        "columns": options.columns,
         "scale": material.scale,
-        "seed": wish.seed,
+        "seed": options.seed,
         "optimiser": asdict(plan.optimiser),
         "schedule": asdict(plan.schedule),
     }
@@ -200,7 +202,7 @@ def _write_refused(folder: Path, material: TuningData) -> Path | None:
     return path
 
 
-def _said(material: TuningData, refused: Path | None) -> str:
+def _described(material: TuningData, refused: Path | None) -> str:
     sizes = [
         f"{len(rows):,} to {what}" for rows, what in zip(material.parts, ("train", "choose", "measure"), strict=True)
     ]
@@ -222,7 +224,8 @@ def _agrees(folder: Path, start: Start, objective: TuneObjective) -> None:
     tokens = PairTokens([Pair(pair.a, pair.b) for pair in asked], start.tokenizer, start.manifest.limits.max_tokens)
     wanted = np.array([pair.raw_score for pair in asked], dtype=np.float64)
     off = float(np.abs(objective.answers(tokens) - wanted).max())
-    if not off <= _CLOSE:  # NaN fails too
+    integers = start.manifest.network_config is not None and start.storage != "float32"
+    if not off <= (_CLOSE_OF_INTEGERS if integers else _CLOSE):  # NaN fails too
         raise TuneRefused(
             f"{start.manifest.id}: its weights, read back, give other answers than its golden pairs (by up to "
             f"{off:.1e}): it cannot be tuned"
@@ -289,31 +292,31 @@ def _training_data(start: Start, material: TuningData) -> tuple[TrainingData, ..
     return tuple(dict.fromkeys([*start.manifest.training_data, own, *calibrating]))
 
 
-def _provenance(wish: TuningOptions, start: Start, material: TuningData, plan: TuningPlan) -> Provenance:
+def _provenance(options: TuningOptions, start: Start, material: TuningData, plan: TuningPlan) -> Provenance:
     recipe = start.manifest.provenance.recipe
     counts: dict[str, JsonValue] = {
         "rows": material.rows,
         "left_out": len(material.faults),
         **{name: len(rows) for name, rows in zip(material.parts._fields, material.parts, strict=True)},
     }
-    tuned = {"counts": counts, **_settings(wish, start, material, plan), "name": material.name}
+    tuned = {"counts": counts, **_settings(options, start, material, plan), "name": material.name}
     return Provenance(
         created=datetime.now(UTC).date(),
         recipe={"architecture": recipe.get("architecture"), "tuned": tuned},
-        commands=(*start.manifest.provenance.commands, _command(wish)),
-        seed=wish.seed,
+        commands=(*start.manifest.provenance.commands, _command(options)),
+        seed=options.seed,
         environment=environment(),
     )
 
 
-def _command(wish: TuningOptions) -> str:
-    words = ["python", "-m", "workbench", "tune", wish.pairs.name]
-    words += ["--from", wish.start, "--id", wish.model_id, "--seed", str(wish.seed)]
-    for column in wish.columns or ():
+def _command(options: TuningOptions) -> str:
+    words = ["python", "-m", "workbench", "tune", options.pairs.name]
+    words += ["--from", options.start, "--id", options.model_id, "--seed", str(options.seed)]
+    for column in options.columns or ():
         words += ["--column", column]
-    if wish.scale is not None:
-        words += ["--scale", *(f"{end:g}" for end in wish.scale)]
-    words += ["--epochs", str(wish.epochs)] if wish.epochs is not None else []
-    words += ["--rate", f"{wish.rate:g}"] if wish.rate is not None else []
-    words += ["--even-if-worse"] if wish.even_if_worse else []
+    if options.scale is not None:
+        words += ["--scale", *(f"{end:g}" for end in options.scale)]
+    words += ["--epochs", str(options.epochs)] if options.epochs is not None else []
+    words += ["--rate", f"{options.rate:g}"] if options.rate is not None else []
+    words += ["--even-if-worse"] if options.even_if_worse else []
     return shlex.join(words)

@@ -11,7 +11,7 @@ from core.measures import Calibration
 from semblance.tables.labelled_pairs import Kind
 from training.architectures.models import output_dim
 from training.architectures.parts.layers import WordEmbedding
-from training.architectures.transformer import SentenceBERT
+from training.architectures.transformer import SequenceEncoder
 from training.families import siamese
 from training.families.transformer import write_encoder
 from training.objectives.supervised import LABELS
@@ -87,17 +87,17 @@ def _graphs(start: Start, objective: TuneObjective, folder: Path, tokenizer: Pat
         head = model.heads["head"]
         assert isinstance(head, ScaledHead)
         heads, spread = {"entailment": head.folded(_temperature(objective))}, 1 / head.factor
-    if isinstance(encoder, SentenceBERT):
+    if isinstance(encoder, SequenceEncoder):
         fields = write_encoder(
             encoder, tokenizer, folder, folder.name, storage=start.storage, max_tokens=limits.max_tokens
         )
         for folded in heads.values():
             export_head(folded, output_dim(encoder), folder / siamese.ENTAILMENT, folder.name)
             check_head(folder / siamese.ENTAILMENT, folded, output_dim(encoder), spread=spread)
-        return fields
+        return fields | {"prompts": start.manifest.prompts}
     words = encoder.embedding
     assert isinstance(words, WordEmbedding)
-    encoder.embedding = stored(words.weight.detach(), start.storage)
+    encoder.embedding = stored(words.weight.detach(), "int8" if start.storage == "int8" else "float32")
     fields = siamese.write_graphs(encoder, heads, start.tokenizer, folder, folder.name, shares=False, spread=spread)
     return {"limits": limits, "additive": True, **fields}
 

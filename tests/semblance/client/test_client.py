@@ -211,6 +211,13 @@ def test_a_service_that_says_no_to_health_has_answered() -> None:
         assert client.health().reasons == ["model m: wrong"]
 
 
+def test_a_closed_client_says_so() -> None:
+    with Client("http://service") as client:
+        pass
+    with pytest.raises(InvalidArgument, match="has been closed"):
+        client.models()
+
+
 def test_the_key_and_our_name_are_sent() -> None:
     seen: list[httpx.Request] = []
 
@@ -287,6 +294,9 @@ def test_an_answer_about_other_items_is_none(method: str, given: tuple[Any, ...]
         ({"url": "http://"}, "expected a URL such as"),
         ({"url": "127.0.0.1:8000"}, "expected a URL such as"),
         ({"url": "http://host", "api_key": "two\nlines"}, "printable ASCII"),
+        ({"url": "http://host:99999"}, "expected a URL such as"),
+        ({"url": "http://host", "timeout": -1}, "timeout must be seconds"),
+        ({"url": "http://host", "timeout": float("nan")}, "timeout must be seconds"),
         ({"url": "http://host", "max_items": 0}, "max_items must be at least 1"),
         ({"url": "http://host", "concurrency": 0}, "concurrency must be at least 1"),
     ],

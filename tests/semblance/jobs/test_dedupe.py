@@ -95,11 +95,11 @@ def test_near_duplicates_of_a_file(url: str, semblance: Run, tmp_path: Path, suf
     assert [row["id"] for row in read(kept)] == [str(i) for i, lead in enumerate(first) if lead == i]
 
 
-# Floors a little under what is reached; a cosine of .9 alone has .18, .32, .00 and .05.
-FLOORS = {"title": 0.65, "company": 0.8, "ticket": 0.42, "mixed": 0.38}
+# Floors a little under what is reached; a cosine of .9 alone has .18, .32 and .00.
+FLOORS = {"title": 0.65, "company": 0.8, "ticket": 0.42}
 
 
-@pytest.mark.parametrize("kind", ["company", "ticket", "mixed"])
+@pytest.mark.parametrize("kind", ["company", "ticket"])
 def test_rows_that_say_the_same_are_found_without_options(
     published: str, semblance: Run, tmp_path: Path, kind: str
 ) -> None:
@@ -284,12 +284,12 @@ def test_a_mistake_is_said_before_anything_is_embedded(
 def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from semblance.client.clients import AsyncClient
 
-    source = write(tmp_path / "in.csv", [{"sentence": f"a dog {i}"} for i in range(1000)])
+    source = write(tmp_path / "in.csv", [{"sentence": f"a dog {i}"} for i in range(200)])
     asked: list[int] = []
     embed = AsyncClient.embed
 
     async def breaks(self: AsyncClient, texts: Any, **options: Any) -> Any:
-        if sum(asked) > 600:
+        if sum(asked) > 100:
             raise NoAnswer("gone")
         asked.append(len(texts))
         return await embed(self, texts, **options)
@@ -300,8 +300,8 @@ def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, m
     first = sum(asked)
     asked.clear()
     assert semblance(*command).code == 0
-    assert first + sum(asked) == 1000
-    assert len(read(tmp_path / "out.csv")) == 1000
+    assert first + sum(asked) == 200
+    assert len(read(tmp_path / "out.csv")) == 200
 
 
 def test_kept_embeddings_are_used_again(

@@ -200,7 +200,7 @@ def test_no_question_is_decided_by_a_fit_that_has_seen_it() -> None:
     right = np.arange(SIZE) % 2 == 0
     questions = Questions(ASKED.texts, [0 if each else NONE for each in right])
     shares = []
-    for _ in range(20):
+    for _ in range(10):
         (found,) = compare([made(0.1, random.normal(size=(SIZE, 25)), right)], questions, resamples=20, seed=1)
         shares.append(found.decisions_right.value)
         seen = found.line.probability(found.ranked.features) >= found.threshold
@@ -374,7 +374,9 @@ def test_the_command_refuses_what_does_not_fit(models: Path, files: tuple[Path, 
     assert other.read_text() == '{"mine": 1}'
     ran = CliRunner().invoke(app, [*asked, "--model", "nope"])
     assert "model 'nope' is not served or has no similarity" in str(ran.exception)
-    for path in (other, tmp_path / "absent.json"):
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000)
+    for path in (other, deep, tmp_path / "absent.json"):
         with pytest.raises(InvalidArgument):
             FAQ.load(path)
 

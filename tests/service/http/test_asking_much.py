@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import Mapping
@@ -13,7 +14,6 @@ import pytest
 
 from core.scoring import Array, Embeddings, Run
 from service.engine.cache import ENTRY_BYTES
-from service.http.listening import bind
 from tests.harness import fakes
 from tests.harness.process import BODY
 from tests.harness.server import Address, post, serving
@@ -106,7 +106,7 @@ async def test_texts_that_are_sent_back_are_dropped_with_the_size_they_were_kept
 
 async def test_callers_by_ipv4_of_a_socket_for_both_are_told_apart(models: Path) -> None:
     """As with HOST=:: and several workers."""
-    with bind("::", 0) as listening:
+    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as listening:
         address = ("127.0.0.1", listening.getsockname()[1])
         async with serving(models, listening, rate_limit="1/hour"):
             statuses = [

@@ -1,5 +1,6 @@
 """Who may ask, and how often."""
 
+import json
 import shlex
 import subprocess
 
@@ -7,7 +8,7 @@ import httpx
 import pytest
 
 from service.http import rate_limit
-from service.http.connection_tracker import client_of
+from service.http.middleware import client_of
 from service.http.rate_limit import RateLimit
 from service.observe.telemetry import Telemetry
 from service.settings import HASH_KEY, Settings, digest_of, hash_key
@@ -54,6 +55,13 @@ async def test_a_header_of_which_one_counts_is_there_once(serve: Serve, name: st
                 assert KEY not in response.text
         twice = [("cookie", "a=b"), ("cookie", "c=d"), ("authorization", f"Bearer {KEY}")]
         assert (await client.post("/similarity", json=GOOD["/similarity"], headers=twice)).status_code == 200
+
+
+async def test_zeros_before_the_length_of_a_body(serve: Serve) -> None:
+    body = json.dumps(GOOD["/similarity"])
+    length = {"content-length": f"{'0' * 5000}{len(body)}", "content-type": "application/json"}
+    async with serve() as client:
+        assert (await client.post("/similarity", content=body, headers=length)).status_code == 200
 
 
 async def test_each_of_several_keys_opens_and_the_log_names_it(serve: Serve, caplog) -> None:

@@ -66,12 +66,13 @@ def test_all_workers_reload_when_one_is_told_to(root: Path, tmp_path: Path) -> N
             fleet_until(lambda: all_say(service, 2), "both have the third model")
             break_golden(put(root, 3))
             assert httpx.post(f"{service.url}/models/reload").status_code == 409
-            fleet_until(lambda: len(service.events("model not reloaded")) == 2, "both refuse the fourth")
+            fleet_until(lambda: len(service.events("model not reloaded")) >= 2, "both refuse the fourth")
             assert all_say(service, 2)
         assert load.failures == []
         assert set(load.statuses) == {200}
-        service.shows(2, "semblance_model_reload_failures_total", model=ID)
+        assert service.metric("semblance_model_reload_failures_total", model=ID) >= 2
         assert service.pids() == before
+        assert service.stop() == 0
 
 
 _IN_TERMINAL = """

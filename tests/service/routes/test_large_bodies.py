@@ -1,15 +1,17 @@
 """No body that one caller sends makes the others wait, or fills the memory; what is wrong with it is said."""
 
 import asyncio
+import gc
 import json
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from service.routes import json_body
+from service.routes import json_body, routing
 from service.routes.json_body import SMALL_BYTES
 from tests.harness.process import running
 from tests.harness.service import Client, Serve, let_in
@@ -93,6 +95,45 @@ async def test_others_are_answered_while_a_large_body_is_read(client: Client, mo
     assert not waiting.done()
     answered.set()
     assert (await waiting).status_code == 200
+
+
+REFUSED = {
+    "a field that is not known": ("/similarity", {"pairs": [PAIR], "x": 1}),
+    "a pair without its second text": ("/similarity", {"pairs": [{"a": "a"}]}),
+    "too many pairs": ("/similarity", {"pairs": [PAIR] * 300}),
+    "an empty text": ("/similarity", {"pairs": [{"a": " ", "b": "a"}]}),
+    "a model that is not there": ("/rank", {"query": "a", "candidates": ["a"], "model": "nope"}),
+    "a field of another dialect": ("/v1/embeddings", {"input": ["a"], "late_chunking": True}),
+    "an answer": ("/similarity", {"pairs": [PAIR]}),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", REFUSED)
+async def test_nothing_keeps_a_body_once_it_is_answered(lasting: Client, monkeypatch, name: str) -> None:
+    """Not even until the garbage collector comes by, as a circle of references would."""
+
+    class Body(dict):  # which can be looked for by a weak reference
+        pass
+
+    path, sent = REFUSED[name]
+    kept: list[weakref.ref[Body]] = []
+
+    def parse(body: bytes, most: json_body.BodyLimits) -> Body:
+        found = Body(json_body.parse(body, most))
+        kept.append(weakref.ref(found))
+        return found
+
+    monkeypatch.setattr(routing, "parse", parse)
+    gc.collect()
+    gc.disable()
+    try:
+        await lasting.post(path, json=sent)
+        await asyncio.sleep(0)
+        (body,) = kept
+        assert body() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.anyio

@@ -15,8 +15,7 @@ from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 SETTINGS = {
-    **{"max_pairs": 4, "max_candidates": 4, "max_sentences": 4, "max_claims": 4},
-    **{"max_text_chars": 30, "max_document_chars": 60, "max_explained_tokens": 4},
+    **{"max_pairs": 4, "max_candidates": 4, "max_sentences": 4, "max_text_chars": 30},
 }
 Sized = Callable[[int], Any]
 CLAIM = {"premise": "a", "hypothesis": "a"}
@@ -43,7 +42,6 @@ def of(size: int) -> list[str]:
         ("/rank", lambda n: {"query": "a", "candidates": ["a"] * n}, 4, "candidates", "max_candidates"),
         ("/rank", lambda n: {"query": "a", "entries": [ENTRY] * n, "match": "both"}, 4, "entries", "max_candidates"),
         ("/rank", lambda n: {"query": "a", "entries": [ENTRY] * n, "match": "either"}, 2, "entries", "max_candidates"),
-        ("/claims", lambda n: {"documents": "a", "claims": ["a"] * n}, 4, "claims", "max_claims"),
         ("/entailment", lambda n: {"pairs": [CLAIM] * n}, 4, "pairs", "max_pairs"),
         ("/classify", lambda n: {"text": "a", "labels": of(n)}, 4, "labels", "max_pairs"),
         ("/classify", lambda n: {"text": ["a", "a"], "labels": of(n)}, 2, "labels", "max_pairs"),
@@ -51,9 +49,6 @@ def of(size: int) -> list[str]:
         # how long; texts of the other fields: test_properties.py
         ("/classify", lambda n: {"text": "x" * n, "labels": ["a"]}, 30, "text", "max_text_chars"),
         ("/classify", lambda n: {**CUT, "labels": ["x" * n], "template": "{}"}, 30, "labels.0", "max_text_chars"),
-        ("/explain", lambda n: {"a": "man", "b": "a " * n}, 4, "b", "max_explained_tokens"),
-        ("/claims", lambda n: {"documents": ["a " * 15, "x" * n], "claims": ["a"]}, 30, "documents",
-         "max_document_chars"),
         # a template with its longest label
         ("/classify", lambda n: {**CUT, "template": "x{}" * n}, 10, "template", "max_text_chars"),
         ("/classify", lambda n: {**CUT, "labels": ["a", "b" * n], "template": "{} and not {}, ."}, 9, "template",
@@ -72,8 +67,28 @@ async def test_one_more_is_too_much(
     status, error = await refused(limited, path, json=body(fits + 1))
     limit = SETTINGS[setting]
     assert (status, error["code"], error["field"], error["limit"]) == (413, "too_large", field, limit)
-    name = "" if field == "b" else f" (SEMBLANCE_{setting.upper()})"
-    assert str(error["message"]).endswith(f"the limit is {limit}{name}")
+    assert str(error["message"]).endswith(f"the limit is {limit} (SEMBLANCE_{setting.upper()})")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "fits", "field", "place"),
+    [
+        ("/claims", lambda n: {"documents": "a", "claims": ["a"] * n}, 4, "claims", "claims.MAX_CLAIMS"),
+        ("/claims", lambda n: {"documents": ["a", "x" * n], "claims": ["a"]}, 59, "documents",
+         "claims.MAX_DOCUMENT_CHARS"),
+        ("/explain", lambda n: {"a": "man", "b": "a " * n}, 4, "b", "own.MAX_EXPLAINED_TOKENS"),
+    ],
+)  # fmt: skip
+async def test_one_more_than_a_fixed_limit_is_too_much(
+    lasting: Client, monkeypatch: pytest.MonkeyPatch, path: str, body: Sized, fits: int, field: str, place: str
+) -> None:
+    limit = 60 if field == "documents" else fits
+    monkeypatch.setattr(f"service.routes.{place}", limit)
+    answer = await lasting.post(path, json=body(fits))
+    assert answer.status_code == 200, answer.text
+    status, error = await refused(lasting, path, json=body(fits + 1))
+    assert (status, error["code"], error["field"], error["limit"]) == (413, "too_large", field, limit)
+    assert str(error["message"]).endswith(f"the limit is {limit}")
 
 
 @pytest.mark.parametrize(

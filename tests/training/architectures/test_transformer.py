@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import torch
 from torch import Tensor
 
+from core.sequences import Pooling, PoolingMode
 from core.subwords import Subwords
 from core.tokenizer import pad
 from tests.harness import toys
@@ -18,7 +20,9 @@ from training.architectures.transformer import (
     CrossEncoderConfig,
     SentenceBERT,
     SentenceBERTConfig,
+    is_update,
     load_weights,
+    pooled,
 )
 
 TINY = BERTConfig(vocabulary=105, hidden=12, layers=2, attention_heads=3, inner=24, positions=40)
@@ -33,7 +37,8 @@ def cross(config: BERTConfig) -> CrossEncoder:
 @LAYOUTS
 def test_only_updates_of_low_rank_learn(config: BERTConfig) -> None:
     model, plain = cross(replace(config, update_rank=2)), cross(config)
-    plain.load_state_dict({name: value for name, value in model.state_dict().items() if name in plain.state_dict()})
+    own = {name.replace(".base_layer", ""): value for name, value in model.state_dict().items() if not is_update(name)}
+    plain.load_state_dict(own)
     sides = toys.pair_tensors(toys.id_pairs())
     assert torch.equal(model(*sides)["entailment"], plain(*sides)["entailment"])  # an update starts at zero
     learnt = {name: p for name, p in model.bert.named_parameters() if p.requires_grad}
@@ -44,8 +49,7 @@ def test_only_updates_of_low_rank_learn(config: BERTConfig) -> None:
     assert not torch.allclose(model(*sides)["entailment"], plain(*sides)["entailment"], atol=1e-3)
 
 
-def test_mpnet_is_that_of_transformers(tmp_path: Path) -> None:
-    pytest.importorskip("transformers", reason="missing here: pip install '.[distill]'")
+def test_a_pair_is_read_with_the_special_tokens_of_mpnet_and_published_weights(tmp_path: Path) -> None:
     from transformers import MPNetConfig, MPNetModel
 
     torch.manual_seed(0)
@@ -59,8 +63,11 @@ def test_mpnet_is_that_of_transformers(tmp_path: Path) -> None:
     sequence = torch.cat([torch.tensor([[0]]), a, torch.tensor([[2, 2]]), b, torch.tensor([[2]])], dim=1)
     with torch.no_grad():
         states = theirs(sequence).last_hidden_state[0]
-        found = model.features(a, torch.tensor([7]), b, torch.tensor([180]))[0]
-    assert torch.allclose(found, torch.cat([states[0], states.mean(0)]), atol=1e-5)
+        found = model(a, torch.tensor([7]), b, torch.tensor([180]))
+        wanted = model.answers(states[None], torch.ones(1, len(states), dtype=torch.bool))
+    assert found.keys() == wanted.keys()
+    for name, answer in wanted.items():
+        assert torch.allclose(found[name], answer, atol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +104,19 @@ def test_the_bi_encoder_is_all_minilm_l6_v2_and_the_cross_encoder_reads_a_pair_a
     theirs, tokens = AutoModel.from_pretrained(published).eval(), AutoTokenizer.from_pretrained(published)
     with torch.no_grad():
         vectors = model(*read(tokenizer, REAL)).numpy()
-        found = pairs.features(*read(tokenizer, REAL[:2]), *read(tokenizer, REAL[2:]))
+        found = pairs(*read(tokenizer, REAL[:2]), *read(tokenizer, REAL[2:]))
         for i in range(2):
-            states = theirs(**tokens(REAL[i], REAL[i + 2], return_tensors="pt")).last_hidden_state[0]
-            assert torch.allclose(found[i], torch.cat([states[0], states.mean(0)]), atol=1e-5)
+            states = theirs(**tokens(REAL[i], REAL[i + 2], return_tensors="pt")).last_hidden_state
+            for name, answer in pairs.answers(states, torch.ones(states.shape[:2], dtype=torch.bool)).items():
+                assert torch.allclose(found[name][i], answer[0], atol=1e-5)
     whole = SentenceTransformer(str(published), local_files_only=True, device="cpu")
     assert vectors == pytest.approx(whole.encode(list(REAL)), abs=1e-5)
+
+
+@pytest.mark.parametrize("mode", get_args(PoolingMode))
+def test_states_are_pooled_as_the_service_pools_them(mode: PoolingMode) -> None:
+    states = torch.randn(3, 7, 5, generator=torch.Generator().manual_seed(1))
+    lengths = [7, 1, 4]
+    real = torch.arange(7) < torch.tensor(lengths)[:, None]
+    wanted = Pooling(mode=mode).apply(states.numpy(), lengths)
+    assert pooled(states, real, mode).numpy() == pytest.approx(wanted, abs=1e-6)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.harness import toy_runs, toy_wordpiece, toys
-from training.architectures.transformer import BERTConfig, CrossEncoderConfig
+from training.architectures.transformer import BERTConfig, CrossEncoderConfig, words_of
 from training.corpora.hard import GROUP
 from training.families import family_of, teaching, transformer
 from training.families.heads import load_ratings, ratings_file, save_ratings
@@ -89,8 +89,11 @@ def test_the_encoder_that_a_run_begins_from_is_kept_beside_it(encoder: Path) -> 
         bi_encoder(CROSS, runs, 4)
     toy_runs.trained(CROSS, runs, 4, encoder)
     before, after = kept(CROSS, runs, 4, START_NAME), kept(CROSS, runs, 4)
-    assert torch.equal(before["words.weight"], after["bert.words.weight"])  # frozen
-    assert not torch.equal(before["layers.0.query.weight"], after["bert.layers.0.query.weight"])
+    assert torch.equal(
+        before["embeddings.word_embeddings.weight"], after["bert.embeddings.word_embeddings.weight"]
+    )  # frozen
+    query = "encoder.layer.0.attention.self.query.weight"
+    assert not torch.equal(before[query], after[f"bert.{query}"])
     assert_equal(bi_encoder(CROSS, runs, 4), before)
 
 
@@ -142,7 +145,7 @@ def test_what_was_learnt_beside_published_weights_is_the_model_again(
     folder.mkdir(parents=True)
     toy_wordpiece.wordpiece().save(folder / TOKENIZER)
     constant = torch.nn.init.constant_
-    monkeypatch.setattr(transformer, "load_weights", lambda bert, folder: constant(bert.words.weight, 0.1))
+    monkeypatch.setattr(transformer, "load_weights", lambda bert, folder: constant(words_of(bert).weight, 0.1))
     monkeypatch.setattr(teaching, "FOLDER", tmp_path / "learnt")
     updated = CrossEncoderConfig(replace(TINY, update_rank=2), HEADS)
     chosen = replace(CROSS, architecture=updated, table=PretrainedEncoder("toy", packages=("toy",)))

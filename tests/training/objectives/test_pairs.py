@@ -18,7 +18,7 @@ from training.architectures import CrossEncoder, CrossEncoderConfig, PWIMConfig,
 from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding
-from training.architectures.transformer import BERTConfig
+from training.architectures.transformer import BERTConfig, words_of
 from training.corpora.hard import GROUP
 from training.corpora.tasks import TASKS
 from training.objectives.pairwise import (
@@ -279,8 +279,8 @@ def test_training_learns_and_the_words_stay(tmp_path: Path) -> None:
     result = train(whole, optimiser, schedule, tmp_path, seed=1)
     start = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[0])
     assert result.best["selection"] > start["selection"]
-    words = whole.model.bert.words.weight
-    assert torch.equal(words, cross().bert.words.weight)  # frozen
+    words = words_of(whole.model.bert).weight
+    assert torch.equal(words, words_of(cross().bert).weight)  # frozen
 
 
 def test_a_larger_models_ratings_teach_the_heads_of_the_pairs_that_it_rated() -> None:

@@ -215,7 +215,13 @@ def test_each_layer_of_a_transformer_is_slower_than_the_one_above_it() -> None:
     (optimiser,) = build_optimisers(model, OptimiserConfig("adamw", layer_decay=0.5, **rates))
     rate_of = {id(p): group["lr"] for group in optimiser.param_groups for p in group["params"]}
     found = {name: rate_of[id(p)] for name, p in model.named_parameters() if p.requires_grad}
-    expected = {"heads.": 7.0, "bert.layers.2.": 1.0, "bert.layers.1.": 0.5, "bert.layers.0.": 0.25, "bert.": 0.125}
+    expected = {
+        "heads.": 7.0,
+        "bert.encoder.layer.2.": 1.0,
+        "bert.encoder.layer.1.": 0.5,
+        "bert.encoder.layer.0.": 0.25,
+        "bert.": 0.125,
+    }
     for name, rate in found.items():
         assert rate == next(wanted for prefix, wanted in expected.items() if name.startswith(prefix)), name
     assert len(optimiser.param_groups) == len(expected)

@@ -11,7 +11,7 @@ import torch
 from tests.harness import toy_runs, toys
 from tests.harness.toy_wordpiece import wordpiece_json
 from training.architectures.models import SiameseModel
-from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
+from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig, words_of
 from training.corpora.readers.written import WrittenFAQ
 from training.objectives.development import GradedSets
 from training.objectives.faqs import FAQConfig, FAQObjective, FAQTexts
@@ -44,12 +44,12 @@ def objective(teacher: SentenceBERT) -> ImitationObjective:
 
 def test_a_student_begins_with_the_layers_words_and_positions_named(teacher: SentenceBERT) -> None:
     student = begin(teacher, (0, 2, 5))
-    assert student.config.bert.layers == len(student.bert.layers) == 3
+    assert student.config.bert.layers == len(student.bert.encoder.layer) == 3
     for new, old in enumerate((0, 2, 5)):
-        for name, value in student.bert.layers[new].state_dict().items():
-            assert torch.equal(value, teacher.bert.layers[old].state_dict()[name])
-    for name in ("words", "positions", "segments"):
-        assert torch.equal(getattr(student.bert, name).weight, getattr(teacher.bert, name).weight)
+        for name, value in student.bert.encoder.layer[new].state_dict().items():
+            assert torch.equal(value, teacher.bert.encoder.layer[old].state_dict()[name])
+    for name, value in student.bert.embeddings.state_dict().items():
+        assert torch.equal(value, teacher.bert.embeddings.state_dict()[name])
 
 
 def test_batches_hold_every_text_once_and_are_of_like_length(teacher: SentenceBERT) -> None:
@@ -71,7 +71,7 @@ def test_the_loss_falls_and_the_words_stay(teacher: SentenceBERT, tmp_path: Path
     train(subject, optimiser, schedule, tmp_path, seed=0)
     subject.model.eval()
     assert float(subject.loss(batch)[0].detach()) < 0.7 * before
-    assert torch.equal(subject.model.encoder.bert.words.weight, teacher.bert.words.weight)
+    assert torch.equal(words_of(subject.model.encoder.bert).weight, words_of(teacher.bert).weight)
 
 
 def test_a_step_towards_the_right_answers_helps_and_what_the_teacher_rates_above_them_is_not_wrong(

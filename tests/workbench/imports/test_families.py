@@ -5,11 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy.special import softmax
 
+from core.tokenizer import pad
 from tests.workbench import foreign
 from workbench.imports.folder import import_model
 from workbench.imports.model import ImportOptions
+from workbench.tuning.read_back import read_start
 
 pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
 
@@ -30,6 +33,11 @@ def test_an_encoder_answers_as_its_library(family: str, tmp_path: Path) -> None:
     assert done.parity is not None
     assert done.parity.float32 < 1e-4
     a, b = foreign.embedded(folder, A), foreign.embedded(folder, B)
+    start = read_start(tmp_path / "models" / "taken")  # what was imported can be tuned
+    limit = start.manifest.limits.max_tokens
+    given = map(torch.from_numpy, pad([start.tokenizer.encode(text, limit).ids for text in (*A, *B)]))
+    with torch.inference_mode():
+        assert start.network(*given).numpy() == pytest.approx(np.concatenate([a, b]), abs=1e-4)
     cosines = (a * b).sum(axis=1)
     assert np.ptp(cosines) > 0.02  # there is something to agree on
     with foreign.served(tmp_path / "models") as client:

@@ -257,6 +257,8 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         r"1_Pooling/config\.json: include_prompt is false"),
     "code": (lambda f: changed(f / "config.json", auto_map={"AutoModel": "x.Y"}),
         r"config\.json: auto_map: custom code"),
+    "architectures": (lambda f: changed(f / "config.json", architectures=5),
+        r"config\.json: architectures: expected a list of names, found int"),
     "module": (lambda f: _module(f, 0, "custom_st.Mine"),
         r"modules\.json: module 0: type 'custom_st\.Mine' is custom"),
     "layers": (lambda f: _module(f, 2, "sentence_transformers.models.LSTM"),

@@ -61,6 +61,13 @@ def average_model(models: Path, model_id: str) -> Path:
 
 def transformer_model(models: Path, model_id: str) -> Path:
     """A bi-encoder with the toy WordPiece."""
+    shutil.copytree(_transformer(model_id).name, models, dirs_exist_ok=True)
+    return models / model_id
+
+
+@cache
+def _transformer(model_id: str) -> tempfile.TemporaryDirectory[str]:
+    kept = tempfile.TemporaryDirectory(prefix="transformer-")
 
     def write(folder: Path) -> dict[str, Any]:
         tokenizer = folder.parent / "wordpiece.json"
@@ -69,7 +76,8 @@ def transformer_model(models: Path, model_id: str) -> Path:
         shaken(model)
         return write_encoder(model, tokenizer, folder, model_id, max_tokens=toys.MAX_TOKENS)
 
-    return _published(models, model_id, "minilm", asdict(BERT), write)
+    _published(Path(kept.name), model_id, "minilm", asdict(BERT), write)
+    return kept
 
 
 def _published(models: Path, model_id: str, architecture: str, settings: dict[str, Any], write: Any) -> Path:

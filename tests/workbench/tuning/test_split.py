@@ -67,19 +67,21 @@ def test_what_was_stored_comes_back(tmp_path: Path) -> None:
     average = read_start(starts.average_model(tmp_path, "average"))
     assert isinstance(average.network, WordAveraging)
     assert isinstance(average.network.embedding, WordEmbedding)
-    transformer = read_start(starts.transformer_model(tmp_path, "transformer"))
+    transformer = read_start(starts.transformer_model(tmp_path, "other"))
     assert average.storage == transformer.storage == "int8"
     found = [average.network.embedding.weight.detach(), *transformer.network.state_dict().values()]
     original = starts.shaken(SentenceBERT(starts.BERT)).state_dict().values()
     for value, stored in zip((torch.from_numpy(toys.table().rows), *original), found, strict=True):
-        torch.testing.assert_close(stored, value, rtol=0, atol=float(value.abs().max()) / 127)
+        torch.testing.assert_close(stored, value, rtol=0, atol=float(value.abs().max()) / 125)  # half of 63 steps
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"architecture": "cross_encoder"}, "an architecture 'cross_encoder' is not tuned; start from avg-paraphrase"),
-        ({"architecture": "transformer_encoder"}, "it was imported: tune it with the library that it comes from"),
+        (
+            {"architecture": "static_mean"},
+            "'static_mean' is neither an average of words nor a transformer imported by its weights; start from avg-p",
+        ),
         ({"similarity": None}, "its score is not the cosine"),
     ],
 )

@@ -13,11 +13,13 @@ from typer.testing import CliRunner
 from core.manifest import Manifest
 from semblance.tables.labelled_pairs import PairsError, read_own
 from tests.harness.tables import write
+from tests.workbench import foreign
 from tests.workbench.tuning import starts
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.folder import RecipeChangedError
 from workbench.__main__ import app
+from workbench.imports.folder import import_model
 from workbench.tuning import plan
 from workbench.tuning.objective import TuneObjective
 from workbench.tuning.plan import TuningPlan
@@ -143,6 +145,22 @@ def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Tune) -> None:
     assert done.after["spearman"] > done.before["spearman"]
     held = [{text for p in done.material.part(name) for text in (p.a, p.b)} for name in done.material.parts._fields]
     assert not held[0] & held[1] | held[0] & held[2] | held[1] & held[2]
+
+
+@pytest.mark.slow  # an import, and two exports
+@pytest.mark.filterwarnings("ignore")  # of the other libraries
+def test_what_was_imported_is_tuned_and_tuned_again(tmp_path: Path, tuned: Tune) -> None:
+    folder = foreign.encoder(tmp_path / "theirs", "roberta", "cls")
+    models, given = tmp_path / "models", starts.rows("label", 300)
+    import_model(folder, "imported", models, storage="int8")
+    done = tuned(given, start="imported", even_if_worse=True)  # random weights learn little
+    mine, imported = (PublishedModel(models / name) for name in ("mine", "imported"))
+    assert (mine.manifest.network_config, mine.manifest.pooling) == ("config.json", imported.manifest.pooling)
+    pairs = done.material.part("held_out")
+    sides = [p.a for p in pairs], [p.b for p in pairs]
+    assert np.abs(mine.similarity(*sides).raw_score - imported.similarity(*sides).raw_score).max() > 0.02
+    again = tuned(given, start="mine", model_id="again", epochs=1, even_if_worse=True)
+    assert again.before["auc"] == pytest.approx(done.after["auc"])
 
 
 def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: Tune) -> None:

@@ -1,0 +1,40 @@
+"""What uvicorn is told of a service."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import uvicorn
+
+from service.http.connection import Connection
+from service.settings import Settings
+
+HUNG_SECONDS = 30  # in which a worker answers uvicorn, and a successor opens its models
+
+
+def config_of(settings: Settings, app: Callable[..., Any] | str, workers: int = 1) -> uvicorn.Config:
+    """uvicorn's configuration, of an application, or of the path of what makes one in each worker."""
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, str),
+        host=settings.host,
+        port=settings.port,
+        workers=workers,
+        loop="uvloop",
+        http=partial(Connection, settings=settings),  # type: ignore[arg-type]  # it is only called
+        timeout_keep_alive=settings.keep_alive_seconds,
+        timeout_graceful_shutdown=settings.shutdown_grace_seconds,
+        timeout_worker_healthcheck=HUNG_SECONDS,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+    )
+
+
+def address_of(host: str, port: int) -> str:
+    """The URL to open in a browser on this machine."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -1,0 +1,101 @@
+"""Two workers as an operator meets them behind the proxy: load, signals, deaths, models that went bad."""
+
+import json
+import os
+import signal
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as families
+
+from tests.harness.fleet import Service, fleet
+from tests.harness.load import Load
+from tests.harness.process import BODY, failed, until
+from tests.harness.proxy import needs_haproxy, proxy
+from tests.harness.service import NEEDED_SECONDS
+
+pytestmark = pytest.mark.timeout(4 * NEEDED_SECONDS)
+RESTARTS, ANSWERED = "semblance_worker_restarts_total", "semblance_requests_total"
+
+
+class Scrapes(threading.Thread):
+    """`with Scrapes(url) as scrapes:` asks for the metrics ten times a second, of whichever worker accepts each."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(daemon=True)
+        self._url = url
+        self._over = threading.Event()
+        self.highest: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+        self.fallen: list[object] = []
+        self.unready: list[str] = []
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
+
+    def run(self) -> None:
+        while not self._over.wait(0.1):
+            with suppress(httpx.TransportError):  # of the worker that is killed
+                ready = httpx.get(f"{self._url}/health/ready")
+                self.unready += [ready.text] if ready.status_code != 200 else []
+                found = families(httpx.get(f"{self._url}/metrics").text)
+                for sample in [each for family in found if family.type != "gauge" for each in family.samples]:
+                    key = sample.name, frozenset(sample.labels.items())
+                    if sample.value < self.highest.get(key, 0.0):
+                        self.fallen.append((key, self.highest[key], sample.value))
+                    self.highest[key] = sample.value
+
+
+@needs_haproxy
+def test_workers_end_in_every_way_and_no_request_behind_the_proxy_fails(root: Path, tmp_path: Path) -> None:
+    with fleet(root, tmp_path) as service:
+        port = int(service.url.rpartition(":")[2])
+        with (
+            proxy(tmp_path, port, port) as url,
+            Scrapes(service.url) as scrapes,
+            Load(url, "/similarity", BODY) as load,
+        ):
+            before = service.pids()
+            service.process.send_signal(signal.SIGUSR2)
+            until(lambda: service.both_serve(*before), "both are replaced")
+            killed = service.pids()[0]
+            os.kill(killed, signal.SIGKILL)
+            until(lambda: service.both_serve(*before, killed), "it is replaced")
+            until(lambda: service.metric(RESTARTS, reason="killed") == 1, "it is counted")
+        assert load.failures == []
+        assert set(load.statuses) == {200}
+        assert scrapes.fallen == []
+        assert scrapes.unready == []  # a worker that is replaced does not stop the service
+        # Of all workers, also those that ended; what the killed one was answering was asked twice.
+        assert service.metric(ANSWERED, route="/similarity", status="200") >= load.statuses[200] - 8 > 100
+        assert (service.metric(RESTARTS, reason="asked"), service.metric(RESTARTS, reason="killed")) == (2, 1)
+        models_that_went_bad(service, root)
+        pids = service.pids()
+        service.process.kill()
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "no worker outlives the parent")
+    assert list(service.temporary.iterdir()) == []
+
+
+def models_that_went_bad(service: Service, root: Path) -> None:
+    """A successor that cannot start takes nobody along."""
+    (root / "avg-paraphrase" / "encoder.onnx").write_bytes(b"")
+    os.kill(service.pids()[0], signal.SIGKILL)
+    until(lambda: service.metric(RESTARTS, reason="failed") >= 1, "its successor fails")
+    assert httpx.post(f"{service.url}/similarity", json=BODY).status_code == 200
+
+
+def test_what_is_wrong_at_start_up_is_said_once(root: Path) -> None:
+    path = root / "avg-paraphrase" / "encoder.onnx"
+    path.write_bytes(path.read_bytes()[:-1])
+    code, lines = failed(models_dir=root, workers=4)
+    assert code == 3
+    (critical,) = [event for event in map(json.loads, lines) if event["level"] == "critical"]
+    assert str(path) in critical["message"]
