@@ -27,7 +27,7 @@ class States(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         torch.manual_seed(1)
-        sizes = {"vocab_size": 90, "hidden_size": 96, "num_hidden_layers": 1, "num_attention_heads": 4}
+        sizes = {"vocab_size": 90, "hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
         config = transformers.BertConfig(
             **sizes, intermediate_size=192, max_position_embeddings=40, attn_implementation="eager"
         )
