@@ -63,7 +63,7 @@ def run(
 
     Args:
         app: its commands.
-        expected: more errors whose text is for the user (exit code 1); a KeyError is too (2), and a UserError (its own).
+        expected: more errors whose text is for the user (exit code 1); a KeyError is too (2), a UserError (its own).
         arguments: instead of those of the process.
         name: of the program, for its help.
     """

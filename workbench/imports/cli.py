@@ -85,7 +85,7 @@ def import_model(
             pooling,
             prompts,
             licence,
-            tuple(languages.split(",")) if languages else None,
+            tuple(dict.fromkeys(languages.split(","))) if languages else None,
         ),
         labelled=(lambda model: read_labelled(pairs, model.label, scale, read_as)) if pairs is not None else None,
         arguments=words,

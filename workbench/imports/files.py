@@ -130,7 +130,7 @@ def static_kind(folder: Path) -> Literal["model2vec", "StaticEmbedding"] | None:
 
 
 def read_stated(folder: Path) -> Stated:
-    """What the head of the folder's README states, as a model hub reads it; nothing where it has none that can be read."""
+    """What the head of a folder's README states, as a model hub reads it; nothing where none can be read."""
     from huggingface_hub import metadata_load
 
     try:

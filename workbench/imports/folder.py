@@ -114,6 +114,8 @@ def import_model(
     """
     named = model_id if model_id is not None else id_of(source)
     check_id(named, ImportRefused)
+    if not all(re.fullmatch("[a-z]{2,3}", each) for each in options.languages or ()):
+        raise ImportRefused(f"--languages {','.join(options.languages or ())}: expected ISO 639 codes, as en,de")
     with opened(source, options.graph) as found:
         command = shlex.join(["semblance", "import", found.name, "--id", named, *arguments])
         return _publish(found, named, models, storage, options, labelled, command)

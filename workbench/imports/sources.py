@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from huggingface_hub import ResolvedRevision
 
 MOST_BYTES = 2 << 30  # of what is fetched: a graph in float32 is one file, of 2 GB at most
-_NAMED = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?")
+_NAMED = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?", re.ASCII)
 # Beside the graph and the weights only these are fetched: never a pickle, never code.
 _DESCRIBED = re.compile(
     r"(\d+_\w+/)?([\w.-]+\.json|vocab\.txt|merges\.txt|(spiece|spm|tokenizer|sentencepiece\.bpe)\.model)|README\.md"
@@ -108,18 +108,15 @@ def _weights_or_graph(name: str, sizes: Mapping[str, int], graph: str | None, fo
     folders = {each.rpartition("/")[0] for each in weights}
     pickles = [each for each in sizes if _PICKLES.fullmatch(each) and each.rpartition("/")[0] not in folders]
     graphs = [each for each in GRAPHS if each in sizes][:1]
-    if weights and not pickles and (find_spec("torch") is not None or not graphs or static_kind(folder)):
-        return weights
-    if graphs:
-        return graphs
-    if pickles:
+    if pickles and (weights or not graphs):
         raise ImportRefused(
             f"{name}: {pickles[0]}: weights in a pickle, which can run code when it is read, and neither {WEIGHTS} nor "
             f"{GRAPHS[0]}: its pull requests on the hub may have them (@refs/pr/NUMBER)"
         )
-    if not weights:
+    if not weights and not graphs:
         raise ImportRefused(f"{name}: has neither {WEIGHTS} nor {GRAPHS[0]}")
-    return weights
+    by_weights = weights and (not graphs or find_spec("torch") is not None or static_kind(folder) is not None)
+    return weights if by_weights else graphs
 
 
 def _link(
@@ -168,8 +165,6 @@ def _hub_errors(name: str, revision: str | None) -> Iterator[None]:
     except Exception as error:
         cause = error.__cause__ or error
         if constants.is_offline_mode():
-            raise ImportRefused(
-                f"{name}: not in the cache of models, and HF_HUB_OFFLINE forbids to ask {hub}"
-            ) from error
+            raise ImportRefused(f"{name}: not in the cache, and HF_HUB_OFFLINE forbids to ask {hub}") from error
         reason = " ".join(str(cause).split())[:300] or type(cause).__name__
         raise ImportRefused(f"{name}: no such folder, and it cannot be fetched from {hub}: {reason}") from error
