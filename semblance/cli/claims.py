@@ -62,7 +62,7 @@ def claims(
             model=model, encoder=encoder, prefix=prefix, overwrite=overwrite, quote_formulas=quote_formulas, step=step,
         )  # fmt: skip
 
-    checked, answers = run_shown(service, run, patience)
+    checked, answers = run_shown(service, run, patience, resumable=False)
     if output is None:
         for problem in checked.problems:
             typer.echo(f"semblance: {source}, {problem}", err=True)

@@ -25,8 +25,10 @@ def run_shown(
     service: ServiceOptions,
     work: Callable[[AsyncClient, Step, Say], Coroutine[Any, Any, T]],
     patience: float = PATIENCE,
+    *,
+    resumable: bool = True,
 ) -> T:
-    """Run it with a client, and show its steps; after Ctrl-C say that the command can go on.
+    """Run it with a client, and show its steps; after Ctrl-C say whether the command can go on.
 
     A service that refuses a request because it is busy is asked again for `patience` seconds.
     """
@@ -54,7 +56,7 @@ def run_shown(
         try:
             return asyncio.run(run())
         except KeyboardInterrupt:
-            typer.echo("semblance: interrupted; the same command goes on from here", err=True)
+            say("interrupted; the same command " + ("goes on from here" if resumable else "begins again"))
             raise
 
 

@@ -32,11 +32,21 @@ async def until(true: Callable[[], bool], what: str = "it does not happen") -> N
         await asyncio.sleep(0.005)
 
 
+class NewConnections(httpx.ASGITransport):
+    """Each request comes by a connection of its own: refusals of one that asks again too soon are held back."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The answer to a request from the next port of the same address."""
+        address, port = self.client
+        self.client = address, port + 1
+        return await super().handle_async_request(request)
+
+
 class Client(httpx.AsyncClient):
     """Speaks to an application that runs in this process."""
 
     def __init__(self, app: Application) -> None:
-        super().__init__(transport=httpx.ASGITransport(app=app), base_url="http://service")
+        super().__init__(transport=NewConnections(app=app), base_url="http://service")
         self.app = app
 
     async def answer(self, path: str, **body: object) -> Any:

@@ -38,13 +38,16 @@ def test_steps_are_told_now_and_then_where_there_is_no_terminal(
     assert (out, err.splitlines()) == ("", [f"semblance: {line}" for line in lines])
 
 
-def test_an_interrupted_command_says_that_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("resumable", "end"), [(True, "goes on from here"), (False, "begins again")])
+def test_an_interrupted_command_says_whether_it_goes_on(
+    capsys: pytest.CaptureFixture[str], resumable: bool, end: str
+) -> None:
     async def interrupted(client: AsyncClient, step: Step, say: Say) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        progress.run_shown(SERVICE, interrupted)
-    assert capsys.readouterr().err == "semblance: interrupted; the same command goes on from here\n"
+        progress.run_shown(SERVICE, interrupted, resumable=resumable)
+    assert capsys.readouterr().err == f"semblance: interrupted; the same command {end}\n"
 
 
 DONE, SKIPPED = {"rows": 3, "skipped": 0}, {"rows": 3, "skipped": 1}

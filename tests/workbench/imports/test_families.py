@@ -1,4 +1,4 @@
-"""Every family that docs/own-model.md names: tiny random models of transformers, fetched from a small hub by their name,
+"""Every family that docs/own-model.md names: tiny random models of transformers, fetched from a small hub by name,
 imported, served, and asked; the answers are those of transformers itself."""
 
 from pathlib import Path

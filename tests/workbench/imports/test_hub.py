@@ -13,7 +13,7 @@ import pytest
 from core.manifest import Manifest
 from tests.harness.hub import Hub, Repository
 from tests.workbench import foreign
-from training.publishing.runtime import PublishedModel
+from training.publish.runtime import PublishedModel
 from workbench.__main__ import run_cli
 from workbench.imports import sources
 from workbench.imports.files import ImportRefused, read_stated
