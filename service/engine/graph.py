@@ -25,7 +25,7 @@ from core.errors import ArtifactError
 from core.graph import GraphKind, GraphSignature, Signature, read_signature
 from core.manifest import Manifest
 from core.scoring import Array, Run
-from core.sequences import LENGTH_STEP, Feeds, SequenceFeeds, Sides
+from core.sequences import LENGTH_STEP, Feeds, SequenceFeeds
 from core.tensors import tensors_of
 from service.engine.cache import Ids, Pair
 from service.errors import InferenceFailed, ProviderError
@@ -308,8 +308,10 @@ class TextGraph(Graph, ABC, Generic[K]):
         self.reproducible = reproducible or self.is_transformer
 
     @abstractmethod
-    def rows(self, keys: Sequence[K]) -> Rows:
-        """n keys -> n rows, in any thread. A row does not depend on the other keys.
+    def rows(self, keys: Sequence[K], longest: Shape = ()) -> Rows:
+        """n keys -> n rows, in any thread; `longest` is their shape together, where it is known.
+
+        A row does not depend on the other keys.
 
         Raises:
             InferenceFailed: the graph raised, or gave a number that is not finite.
@@ -323,8 +325,8 @@ class TextGraph(Graph, ABC, Generic[K]):
     def resized(self, key: K, shape: Shape) -> K:
         """A key of this shape, with the tokens of another one: cut, or repeated."""
 
-    def _of(self, sides: Sides, shapes: Sequence[Shape]) -> Rows:
-        return self.feeds.rows(self, sides, tuple(map(max, zip(*shapes, strict=True))))
+    def _longest(self, keys: Sequence[K]) -> Shape:
+        return tuple(map(max, zip(*map(self.shape, keys), strict=True)))
 
     def _padded(self, lengths: Sequence[int]) -> Shape:
         if self.is_transformer or not self.reproducible:
@@ -339,9 +341,9 @@ class SentenceGraph(TextGraph[Ids]):
     # of 4096 and .33 in those of 8192; models that compute more take the same in all of them.
     budget = BatchBudget(1024, 1024)
 
-    def rows(self, keys: Sequence[Ids]) -> Rows:
+    def rows(self, keys: Sequence[Ids], longest: Shape = ()) -> Rows:
         """One row for each sentence, as in `TextGraph.rows`."""
-        return self._of([keys], list(map(self.shape, keys)))
+        return self.feeds.rows(self, [keys], longest or self._longest(keys))
 
     def shape(self, key: Ids) -> Shape:
         """Number of tokens of the sentence."""
@@ -359,9 +361,9 @@ class PairGraph(TextGraph[Pair]):
     # within itself: 64 pairs took pwim-sick 355 ms in batches of 32, 295 in batches of 8, and 316 in batches of 4.
     budget = BatchBudget(8 * 32 * 32, 8)
 
-    def rows(self, keys: Sequence[Pair]) -> Rows:
+    def rows(self, keys: Sequence[Pair], longest: Shape = ()) -> Rows:
         """One row for each pair, as in `TextGraph.rows`."""
-        return self._of([[a for a, _ in keys], [b for _, b in keys]], list(map(self.shape, keys)))
+        return self.feeds.rows(self, [[a for a, _ in keys], [b for _, b in keys]], longest or self._longest(keys))
 
     def shape(self, key: Pair) -> Shape:
         """Numbers of tokens of both sentences, or of the sequence that a transformer reads."""

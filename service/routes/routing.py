@@ -33,7 +33,7 @@ class RequestState:
 
     __slots__ = (
         *("arrived", "began", "body", "caller", "context", "headers", "id", "key", "model", "received", "route"),
-        *("started", "status"),
+        *("started", "status", "timings"),
     )  # fmt: skip
 
     def __init__(self, identity: str, began: float, received: Mapping[bytes, bytes]) -> None:
@@ -47,15 +47,11 @@ class RequestState:
         self.route: str | None = None  # path of the route that answers, once it is found
         self.model = NO_MODEL  # that answers
         self.context: RequestContext | None = None  # of a request that asks a model
+        self.timings: Timings | None = None  # of the same: its seconds by phase
         self.arrived = False  # whether the whole body was read
         self.started = False  # whether the answer's head was sent
         self.status = 500
         self.headers: list[tuple[bytes, bytes]] = []  # of every answer
-
-    @property
-    def timings(self) -> Timings | None:
-        """Its seconds by phase; None unless it asks a model."""
-        return None if self.context is None else self.context.timings
 
 
 class ServedRequest(Request):

@@ -29,7 +29,7 @@ from service.engine.graph import PairGraph, Rows, SentenceGraph
 from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vectors import Vectors
 from service.scoring.reading import ScorerParts
-from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, as_pairs, sides_of
+from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, as_pairs
 
 _ADDITIVE_TOLERANCE = 1e-5  # relative to the largest component; rounding in float32 is far smaller
 _RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range
@@ -191,6 +191,12 @@ class InteractionScorer(Scorer):
     def _explanation_graph(self) -> PairGraph:
         assert self.manifest.explanation is not None, "asked only of models that have one"
         return cast(PairGraph, self.graphs[self.manifest.explanation.graph])
+
+
+def sides_of(pairs: Sequence[Pair]) -> list[Ids]:
+    """The sentences to embed: those of a, or just one if a is the same in all pairs; then those of b."""
+    a = [a for a, _ in pairs]
+    return [*(a[:1] if len(set(map(id, a))) == 1 else a), *(b for _, b in pairs)]
 
 
 FAMILIES: Mapping[Family, type[Scorer]] = {"siamese": SiameseScorer, "interaction": InteractionScorer}

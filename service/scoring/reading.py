@@ -157,7 +157,7 @@ class Reader:
             sentences = list(chain.from_iterable(read))
             self._cost.read(scored, sum(len(sentence.ids) for sentence in sentences))
         again = compress(zip(new, sentences, strict=True), self._memory.seen.seen_before(new))
-        self._lru.keep(each for each in again if len(each[0]) <= _FEW_CHARS)
+        self._lru.keep([each for each in again if len(each[0]) <= _FEW_CHARS])
         if len(new) == len(texts):  # all of them, each once
             return sentences
         found = dict(zip(new, sentences, strict=True))

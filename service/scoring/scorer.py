@@ -16,9 +16,9 @@ from core.manifest import EntailmentTask, Manifest, ProbabilityTask, ScoreTask, 
 from core.scoring import CalibratedScores, Embeddings, entailment
 from core.subwords import fit_together
 from core.tokenizer import Encoded
+from service.engine.batcher import best_time
 from service.engine.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
 from service.engine.context import RequestContext
-from service.engine.cost import best_time
 from service.engine.graph import Rows
 from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vectors import Vectors
@@ -341,9 +341,3 @@ def _cut(sentence: Encoded, tokens: int) -> Encoded:
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
     """The token ids of n pairs."""
     return [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
-
-
-def sides_of(pairs: Sequence[Pair]) -> list[Ids]:
-    """The sentences to embed: those of a, or just one if a is the same in all pairs; then those of b."""
-    a = [a for a, _ in pairs]
-    return [*(a[:1] if len(set(map(id, a))) == 1 else a), *(b for _, b in pairs)]
