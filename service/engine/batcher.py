@@ -157,12 +157,12 @@ class Batcher(Generic[K]):
 
     def measure(self, keys: Sequence[K], max_tokens: int) -> None:
         """Measure the cost of a run, with tokens of these keys, at most `max_tokens` each; warms the graph up."""
-        key = max(keys, key=lambda key: sum(self.graph.shape(key)))
+        key, shape = max(zip(keys, self.graph.shapes(keys), strict=True), key=lambda each: sum(each[1]))
 
         def seconds(items: int, shape: Shape) -> float:
             return best_time(partial(self.graph.rows, [self.graph.resized(key, shape)] * items))
 
-        self.cost = Cost.measured(seconds, len(self.graph.shape(key)), max_tokens)
+        self.cost = Cost.measured(seconds, len(shape), max_tokens)
         if self.graph.has_loop:
             self.cost = replace(self.cost, fixed=max(self.cost.fixed, MIN_THREAD_SECONDS))
 
@@ -172,7 +172,7 @@ class Batcher(Generic[K]):
 
     def seconds_of_one_more(self, keys: Sequence[K]) -> float:
         """Expected seconds that the median one of these keys adds to a batch."""
-        return sorted(self.cost.of_item(self.graph.shape(key)) for key in keys)[len(keys) // 2]
+        return sorted(map(self.cost.of_item, self.graph.shapes(keys)))[len(keys) // 2]
 
     def rows_if_quick(self, context: RequestContext, keys: Sequence[K]) -> Rows | None:
         """The rows, computed at once in the event loop; None if that would take too long.
@@ -181,13 +181,13 @@ class Batcher(Generic[K]):
             Exception: whatever the run raises.
         """
         # Two lower bounds, by the number of keys and without padding, are cheaper than batches.
-        of_units = self._inline_limit() - self.cost.fixed
-        if (self.cost.per_item + self.cost.per_token) * len(keys) > of_units:
+        cost = self.cost
+        if not self._is_quick(cost.fixed + (cost.per_item + cost.per_token) * len(keys)):
             return None
-        if sum(self.cost.of_item(self.graph.shape(key)) for key in keys) > of_units:
+        if not self._is_quick(cost.fixed + sum(map(cost.of_item, self.graph.shapes(keys)))):
             return None
         pieces = self._pieces(keys)
-        if _seconds_of(pieces) > self._inline_limit():
+        if not self._is_quick(_seconds_of(pieces)):
             return None
         return self._run_inline(context, pieces, len(keys))
 
@@ -212,7 +212,8 @@ class Batcher(Generic[K]):
             Exception: whatever the run raises of these keys.
         """
         pieces = self._pieces(keys)
-        if (expected := _seconds_of(pieces)) <= self._inline_limit():
+        expected = _seconds_of(pieces)
+        if self._is_quick(expected):
             return self._run_inline(context, pieces, len(keys))
         admission = self._queue.admissions.admit(context, expected)
         done = await self._queue.done(Job(pieces, admission, partial(_Batch, self), kind=self))
@@ -226,7 +227,7 @@ class Batcher(Generic[K]):
         return joined.items <= self._max_items(joined.longest) and self.cost.of_batch(joined) <= apart
 
     def _pieces(self, keys: Sequence[K]) -> list[_Piece[K]]:
-        shapes = list(map(self.graph.shape, keys))
+        shapes = self.graph.shapes(keys)
         together = padded(shapes)
         same_shape = self.graph.reproducible
         may_join = not same_shape or len(set(shapes)) == 1
@@ -240,13 +241,14 @@ class Batcher(Generic[K]):
 
     def _max_items(self, longest: Shape) -> int:
         """How many items of this shape are in one batch at most."""
-        most = self.graph.budget.most(longest)
+        budget = self.graph.budget
+        most = max(1, min(budget.items, budget.size // prod(longest)))
         each = self.cost.of_item(longest)
         return max(1, min(most, int(PIECE_SECONDS / each))) if each else most
 
-    def _inline_limit(self) -> float:
-        """Of a run in the event loop, at most: more where all threads are busy, and it would wait much longer."""
-        return INLINE_SECONDS if self._queue.saturated else DIRECT_SECONDS
+    def _is_quick(self, seconds: float) -> bool:
+        """Whether a run is in the event loop: a longer one too where all threads are busy, and it would wait longer."""
+        return seconds <= DIRECT_SECONDS or (seconds <= INLINE_SECONDS and self._queue.saturated)
 
     def _run_inline(self, context: RequestContext, pieces: Sequence[_Piece[K]], count: int) -> Rows:
         began = perf_counter()

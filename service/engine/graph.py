@@ -11,7 +11,6 @@ always are (`core.sequences`).
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache
-from math import prod
 from pathlib import Path
 from threading import current_thread, main_thread
 from time import monotonic, perf_counter
@@ -235,10 +234,6 @@ class BatchBudget(NamedTuple):
     size: int  # padded: longest x count for sentences, longest of a x longest of b x count for pairs
     items: int
 
-    def most(self, longest: Shape) -> int:
-        """How many items of this shape one batch may have, at least 1."""
-        return max(1, min(self.items, self.size // prod(longest)))
-
 
 class Graph:
     """A graph that can be run; a `core.scoring.Run`. Raises unless all its outputs are finite.
@@ -318,20 +313,23 @@ class TextGraph(Graph, ABC, Generic[K]):
         """
 
     @abstractmethod
-    def shape(self, key: K) -> Shape:
-        """Number of tokens of each sentence, or of the sequence they make, with the padding that is its own."""
+    def shapes(self, keys: Sequence[K]) -> list[Shape]:
+        """Of each key the number of tokens of each sentence, or of the sequence they make, with its own padding."""
 
     @abstractmethod
     def resized(self, key: K, shape: Shape) -> K:
         """A key of this shape, with the tokens of another one: cut, or repeated."""
 
     def _longest(self, keys: Sequence[K]) -> Shape:
-        return tuple(map(max, zip(*map(self.shape, keys), strict=True)))
+        return tuple(map(max, zip(*self.shapes(keys), strict=True)))
 
-    def _padded(self, lengths: Sequence[int]) -> Shape:
+    def _padded(self, lengths: list[Shape]) -> list[Shape]:
         if self.is_transformer or not self.reproducible:
-            return tuple(lengths)
-        return tuple(max(tokens, min(self._most, -(-tokens // LENGTH_STEP) * LENGTH_STEP)) for tokens in lengths)
+            return lengths
+        return [
+            tuple(max(tokens, min(self._most, -(-tokens // LENGTH_STEP) * LENGTH_STEP)) for tokens in each)
+            for each in lengths
+        ]
 
 
 class SentenceGraph(TextGraph[Ids]):
@@ -345,9 +343,9 @@ class SentenceGraph(TextGraph[Ids]):
         """One row for each sentence, as in `TextGraph.rows`."""
         return self.feeds.rows(self, [keys], longest or self._longest(keys))
 
-    def shape(self, key: Ids) -> Shape:
-        """Number of tokens of the sentence."""
-        return self._padded(self.feeds.lengths([key]))
+    def shapes(self, keys: Sequence[Ids]) -> list[Shape]:
+        """The number of tokens of each sentence."""
+        return self._padded(self.feeds.lengths([key] for key in keys))
 
     def resized(self, key: Ids, shape: Shape) -> Ids:
         """A sentence of this shape, as in `TextGraph.resized`."""
@@ -365,9 +363,9 @@ class PairGraph(TextGraph[Pair]):
         """One row for each pair, as in `TextGraph.rows`."""
         return self.feeds.rows(self, [[a for a, _ in keys], [b for _, b in keys]], longest or self._longest(keys))
 
-    def shape(self, key: Pair) -> Shape:
-        """Numbers of tokens of both sentences, or of the sequence that a transformer reads."""
-        return self._padded(self.feeds.lengths(key))
+    def shapes(self, keys: Sequence[Pair]) -> list[Shape]:
+        """Of each pair the numbers of tokens of both sentences, or of the sequence that a transformer reads."""
+        return self._padded(self.feeds.lengths(keys))
 
     def resized(self, key: Pair, shape: Shape) -> Pair:
         """A pair of this shape, as in `TextGraph.resized`."""

@@ -62,13 +62,8 @@ class ServedRequest(Request):
         super().__init__(scope, receive, send)
         self.service: Service = scope["app"].state.service
         self.request_state: RequestState = scope[STATE]
-
-    @property
-    def context(self) -> RequestContext:
-        """The context of a request that asks a model, as the middleware made it."""
-        context = self.request_state.context
-        assert context is not None, "only routes that ask a model have one"
-        return context
+        # Of a request that asks a model, as the middleware made it; other endpoints need none.
+        self.context = cast(RequestContext, self.request_state.context)
 
 
 class Route(APIRoute):

@@ -107,8 +107,8 @@ class SiameseScorer(Scorer):
         if self.manifest.classification is not None:
             yield partial(self._label_embeddings, np.repeat(self.embed_at_once([pairs[0][0]]), MEASURED_PAIRS, axis=0))
 
-    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
-        yield self.embeddings, sides_of(pairs)
+    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> list[tuple[Vectors[Any], Sequence[Any]]]:
+        return [(self.embeddings, sides_of(pairs))]
 
     def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
         assert isinstance(task, SimilarityTask), "the manifest's own rule for siamese models"
@@ -175,12 +175,13 @@ class InteractionScorer(Scorer):
         if self.embeddings is not None:
             yield self.embeddings, list(dict.fromkeys(chain.from_iterable(pairs)))
 
-    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> list[tuple[Vectors[Any], Sequence[Any]]]:
         pairs = self._ordered(pairs, name)
         task = self._tasks[name]
-        yield self.outputs[task.graph or ""], pairs
+        inputs: list[tuple[Vectors[Any], Sequence[Any]]] = [(self.outputs[task.graph or ""], pairs)]
         if isinstance(task, SimilarityTask | ProbabilityTask) and task.blend and self.embeddings is not None:
-            yield self.embeddings, sides_of(pairs)  # whose cosine counts
+            inputs.append((self.embeddings, sides_of(pairs)))  # whose cosine counts
+        return inputs
 
     def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
         return read_similarity(task, raw_scores(task, *features))

@@ -296,7 +296,7 @@ class Scorer(Reader, ABC):
         """The vectors that answers are made of, and what n pairs need of each."""
 
     @abstractmethod
-    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> list[tuple[Vectors[Any], Sequence[Any]]]:
         """The vectors that a task asks of n pairs, each with what it asks; of `embeddings` by `sides_of`."""
 
     async def _features(

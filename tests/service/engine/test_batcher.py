@@ -32,10 +32,10 @@ class Graph:
         self.open = threading.Event()
         self.open.set()
 
-    def shape(self, key):
-        return (key,)
+    def shapes(self, keys):
+        return [(key,) for key in keys]
 
-    def rows(self, keys):
+    def rows(self, keys, longest=()):
         assert self.open.wait(NEEDED_SECONDS)
         self.batches.append(list(keys))
         self.threads.add(threading.get_ident())
@@ -168,8 +168,8 @@ async def test_what_a_run_costs_is_measured(queue, cost: Cost, axes: int, max_to
         budget = BatchBudget(10_000, 100)
         has_loop = False
 
-        def shape(self, key):
-            return key
+        def shapes(self, keys):
+            return list(keys)
 
         def resized(self, key, shape):
             return shape
