@@ -27,7 +27,7 @@ def _broad(measured: PaperTable) -> str:
     head = ["", *(each.name for each in measured.columns), "seeds", "note"]
     rows = []
     for row in measured.rows:
-        ours = (_ours(row, column) for column in measured.columns)
+        ours = (measured_cell(row, column) for column in measured.columns)
         notes = [row.note, f"its recipe: commit {row.retired}" if row.retired else ""]
         seeds = str(len(row.seeds)) if row.seeds else "none yet"
         rows.append([f"{row.label} (`{row.recipe}`)", *ours, seeds, "; ".join(filter(None, notes))])
@@ -44,12 +44,13 @@ def _tall(measured: PaperTable) -> str:
     for column in measured.columns:
         cells = [column.name]
         for row in measured.rows:
-            cells += [_ours(row, column), *([_paper(row, column)] if row.paper else [])]
+            cells += [measured_cell(row, column), *([_paper(row, column)] if row.paper else [])]
         rows.append(cells)
     return table(head, rows)
 
 
-def _ours(row: ResultRow, column: Column) -> str:
+def measured_cell(row: ResultRow, column: Column) -> str:
+    """Our mean of a column, and its standard deviation over the seeds."""
     value, spread = row.mean.get(column.name), row.std.get(column.name)
     shown = number(value, column.digits)
     return shown if spread is None else f"{shown} ± {spread:.{column.digits}f}"

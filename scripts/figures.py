@@ -1,4 +1,4 @@
-"""Fill the tables of pages from the files they are measured in: the models' manifests and `benchmarks/results`.
+"""Fill the tables of pages from the files they are measured in: manifests, `benchmarks/results`, `papers/figures`.
 
 That of `docs/dialects.md` is of the routes (`scripts/peer_fields.py`).
 
@@ -9,19 +9,24 @@ and tests/test_figures.py fails where one differs.
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from benchmarks.kept_aside import DEPTH
 from core.manifest import Figure, Manifest
+from papers.headlines import HEADLINES, page_table
 from scripts import peer_fields
 from service.models.defaults import MAIN, USUAL
 from service.settings_help import groups
 from training.markdown import table
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text.md", "docs/settings.md")
+PAGES = (
+    *("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text.md", "docs/settings.md"),
+    *(f"docs/papers/{name}.md" for name in HEADLINES),
+)
 _BLOCK = re.compile(r"(<!-- figures: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NONE = "-"
 BASELINE = "overlap of words"
@@ -253,6 +258,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "entailment": _entailment,
     "peer-fields": peer_fields.table,
     "settings": _settings,
+    **{name.replace("_", "-"): partial(page_table, name) for name in HEADLINES},
 }
 
 
