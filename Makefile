@@ -30,7 +30,7 @@ test: .venv/.development  ## all tests; ARGS="-k redis" chooses
 # What `make test` skips for want of large packages: their tests alone, in an environment of their own (4 GB).
 EXTRAS := tests/semblance/jobs/test_engines.py tests/deploy/test_replicas.py \
 	tests/deploy/test_static.py tests/deploy/test_watching.py tests/dialects/test_integrations.py \
-	tests/parity tests/training/architectures/test_transformer.py tests/workbench
+	tests/parity tests/training/models/test_transformer.py tests/workbench
 
 test-extras: .venv-extras/.extras  ## the tests that need frameworks, distill, engines, haproxy, promtool or helm
 	@sh scripts/ensure.sh haproxy haproxy "the proxy's configuration" || true

@@ -4,7 +4,7 @@
     python -m benchmarks.decisions --part test         # the parts kept back, once for each published figure
     python -m benchmarks.decisions --part fresh --only faqs --only claims   # written when all was made, measured once
 
-The texts are those of `training/corpora/written`, of which these parts teach no model; the FAQs of the development part
+The texts are those of `training/data/written`, of which these parts teach no model; the FAQs of the development part
 teach the confidence of rankings, so of them only the test part says how good that is. Duplicates have a benchmark of
 their own (`benchmarks/duplicates`).
 """
@@ -25,9 +25,9 @@ from benchmarks.report import arguments, command, figures, machine, write
 from semblance import FAQ, Client
 from semblance.cli.app import app
 from semblance.client.faq import FAQEntry
-from training.corpora.readers import written
-from training.corpora.readers.written import Part, Policy
-from training.pairs import Pair
+from training.data.pairs import Pair
+from training.data.readers import written
+from training.data.readers.written import Part, Policy
 
 PARTS: tuple[Part, ...] = ("dev", "test", "fresh")
 ENCODERS = ("avg-paraphrase", "minilm-small", "minilm")

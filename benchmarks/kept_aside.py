@@ -22,9 +22,9 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from benchmarks.report import ROOT, arguments, command, figures, machine, write
 from core.manifest import ScoreTask
-from training.corpora.files import read_rows
+from training.data.files import read_rows
 from training.objectives.metrics import ranked
-from training.publishing.runtime import PublishedModel
+from training.publish.runtime import PublishedModel
 
 MODELS = ("avg-paraphrase", "gran", "minilm-small", "minilm")
 BLOCK = 125  # answers or questions that one right one is found among

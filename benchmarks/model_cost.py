@@ -12,7 +12,7 @@ from itertools import count
 
 from benchmarks.report import ROOT, arguments, command, figures, machine, write
 from benchmarks.sentences import sentences
-from training.publishing.runtime import PublishedModel
+from training.publish.runtime import PublishedModel
 
 BASE = "avg-paraphrase"
 BATCH = 64

@@ -4,7 +4,7 @@
     python -m benchmarks.other_languages path/to/a/model minilm   # others, by id or folder
 
 The 60 everyday questions, ten of each language, are in `other_languages.tsv`; the two FAQs, of 25 entries each, are in
-the test part of `training/corpora/written`. No model here was trained on either or chosen by them.
+the test part of `training/data/written`. No model here was trained on either or chosen by them.
 """
 
 from collections import Counter
@@ -16,9 +16,9 @@ from typing import NamedTuple
 from sklearn.preprocessing import normalize
 
 from benchmarks.report import ROOT, arguments, command, figures, machine, write
-from training.corpora.files import read_table
-from training.corpora.readers import written
-from training.publishing.runtime import PublishedModel
+from training.data.files import read_table
+from training.data.readers import written
+from training.publish.runtime import PublishedModel
 
 MODELS = ("minilm", "minilm-small")
 FOLDERS = ("models", "own-models")

@@ -4,7 +4,7 @@
     python -m benchmarks.verdict_weights --as-written  # claims read with their own spelling of amounts
 
 By the likelihood of the right label, and a third as much of the passages that decide it, of the claims kept back for
-development (`training/corpora/written`), with a prior around today's weights. The policies are left out in turn. The
+development (`training/data/written`), with a prior around today's weights. The policies are left out in turn. The
 weights are `_SHARP`; `_WORDS`, `_RELEVANCE`, `_PARAPHRASE`; `_STATED`; `_ENTAILED`.
 """
 
@@ -21,7 +21,7 @@ from core.facts import amounts_of
 from semblance import Client
 from service.scoring import verdicts, verification
 from service.scoring.verdicts import Reading, Verdict, features_of
-from training.corpora.readers import written
+from training.data.readers import written
 
 Values = npt.NDArray[np.float64]
 MODEL, PRIOR, OF_EVIDENCE = "minilm-cross", 0.001, 0.3

@@ -1,6 +1,6 @@
 """`manifest.json`: the description of a model in its folder.
 
-`training/publishing/publish.py` writes it, the service reads it. Unknown keys are refused. Each file has its size and
+`training/publish/publish.py` writes it, the service reads it. Unknown keys are refused. Each file has its size and
 sha256. The *fingerprint* is a digest of everything that affects scores, and so a safe cache key.
 """
 

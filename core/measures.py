@@ -2,7 +2,7 @@
 
 float64, so that scores of training and service agree to the last digit; the cost is negligible.
 
-A calibration is a monotone or smooth map from a raw score to human ratings. `training/publishing/calibrate.py` fits
+A calibration is a monotone or smooth map from a raw score to human ratings. `training/publish/calibrate.py` fits
 them, the manifest has their parameters, and training and service apply them with this code.
 """
 

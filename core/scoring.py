@@ -1,6 +1,6 @@
 """Token ids -> scores, with any runtime as `Run`.
 
-`training/publishing/runtime.py` and `service/scoring/` both use these functions with ONNX Runtime sessions, so measured
+`training/publish/runtime.py` and `service/scoring/` both use these functions with ONNX Runtime sessions, so measured
 figures hold for the served models.
 """
 

@@ -17,7 +17,7 @@ from papers.reproduce import reproduce as carry_out
 from training.__main__ import evaluate, publish, recipes, train, vectors
 from training.console import TeacherPath, console, run, set_up_logging, teacher_folder
 from training.names import by_name
-from training.publishing.figures import FIGURES
+from training.publish.figures import FIGURES
 
 app = typer.Typer(
     rich_markup_mode="markdown",

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from training.markdown import number, table
-from training.publishing.figures import APART, ApartFigures
+from training.publish.figures import APART, ApartFigures
 from training.records import read_records
 
 # Printed for Twitter (Pearson r x 100; Tables 2 and 4 of the 2016 paper, Table 4 of the 2017 paper) and for the phrases
@@ -29,7 +29,7 @@ PHRASES: dict[str, float] = {
 _INTRO = (
     "Published models, as they are served (`python -m training evaluate-model models/<id> --only pit2015,ppdb-phrases "
     f"--record {APART}`), in no mean above. **PIT-2015 test**: 838 pairs of tweets without the debatable ones, "
-    "Pearson r x 100 of the raw score; no sentence of it is in a training part (`training/corpora/leakage.py`). **PPDB "
+    "Pearson r x 100 of the raw score; no sentence of it is in a training part (`training/data/leakage.py`). **PPDB "
     "phrases**: the 26,456 pairs that people rated, Spearman's rho x 100, of models that embed each text alone. The "
     "paper's models were trained on PPDB and chosen by these phrases, whose scores are close together (60.3 to 61.6; "
     "PARAGRAM-SL999 55.3, GloVe 44.8); ours saw no phrase of it and were not chosen by it. Annotated-PPDB, the table's "

@@ -7,7 +7,7 @@ from pathlib import Path
 from papers.paper_table import FOLDER, Column, ResultRow, collect, read_tables
 from papers.verdicts import measured_cell
 from training.markdown import number, table
-from training.publishing.figures import FIGURES, read_figures
+from training.publish.figures import FIGURES, read_figures
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from core.manifest import Figure
+from training.data.words.storage import Storage
 from training.names import by_name
-from training.publishing.figures import RunFigures, TrainingSummary, value_of
+from training.publish.figures import RunFigures, TrainingSummary, value_of
 from training.records import CheckedRecord
-from training.words.storage import Storage
 
 FOLDER = Path("papers/tables")
 

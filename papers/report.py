@@ -9,7 +9,7 @@ from papers.apart import apart
 from papers.paper_table import collect, read_tables
 from papers.summary import summary
 from papers.verdicts import all_orders, reproduced
-from training.publishing.figures import RunFigures, read_figures
+from training.publish.figures import RunFigures, read_figures
 
 _HEAD = """\
 Written by `python -m papers results` from the files in `papers/figures/` and `papers/tables/`; each line of figures \
@@ -30,7 +30,7 @@ development sets were measured, were no better there, and were not published. `m
 `mgim-msrp` on held-out pairs and stayed unpublished because it is not on MSRP's test part; \
 neither is published now. A run of \
 `pwim-wikiqa` twice as long was better on development questions, worse on the test part, and not kept. docs/papers/ \
-says how often each test set was measured; `training/corpora/leakage.py` says what a model may learn \
+says how often each test set was measured; `training/data/leakage.py` says what a model may learn \
 for what it is measured on."""
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from papers.paper_table import FOLDER, PaperTable, collect
 from papers.report import write_report
+from training.data.words.storage import Storage
 from training.families import family_of
-from training.publishing.figures import FIGURES, RunFigures, read_figures, record_run
-from training.publishing.publish import evaluate_run, training_summary
+from training.publish.figures import FIGURES, RunFigures, read_figures, record_run
+from training.publish.publish import evaluate_run, training_summary
 from training.recipes import find, starts_of
 from training.recipes.recipe import Recipe, differences
-from training.runs.folder import WEIGHTS_NAME, changed_settings, run_folder
-from training.runs.run import run
-from training.words.storage import Storage
+from training.train.folder import WEIGHTS_NAME, changed_settings, run_folder
+from training.train.run import run
 
 logger = logging.getLogger(__name__)
 

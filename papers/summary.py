@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import mean, stdev
 
 from training.markdown import table
-from training.publishing.figures import RunFigures
+from training.publish.figures import RunFigures
 
 # Name of the column; corpus, split and metric as the measured figures name them; scale and digits of what is printed.
 _COLUMNS: tuple[tuple[str, tuple[str, str, str], float, int], ...] = (

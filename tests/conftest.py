@@ -24,10 +24,10 @@ SLOW = (
     "tests/service/playground",
     "tests/service/process",
     "tests/test_packages.py",
-    "tests/training/architectures",
+    "tests/training/models",
     "tests/training/families",
-    "tests/training/publishing",
-    "tests/training/runs",
+    "tests/training/publish",
+    "tests/training/train",
     "tests/workbench",
 )
 

@@ -58,17 +58,15 @@ TABLE = {
     "training": Package(
         ("core",),
         (
-            "errors names records progress pairs markdown",
-            "corpora",
-            "words",
-            "architectures",
+            "errors names records progress markdown",
+            "data",  # corpora and word tables
+            "models",
             "objectives",
-            "teacher",
-            "sources",
+            "teacher",  # reads corpora with a larger model; recipes learn from its answers
             "recipes",
-            "runs",
-            "publishing",
-            "families",
+            "train",
+            "publish",
+            "families",  # each says how its models are trained and how they are published
             "console",
             "__main__",
         ),
@@ -94,7 +92,7 @@ def test_the_graph_is_whole() -> None:
     assert "service.engine.queue" in GRAPH["service.engine.batcher"]
     assert "service.app" in GRAPH["semblance.client.local"]  # inside a function
     assert "semblance.tables.parquet" in GRAPH["semblance.tables.formats"]
-    assert "training.runs.loop" in GRAPH["training.runs.run"]
+    assert "training.train.loop" in GRAPH["training.train.run"]
     assert "core.manifest" in GRAPH["workbench.upgrade"]
     assert "benchmarks.servers" in GRAPH["benchmarks.beside"]
     assert "service.errors" in GRAPH["scripts.guide.pages_of_code"]
@@ -113,17 +111,17 @@ def test_no_other_arrow_than_those_of_the_table() -> None:
 def test_a_bad_graph_is_noticed() -> None:
     """Guards the guard: a circle of folders that is none of modules, and arrows that are up, aside or to a package."""
     bad = {
-        "training.words.a": {"training.runs.b"},
-        "training.runs.c": {"training.words.d"},
+        "training.data.a": {"training.train.b"},
+        "training.train.c": {"training.data.d"},
         "semblance.tables.rows": {"semblance.client.requests"},
         "semblance.client.requests": {"service.app"},
         "semblance.client.local": {"service.app"},
     }
-    assert sorted(set(circle_in(child_graphs(bad)["training"]))) == ["training.runs", "training.words"]
+    assert sorted(set(circle_in(child_graphs(bad)["training"]))) == ["training.data", "training.train"]
     assert forbidden(bad) == [
         "semblance.client.requests -> service.app",
         "semblance.tables.rows -> semblance.client.requests",
-        "training.words.a -> training.runs.b",
+        "training.data.a -> training.train.b",
     ]
     with pytest.raises(LookupError, match=r"service\.new is in no layer"):
         forbidden({"service.new": {"service.app"}})

@@ -8,8 +8,8 @@ import pytest
 from core.golden import TOLERANCE, GoldenPairs
 from core.manifest import Manifest
 from papers.report import write_report
-from training.publishing.card import write_card
-from training.publishing.figures import read_figures
+from training.publish.card import write_card
+from training.publish.figures import read_figures
 from training.recipes import find, published_as
 
 ROOT = Path(__file__).parent.parent

@@ -134,7 +134,7 @@ def test_what_trains_is_a_distribution_of_its_own(packages: list[Path], installe
     """Its commands say where they come from until it is installed."""
     _, code = contents(*packages[2:])
     assert {name.partition("/")[0] for name in code} == {"training", "workbench"}
-    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "training/corpora/written").glob("*.tsv")}
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "training/data/written").glob("*.tsv")}
     assert files <= code
     without = installed.run("semblance", "tune", "pairs.csv", "--id", "mine")
     assert (without.returncode, without.stdout) == (2, "")

@@ -95,7 +95,7 @@ def test_contract_imports_numpy_and_pydantic_only() -> None:
     assert "subwords" in str(others[0])
 
 
-@pytest.mark.parametrize("module", ["service.engine.graph", "training.publishing.runtime"])
+@pytest.mark.parametrize("module", ["service.engine.graph", "training.publish.runtime"])
 def test_the_runtime_keeps_no_record_of_its_user(module: str, tmp_path: Path) -> None:
     # ONNX Runtime's telemetry begins by leaving an identifier of the device in the user's cache.
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}

@@ -7,8 +7,8 @@ import typer
 from rich.table import Table
 
 from training.console import TeacherPath, console, needed_teacher, run, set_up_logging, teacher_folder
-from training.publishing.cli import evaluate_model
-from training.publishing.figures import FIGURES
+from training.publish.cli import evaluate_model
+from training.publish.figures import FIGURES
 
 app = typer.Typer(
     rich_markup_mode="markdown",  # of the default, brackets would be styles
@@ -53,9 +53,9 @@ def distill(
 ) -> None:
     """Distil a table of static word vectors from a sentence-transformers model on disk."""
     from training.recipes import find_word_table
-    from training.runs.tables import make_table
-    from training.sources.tables import TableRecipe
+    from training.recipes.sources.tables import TableRecipe
     from training.teacher.encoder import Teacher
+    from training.train.tables import make_table
 
     made = make_table(find_word_table(table, TableRecipe), Teacher(needed_teacher(teacher)), runs)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
@@ -68,8 +68,8 @@ def vectors(
 ) -> None:
     """Make a word table of published word vectors in SEMBLANCE_DATA."""
     from training.recipes import find_word_table
-    from training.runs.tables import make_published_table
-    from training.sources.tables import PublishedTable
+    from training.recipes.sources.tables import PublishedTable
+    from training.train.tables import make_published_table
 
     made = make_published_table(find_word_table(table, PublishedTable), runs)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
@@ -83,7 +83,7 @@ def words(
     runs: Runs = Path("runs"),
 ) -> None:
     """Make a word table from the (int8) word vectors of a published model instead of distilling one."""
-    from training.words.served import served_words
+    from training.data.words.served import served_words
 
     made = served_words(models / model)
     made.save(runs / "tables" / table)
@@ -143,7 +143,7 @@ def train(
     """Train a recipe; a killed run resumes with the same result."""
     from training.families import family_of
     from training.recipes import find
-    from training.runs.run import run
+    from training.train.run import run
 
     result = run(family_of(find(recipe), runs, seed), teacher_folder(teacher))
     figures = "  ".join(f"{name} {value:.4f}" for name, value in result.best.items())
@@ -168,7 +168,7 @@ def publish(
 ) -> None:
     """Calibrate, export, check parity, measure on the test sets and write models/ID/: any finished run."""
     from training.families import family_of
-    from training.publishing.publish import publish as publish_run
+    from training.publish.publish import publish as publish_run
     from training.recipes import find
 
     family = family_of(find(recipe), runs, seed)
@@ -186,7 +186,7 @@ def evaluate(
 ) -> None:
     """Measure a trained run on the test sets through its exported graphs; do so once for each reported figure."""
     from training.families import family_of
-    from training.publishing.publish import evaluate_run
+    from training.publish.publish import evaluate_run
     from training.recipes import find
 
     path = evaluate_run(family_of(find(recipe), runs, seed), figures, storage)
@@ -198,7 +198,7 @@ app.command("evaluate-model")(evaluate_model)
 
 def run_cli() -> None:
     """Run the command line; an expected error is one line, not a traceback."""
-    from training.corpora.inventory import list_corpora
+    from training.data.inventory import list_corpora
 
     app.command("data")(list_corpora)
     run(app)

@@ -67,7 +67,7 @@ def student(
     models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
 ) -> None:
     """Teach three layers of all-MiniLM-L6-v2 its vectors, and publish them as models/minilm-small/; resumes."""
-    from training.runs.student import StudentConfig
+    from training.train.student import StudentConfig
     from workbench.minilm import publish_student
 
     folder = needed_teacher(teacher)

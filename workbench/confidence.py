@@ -20,8 +20,8 @@ from semblance.client.clients import Client
 from semblance.jobs.faq.configurations import order_of
 from semblance.jobs.faq.decisions import Line, best_threshold, calibration_error, fit
 from semblance.jobs.faq.logistic import Flags, Floats
-from training.corpora.files import read_rows
-from training.corpora.readers import written
+from training.data.files import read_rows
+from training.data.readers import written
 
 MODELS = ("avg-paraphrase", "minilm-small", "minilm", "minilm-cross")  # the main ones, the cheapest first
 SIZES = (20, 40, 40, 60)  # entries of the FAQs that are drawn from each source

@@ -13,18 +13,18 @@ from typing import Any
 
 from core.golden import GOLDEN_TEXTS
 from core.manifest import Provenance, TrainingData
-from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, SequenceEncoder, load_weights
-from training.corpora.readers import sts, written
+from training.data.readers import sts, written
 from training.errors import UserError
 from training.families.siamese import STS_SCALE
 from training.families.transformer import write_encoder
+from training.models.transformer import SentenceBERT, SentenceBERTConfig, SequenceEncoder, load_weights
 from training.objectives.faqs import FAQConfig
-from training.publishing.folders import assemble, environment, finish
-from training.publishing.runtime import PublishedModel
-from training.runs.student import TOKENIZER, StudentConfig, begin, teach, teach_faqs, texts_of
-from training.sources.credits import TEACHER, by_source, entry, own_texts
-from training.sources.figures import pairwise_figures, transfer_figures
-from training.sources.imitated import LICENCES, WITH_ANSWERS
+from training.publish.folders import assemble, environment, finish
+from training.publish.runtime import PublishedModel
+from training.recipes.sources.credits import TEACHER, by_source, entry, own_texts
+from training.recipes.sources.figures import pairwise_figures, transfer_figures
+from training.recipes.sources.imitated import LICENCES, WITH_ANSWERS
+from training.train.student import TOKENIZER, StudentConfig, begin, teach, teach_faqs, texts_of
 from workbench.imports.calibration import calibrated
 from workbench.imports.model import CalibrationPairs
 from workbench.tuning.read_back import read_start

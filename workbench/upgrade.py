@@ -11,10 +11,10 @@ from core.errors import ManifestError, one_line
 from core.golden import TOLERANCE, GoldenPairs
 from core.graph import CONTRACT_VERSION
 from core.manifest import MANIFEST_NAME, Manifest
-from training.publishing.card import write_card
-from training.publishing.folders import CARD, golden_pairs
-from training.publishing.graphs import ParityError
-from training.publishing.runtime import PublishedModel
+from training.publish.card import write_card
+from training.publish.folders import CARD, golden_pairs
+from training.publish.graphs import ParityError
+from training.publish.runtime import PublishedModel
 
 
 def upgrade(models: Path) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.general.sections import SECTIONS, measure
 from benchmarks.general.sets import MOST
 from benchmarks.report import ROOT, arguments, command, machine, write
-from training.publishing.runtime import PublishedModel
+from training.publish.runtime import PublishedModel
 
 MODELS = ("avg-paraphrase", "minilm", "avg-sick", "pwim-sick", "pwim-qa", "minilm-cross")
 

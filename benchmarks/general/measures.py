@@ -12,10 +12,10 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.general.sets import Claim, Contrast, Question
 from core.manifest import ScoreTask
-from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
+from training.data.pairs import Pair
+from training.data.readers.labelled_pairs import NOT_ENTAILMENT
 from training.objectives.metrics import calibration_error
-from training.pairs import Pair
-from training.sources.figures import PairScorer
+from training.recipes.sources.figures import PairScorer
 
 Values = npt.NDArray[np.float64]
 SURE = 0.9  # a probability that a user would act on

@@ -21,9 +21,9 @@ from benchmarks.general.measures import (
 )
 from benchmarks.report import figures
 from core.manifest import ScoreTask
-from training.corpora.readers import labelled_pairs
-from training.corpora.tasks import CALIBRATION_PAIRS, measured
-from training.publishing.runtime import PublishedModel
+from training.data.readers import labelled_pairs
+from training.data.tasks import CALIBRATION_PAIRS, measured
+from training.publish.runtime import PublishedModel
 
 FIRST_STAGES = ("avg-paraphrase", "minilm-small", "minilm")
 TOPS = (5, 15)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from training.corpora.files import one_of, read_rows
-from training.corpora.readers import captions, labelled_pairs
-from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
-from training.corpora.tasks import HELD_OUT_CONTRAST
-from training.pairs import Pair
+from training.data.files import one_of, read_rows
+from training.data.pairs import Pair
+from training.data.readers import captions, labelled_pairs
+from training.data.readers.labelled_pairs import NOT_ENTAILMENT
+from training.data.tasks import HELD_OUT_CONTRAST
 
 T = TypeVar("T")
 TEXTS = Path(__file__).with_name("texts.json")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from core.golden import GoldenPair, GoldenPairs
 from core.manifest import Limits, Manifest, Provenance, SimilarityTask, TrainingData, describe_file
-from training.publishing.runtime import PublishedModel
+from training.publish.runtime import PublishedModel
 
 folder = Path("models/my-model")
 PAIRS = [("A man plays the guitar.", "Someone plays an instrument."), ("A dog runs.", "The cat sleeps on the sofa.")]

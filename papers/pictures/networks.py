@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import papers.recipes  # noqa: F401 (makes them known)
 from papers.pictures.layout import svg
 from papers.pictures.trace import Step, Trace, traced
-from training.architectures import (
+from training.models import (
     GRAN,
     MGIM,
     PWIM,
@@ -26,8 +26,8 @@ from training.architectures import (
     WordAveraging,
     WordAveragingConfig,
 )
-from training.architectures.malstm import manhattan_similarity
-from training.architectures.parts.layers import WordEmbedding
+from training.models.malstm import manhattan_similarity
+from training.models.layers import WordEmbedding
 from training.recipes import RECIPES
 
 A, B = 6, 8  # words of the two sentences that are drawn

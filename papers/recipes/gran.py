@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from training.architectures import GRANConfig, LSTMConfig, WordAveragingConfig
-from training.corpora.mixtures import DEFINITION_SHARES, SIMPLE
+from training.data.mixtures import DEFINITION_SHARES, SIMPLE
+from training.models import GRANConfig, LSTMConfig, WordAveragingConfig
 from training.recipes.gran import gran, transfer
-from training.sources.transfer import ParaphrasePairs
+from training.recipes.sources.transfer import ParaphrasePairs
 
 HALVED = 0.5e-5  # lambda_w of the release
 _MEAN = LSTMConfig(pooling="mean")

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from papers.recipes.rows import AVERAGE, DROPOUT, LAST, MEAN, SCRAMBLE, WORD_DROPOUT, SupervisedRow, row_recipe
-from training.architectures import GRANConfig, LSTMConfig, WordAveragingConfig
-from training.objectives.parts.scrambling import Scrambling
+from training.models import GRANConfig, LSTMConfig, WordAveragingConfig
+from training.objectives.scrambling import Scrambling
 from training.objectives.supervised import SupervisedConfig
 from training.recipes.recipe import Recipe
-from training.sources.rated import SickPairs, STSSplitPairs
+from training.recipes.sources.rated import SickPairs, STSSplitPairs
 
 
 def _noisy(

@@ -6,11 +6,11 @@
 from dataclasses import replace
 
 from papers.recipes.pwim import GLOVE
-from training.architectures.malstm import MALSTM
+from training.models.malstm import MALSTM
 from training.objectives.manhattan import ManhattanConfig
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
+from training.recipes.sources.rated import SickPairs, STSPairs
 from training.recipes.word_averaging import MINILM
-from training.sources.rated import SickPairs, STSPairs
 
 SYNONYMS = SickPairs(synonyms=10_022)  # as many as in the paper
 

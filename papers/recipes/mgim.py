@@ -22,7 +22,7 @@ from training.recipes.mgim import (
     adam,
 )
 from training.recipes.recipe import OptimiserConfig, Schedule
-from training.sources.labelled import CorpusPairs
+from training.recipes.sources.labelled import CorpusPairs
 
 LAMBDA = 0.03  # of the paper; its penalty is lambda / 2n
 AS_PRINTED = OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=None)

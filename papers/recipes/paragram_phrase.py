@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import Literal
 
 from papers.recipes.rows import AVERAGE, LAST, TOWARDS_START, SupervisedRow, row_recipe
-from training.architectures import DANConfig, LSTMConfig, ProjectionConfig, RNNConfig, WordAveragingConfig
-from training.objectives.parts.regularisers import NO_PENALTY, RegulariserConfig
+from training.models import DANConfig, LSTMConfig, ProjectionConfig, RNNConfig, WordAveragingConfig
+from training.objectives.regularisers import NO_PENALTY, RegulariserConfig
 from training.objectives.sentiment import SentimentConfig
 from training.objectives.supervised import SupervisedConfig
 from training.objectives.transfer import MarginConfig
 from training.recipes.paragram_phrase import adam, transfer
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
+from training.recipes.sources.labelled import SSTSentences
+from training.recipes.sources.rated import SickPairs
+from training.recipes.sources.transfer import ParaphrasePairs
 from training.recipes.word_averaging import MINILM
-from training.sources.labelled import SSTSentences
-from training.sources.rated import SickPairs
-from training.sources.transfer import ParaphrasePairs
 
 _PENALTY = RegulariserConfig  # lambda_c, lambda_w and lambda_u
 TABLE_2 = (

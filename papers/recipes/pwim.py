@@ -5,12 +5,12 @@
 
 from dataclasses import replace
 
-from training.architectures import PWIMConfig
+from training.models import PWIMConfig
 from training.objectives.pairwise import RATINGS_OF_STS, PairwiseConfig
 from training.recipes.pwim import ANSWERS, LONG, PWIM, QA, SICK, SICK_ALONE, adam, from_teacher, run, selection
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
-from training.sources.rated import SickPairs
-from training.sources.tables import PublishedTable
+from training.recipes.sources.rated import SickPairs
+from training.recipes.sources.tables import PublishedTable
 
 SHORT = 32  # tokens: the paper's padding of sentences
 GLOVE = PublishedTable("glove-sick-300", corpus="glove-sick", pieces=1_000, buckets=64)

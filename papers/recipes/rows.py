@@ -7,13 +7,13 @@ the ranges the papers tuned over. Departures and scores: docs/papers/gran.md and
 
 from dataclasses import dataclass
 
-from training.architectures import ArchitectureConfig, GRANConfig, LSTMConfig, RNNConfig, WordAveragingConfig
-from training.objectives.parts.regularisers import NO_PENALTY, RegulariserConfig
+from training.models import ArchitectureConfig, GRANConfig, LSTMConfig, RNNConfig, WordAveragingConfig
+from training.objectives.regularisers import NO_PENALTY, RegulariserConfig
 from training.objectives.supervised import SupervisedConfig
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
+from training.recipes.sources.labelled import SSTSentences
+from training.recipes.sources.rated import SickPairs, STSSplitPairs
 from training.recipes.word_averaging import MINILM, ROW_SCALE, SUPERVISED_SCALE
-from training.sources.labelled import SSTSentences
-from training.sources.rated import SickPairs, STSSplitPairs
 
 RATINGS_STS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
 TOWARDS_START = RegulariserConfig(universal=1e-4, words=1e-5)  # of the "universal" runs

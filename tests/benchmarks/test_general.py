@@ -20,7 +20,7 @@ from benchmarks.general.measures import (
 from benchmarks.general.sets import Claim, Contrast, Question
 from core.manifest import Manifest, ScoreTask
 from core.scoring import CalibratedScores
-from training.pairs import Pair
+from training.data.pairs import Pair
 
 
 class Told:

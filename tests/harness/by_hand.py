@@ -3,7 +3,7 @@
 import numpy as np
 from torch import Tensor
 
-from training.architectures.parts.recurrent import LSTM
+from training.models.recurrent import LSTM
 
 Vector = np.ndarray
 

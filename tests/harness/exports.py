@@ -11,7 +11,7 @@ from torch.onnx._internal.exporter._registration import ONNXRegistry
 
 from core.graph import GraphSpec
 
-Export = Callable[..., None]  # of `training.publishing.export`: module, example, spec, path, and names
+Export = Callable[..., None]  # of `training.publish.export`: module, example, spec, path, and names
 _EXPORTED: dict[str, bytes] = {}  # by what was exported
 
 

@@ -9,19 +9,19 @@ import torch
 
 from core.manifest import Manifest
 from tests.harness import toys
-from training.architectures import WordAveragingConfig
+from training.data.pairs import Pair
 from training.families import family_of
+from training.models import WordAveragingConfig
 from training.objectives.supervised import SupervisedConfig
-from training.pairs import Pair
-from training.publishing import publish
+from training.publish import publish
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
-from training.runs.family import ModelFamily
-from training.runs.folder import WEIGHTS_NAME
-from training.runs.run import run
-from training.sources.credits import TEACHER
-from training.sources.rated import SickPairs
-from training.sources.tasks import TaskPairs
+from training.recipes.sources.credits import TEACHER
+from training.recipes.sources.rated import SickPairs
+from training.recipes.sources.tasks import TaskPairs
+from training.train.family import ModelFamily
+from training.train.folder import WEIGHTS_NAME
+from training.train.run import run
 
 RECIPE = Recipe(
     name="toy-sick",
@@ -35,12 +35,12 @@ RECIPE = Recipe(
     publication=Publication("toy-sick", "A toy"),
 )
 READERS = {
-    "pairwise": "training.corpora.pairwise.read",  # of a corpus
-    "labelled": "training.corpora.readers.labelled_pairs.read",  # of a name in its table
-    "split": "training.corpora.sts_split.read",  # of a seed
-    "transfer": "training.corpora.transfer.read",  # of a set
-    "year": "training.corpora.readers.sts.read_year",
-    "paraphrases": "training.corpora.mixtures.paraphrase_pairs",
+    "pairwise": "training.data.pairwise.read",  # of a corpus
+    "labelled": "training.data.readers.labelled_pairs.read",  # of a name in its table
+    "split": "training.data.sts_split.read",  # of a seed
+    "transfer": "training.data.transfer.read",  # of a set
+    "year": "training.data.readers.sts.read_year",
+    "paraphrases": "training.data.mixtures.paraphrase_pairs",
 }
 
 

@@ -7,19 +7,19 @@ import torch
 from torch import Tensor, nn
 
 from core.tokenizer import Tokenizer, pad
-from training.architectures import (
+from training.data.pairs import Pair
+from training.data.words.tables import WordTable
+from training.models import (
     ArchitectureConfig,
     InteractionConfig,
     WordAveragingConfig,
     build_encoder,
     build_interaction,
 )
-from training.architectures.models import SiameseModel, output_dim
-from training.architectures.parts.heads import PairHead
-from training.architectures.parts.layers import WordEmbedding
-from training.pairs import Pair
-from training.sources.tables import TableRecipe
-from training.words.tables import WordTable
+from training.models.heads import PairHead
+from training.models.kinds import SiameseModel, output_dim
+from training.models.layers import WordEmbedding
+from training.recipes.sources.tables import TableRecipe
 
 WORDS = "the a man woman dog cat is plays sleeps runs guitar flute park sofa in on not big small .".split()  # noqa: SIM905
 PIECES = ("m", "##o", "##w", "##s", "run", "##ning")

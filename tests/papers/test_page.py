@@ -13,7 +13,7 @@ from papers.paper_table import Column, MeasuredRun, Measurement, Order, PaperFig
 from papers.report import write_report
 from papers.summary import fitted_on, summary
 from papers.verdicts import all_orders, judged, orders, reproduced
-from training.publishing.figures import ApartFigures, RunFigures, TrainingSummary, record_run
+from training.publish.figures import ApartFigures, RunFigures, TrainingSummary, record_run
 from training.records import write_records
 
 TASK: dict[str, Any] = {"accuracy": "entailment"}

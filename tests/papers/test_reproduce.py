@@ -14,13 +14,13 @@ from papers.__main__ import app
 from papers.paper_table import Column, Order, PaperFigure, PaperTable, ResultRow, collect
 from papers.reproduce import ReproductionFolders, SeedOutcome, again, plan, reproduce
 from tests.harness import toy_runs, toys
-from training.architectures import ProjectionConfig
+from training.models import ProjectionConfig
 from training.objectives.transfer import MarginConfig
-from training.publishing.figures import RunFigures, read_figures
+from training.publish.figures import RunFigures, read_figures
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Schedule
+from training.recipes.sources.transfer import ParaphrasePairs
 from training.records import read_records, write_records
-from training.sources.transfer import ParaphrasePairs
 
 AVG = replace(
     toy_runs.RECIPE,

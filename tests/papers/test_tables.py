@@ -7,7 +7,7 @@ import pytest
 import papers.recipes  # noqa: F401 (makes them known)
 from papers.paper_table import PaperTable, collect, find_table, read_tables
 from papers.verdicts import judged
-from training.publishing.figures import read_figures
+from training.publish.figures import read_figures
 from training.recipes import RECIPES
 from training.recipes.recipe import differences
 

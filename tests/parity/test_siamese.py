@@ -1,6 +1,6 @@
 """Encoders of single sentences: what is answered over HTTP is what the offline half answers, however it is batched.
 
-That a published graph answers as its module: tests/training/publishing/test_publish.py.
+That a published graph answers as its module: tests/training/publish/test_publish.py.
 """
 
 from itertools import pairwise
@@ -12,7 +12,7 @@ import pytest
 from core.measures import expected_rating
 from tests.harness import fakes, toys
 from tests.harness.service import Serve
-from training.publishing.runtime import BATCH, PublishedModel
+from training.publish.runtime import BATCH, PublishedModel
 
 TEXTS = [
     *(text for pair in toys.RATED for text in (pair.a, pair.b)),

@@ -19,13 +19,6 @@ from core.subwords import Subwords
 from core.tokenizer import pad
 from tests.harness import toy_wordpiece
 from tests.harness.service import Serve
-from training.architectures.transformer import (
-    BERTConfig,
-    CrossEncoder,
-    CrossEncoderConfig,
-    SentenceBERT,
-    SentenceBERTConfig,
-)
 from training.families import transformer
 from training.families.heads import HeadCalibrations
 from training.families.transformer import (
@@ -33,9 +26,16 @@ from training.families.transformer import (
     write_cross_encoder,
     write_encoder,
 )
-from training.publishing.folders import assemble, finish
-from training.publishing.network_graph import network_graph
-from training.publishing.runtime import PublishedModel
+from training.models.transformer import (
+    BERTConfig,
+    CrossEncoder,
+    CrossEncoderConfig,
+    SentenceBERT,
+    SentenceBERTConfig,
+)
+from training.publish.folders import assemble, finish
+from training.publish.network_graph import network_graph
+from training.publish.runtime import PublishedModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # two graphs are exported
 TINY = BERTConfig(vocabulary=105, hidden=24, layers=1, attention_heads=3, inner=48, positions=300)

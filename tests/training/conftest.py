@@ -13,8 +13,8 @@ from hypothesis import settings
 
 from tests.harness.console_log import root_logger_as_it_was  # noqa: F401 (used by each test)
 from tests.harness.exports import keep_registry, remembering
-from training.corpora import catalogue
-from training.publishing import export
+from training.data import catalogue
+from training.publish import export
 
 torch.set_num_threads(1)
 keep_registry()

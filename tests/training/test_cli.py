@@ -10,15 +10,15 @@ import pytest
 import papers.recipes  # noqa: F401 (makes them known)
 from tests.harness import toys
 from training.__main__ import run_cli
-from training.architectures import HeadsConfig
-from training.architectures.parts.layers import WordEmbedding
 from training.console import console
-from training.corpora.tasks import TASKS
+from training.data.tasks import TASKS
 from training.families import family_of
-from training.publishing.publish import commands_for
+from training.models import HeadsConfig
+from training.models.layers import WordEmbedding
+from training.publish.publish import commands_for
 from training.recipes import RECIPES, TABLES, find, mgim, program_of, register
-from training.sources.source import RecipeError
-from training.sources.tables import PretrainedEncoder
+from training.recipes.sources.source import RecipeError
+from training.recipes.sources.tables import PretrainedEncoder
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_recipe_can_be_built_and_travels_as_json(name: str, monkeypatch: pytes
     recipe = find(name)
     if not isinstance(recipe.table, PretrainedEncoder):
         assert recipe.table in TABLES.values()
-    monkeypatch.setattr("training.runs.family.load_table", lambda *_: toys.table())
+    monkeypatch.setattr("training.train.family.load_table", lambda *_: toys.table())
     model = family_of(recipe, tmp_path, 1).untrained()
     if isinstance(recipe.architecture, HeadsConfig):
         assert set(model.heads) <= set(TASKS)

@@ -1,23 +1,23 @@
-"""The families of models that can be trained and published: one file and one object each."""
+"""The families of models, one file and one object each: how they are trained and how published. Imports all others."""
 
 from pathlib import Path
 from typing import Any
 
-from training.architectures import ArchitectureConfig, CrossEncoderConfig, InteractionConfig, PWIMTasksConfig
 from training.families.heads import PWIMTasksFamily
 from training.families.interaction import InteractionFamily
 from training.families.malstm import MaLSTMFamily
 from training.families.siamese import SiameseFamily
 from training.families.transformer import CrossEncoderFamily
+from training.models import ArchitectureConfig, CrossEncoderConfig, InteractionConfig, PWIMTasksConfig
 from training.objectives.manhattan import ManhattanConfig
 from training.objectives.pairwise import PairwiseConfig
 from training.objectives.tasks import TasksConfig
 from training.recipes import starts_of
 from training.recipes.recipe import Recipe
-from training.runs.family import ModelFamily
-from training.sources.source import RecipeError
-from training.sources.tables import PretrainedEncoder
-from training.sources.tasks import TaskPairs
+from training.recipes.sources.source import RecipeError
+from training.recipes.sources.tables import PretrainedEncoder
+from training.recipes.sources.tasks import TaskPairs
+from training.train.family import ModelFamily
 
 
 def family_of(recipe: Recipe, runs: Path, seed: int) -> ModelFamily[Any]:

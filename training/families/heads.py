@@ -20,23 +20,23 @@ from torch import Tensor, nn
 from core.manifest import EntailmentTask, Limits, ProbabilityTask, SimilarityTask
 from core.measures import Calibration, Logistic
 from core.subwords import AnyTokenizer
-from training.architectures import CrossEncoder, PairWithHeads, PWIMTasks, PWIMTasksConfig
-from training.architectures.parts.layers import WordEmbedding
-from training.corpora.readers import labelled_pairs
-from training.corpora.tasks import CALIBRATION_PAIRS, answers_of_three_kinds, development
+from training.data.pairs import Pair
+from training.data.readers import labelled_pairs
+from training.data.tasks import CALIBRATION_PAIRS, answers_of_three_kinds, development
 from training.families.interaction import PAIR, steady_texts, write_graphs
 from training.families.siamese import STS_SCALE
 from training.families.words import embedding
+from training.models import CrossEncoder, PairWithHeads, PWIMTasks, PWIMTasksConfig
+from training.models.layers import WordEmbedding
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens, Rated, TasksConfig, TasksObjective, predict
-from training.pairs import Pair
-from training.publishing.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
+from training.publish.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
 from training.recipes.recipe import Publication
+from training.recipes.sources.tasks import TaskPairs
 from training.records import replacing
-from training.runs.family import ModelFamily
-from training.runs.folder import RunMissing
-from training.sources.tasks import TaskPairs
 from training.teacher.encoder import bfloat16_is_fast
+from training.train.family import ModelFamily
+from training.train.folder import RunMissing
 
 logger = logging.getLogger(__name__)
 

@@ -17,17 +17,17 @@ from core.golden import TOLERANCE as GOLDEN_TOLERANCE
 from core.manifest import ExplanationGraph, Limits, SimilarityTask
 from core.subwords import AnyTokenizer
 from core.tokenizer import Tokenizer, pad
-from training.architectures import MGIM, PWIM, InteractionConfig, InteractionNetwork, PWIMConfig, build_interaction
-from training.architectures.models import InteractionModel
-from training.architectures.parts.layers import WordEmbedding
+from training.data.words.storage import shrink
 from training.families.words import TOKENIZER, WordFamily, arrays_of, embedding, write_words
+from training.models import MGIM, PWIM, InteractionConfig, InteractionNetwork, PWIMConfig, build_interaction
+from training.models.kinds import InteractionModel
+from training.models.layers import WordEmbedding
 from training.objectives.pairwise import EVALUATION_BATCH, YES_OR_NO, PairwiseConfig, PairwiseObjective, TargetPairs
-from training.publishing.export import export_explanation, export_pair
-from training.publishing.parity import check_explanation, check_pair, moved_by_rounding
+from training.publish.export import export_explanation, export_pair
+from training.publish.parity import check_explanation, check_pair, moved_by_rounding
 from training.recipes.recipe import Publication
-from training.runs.family import ModelFamily
-from training.runs.folder import weights_of
-from training.words.storage import shrink
+from training.train.family import ModelFamily
+from training.train.folder import weights_of
 
 logger = logging.getLogger(__name__)
 

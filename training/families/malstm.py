@@ -16,19 +16,19 @@ from sklearn.model_selection import KFold
 
 from core.manifest import SimilarityTask
 from core.measures import Calibration
-from training.architectures.models import SiameseModel
-from training.architectures.parts.heads import PairHead, SentenceHead
-from training.architectures.parts.svm import SupportVectorHead, fit_svm
 from training.families.siamese import SiameseFamily, raw_and_rated
+from training.models.heads import PairHead, SentenceHead
+from training.models.kinds import SiameseModel
+from training.models.svm import SupportVectorHead, fit_svm
 from training.objectives.development import encode_all
 from training.objectives.manhattan import ManhattanConfig, ManhattanObjective
 from training.objectives.objective import Objective
 from training.objectives.supervised import LABELS, LabelledPairs
-from training.publishing.calibrate import fit_local_linear
-from training.publishing.runtime import PublishedModel
+from training.publish.calibrate import fit_local_linear
+from training.publish.runtime import PublishedModel
+from training.recipes.sources.rated import supervised_pairs
 from training.records import replacing
-from training.runs.loop import train
-from training.sources.rated import supervised_pairs
+from training.train.loop import train
 
 logger = logging.getLogger(__name__)
 

@@ -16,31 +16,31 @@ from core.manifest import ClassificationTask, EntailmentTask, Limits, Manifest, 
 from core.measures import Calibration
 from core.subwords import AnyTokenizer
 from core.text import split_words
-from training.architectures import GRAN, ArchitectureConfig, ProjectionConfig, WordAveragingConfig, build_encoder
-from training.architectures.models import SiameseModel, output_dim
-from training.architectures.parts.heads import PairHead, SentenceHead
-from training.architectures.parts.layers import WordEmbedding
-from training.corpora.readers import sst, sts
+from training.data.pairs import Pair
+from training.data.readers import sst, sts
+from training.data.words.storage import shrink
+from training.data.words.unseen import map_unseen
 from training.families.words import TOKENIZER, WordFamily, arrays_of, embedding, write_words
+from training.models import GRAN, ArchitectureConfig, ProjectionConfig, WordAveragingConfig, build_encoder
+from training.models.heads import PairHead, SentenceHead
+from training.models.kinds import SiameseModel, output_dim
+from training.models.layers import WordEmbedding
+from training.objectives.batches import Sentences
 from training.objectives.development import GradedSets
 from training.objectives.objective import Objective
-from training.objectives.parts.batches import Sentences
 from training.objectives.sentiment import HEAD as SENTIMENT
 from training.objectives.sentiment import LabelledSentences, SentimentConfig, SentimentObjective
 from training.objectives.supervised import LABELS, LabelledPairs, SupervisedConfig, SupervisedObjective
 from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
 from training.objectives.transfer import MarginConfig, MarginObjective
-from training.pairs import Pair
-from training.publishing.calibrate import Floats, fit_centred_isotonic, fit_temperature
-from training.publishing.export import export_encoder, export_head, export_tokens
-from training.publishing.parity import check_encoder, check_head, check_tokens
-from training.publishing.runtime import PublishedModel
+from training.publish.calibrate import Floats, fit_centred_isotonic, fit_temperature
+from training.publish.export import export_encoder, export_head, export_tokens
+from training.publish.parity import check_encoder, check_head, check_tokens
+from training.publish.runtime import PublishedModel
 from training.recipes.recipe import Publication
-from training.runs.family import ModelFamily
-from training.runs.folder import WEIGHTS_NAME
-from training.sources.labelled import SSTSentences
-from training.words.storage import shrink
-from training.words.unseen import map_unseen
+from training.recipes.sources.labelled import SSTSentences
+from training.train.family import ModelFamily
+from training.train.folder import WEIGHTS_NAME
 
 logger = logging.getLogger(__name__)
 

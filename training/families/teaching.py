@@ -16,24 +16,24 @@ import torch
 from scipy.special import expit, softmax
 from torch import nn
 
-from training.architectures import CrossEncoder
-from training.architectures.models import device_of
-from training.corpora.tasks import DEVELOPMENT
+from training.data.pairs import Pair
+from training.data.tasks import DEVELOPMENT
 from training.families import family_of
 from training.families.heads import ratings_file, save_ratings
+from training.models import CrossEncoder
+from training.models.kinds import device_of
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens, Rated, measure, predict
-from training.pairs import Pair
 from training.progress import tracked
-from training.publishing.runtime import PublishedModel
+from training.publish.runtime import PublishedModel
 from training.recipes import find
 from training.recipes.recipe import Recipe
+from training.recipes.sources.source import RecipeError
+from training.recipes.sources.tasks import TaskPairs
 from training.recipes.teacher import TEACHERS
 from training.records import replacing
-from training.runs.folder import RunMissing
-from training.sources.source import RecipeError
-from training.sources.tasks import TaskPairs
 from training.teacher.encoder import bfloat16_is_fast
+from training.train.folder import RunMissing
 
 logger = logging.getLogger(__name__)
 

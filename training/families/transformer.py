@@ -1,6 +1,6 @@
 """Transformers: cross-encoders trained and published, and any of them as a model folder.
 
-Weights are int8 and multiplied as integers (`training.publishing.integers`); the tokenizer is that of their vocabulary.
+Weights are int8 and multiplied as integers (`training.publish.integers`); the tokenizer is that of their vocabulary.
 
 `write_cross_encoder` takes any `CrossEncoder` with its calibrations, `write_encoder` a bi-encoder. A cross-encoder's
 similarity and relevance may be blended with the cosine of the bi-encoder that it started from.
@@ -25,19 +25,8 @@ from core.graph import SEGMENTS
 from core.manifest import BiEncoder, FileEntry, Limits, SimilarityTask
 from core.sequences import SequenceFeeds
 from core.subwords import AnyTokenizer, Subwords
-from training.architectures.transformer import (
-    MEAN,
-    CrossEncoder,
-    CrossEncoderConfig,
-    SentenceBERT,
-    SentenceBERTConfig,
-    SequenceEncoder,
-    StatesOfTokens,
-    load_weights,
-    words_of,
-)
-from training.corpora.readers import labelled_pairs
-from training.corpora.tasks import answers_of_three_kinds
+from training.data.readers import labelled_pairs
+from training.data.tasks import answers_of_three_kinds
 from training.families.heads import (
     RAW_RANGE,
     Blends,
@@ -52,19 +41,30 @@ from training.families.heads import (
 from training.families.interaction import PAIR
 from training.families.siamese import ENCODER, STS_SCALE
 from training.families.words import TOKENIZER, write_words
+from training.models.transformer import (
+    MEAN,
+    CrossEncoder,
+    CrossEncoderConfig,
+    SentenceBERT,
+    SentenceBERTConfig,
+    SequenceEncoder,
+    StatesOfTokens,
+    load_weights,
+    words_of,
+)
 from training.objectives.metrics import ranked
 from training.objectives.objective import Objective
 from training.objectives.tasks import EVALUATION_BATCH, PairTokens, predict
-from training.publishing.calibrate import Floats, fit_centred_isotonic
-from training.publishing.graphs import leave_outside
-from training.publishing.network_graph import GraphStorage, StoredNetwork, network_graph, store
-from training.publishing.shared_files import share
+from training.publish.calibrate import Floats, fit_centred_isotonic
+from training.publish.graphs import leave_outside
+from training.publish.network_graph import GraphStorage, StoredNetwork, network_graph, store
+from training.publish.shared_files import share
 from training.recipes.recipe import Publication
-from training.runs.family import ModelFamily
-from training.runs.folder import RunMissing
-from training.sources.source import needed
-from training.sources.tables import PretrainedEncoder
+from training.recipes.sources.source import needed
+from training.recipes.sources.tables import PretrainedEncoder
 from training.teacher.weights import weights_folder
+from training.train.family import ModelFamily
+from training.train.folder import RunMissing
 
 logger = logging.getLogger(__name__)
 

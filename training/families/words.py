@@ -1,6 +1,6 @@
 """Models around an embedding of a word table: how they begin, and how their words are stored outside their graphs.
 
-The words lie in files named by their checksums (`training.publishing.shared_files`), which all graphs of a model use,
+The words lie in files named by their checksums (`training.publish.shared_files`), which all graphs of a model use,
 and so do all models with the same frozen words.
 """
 
@@ -14,11 +14,11 @@ from torch import nn
 
 from core.manifest import FileEntry
 from core.subwords import AnyTokenizer
-from training.architectures.models import InteractionModel, SiameseModel
-from training.publishing.shared_files import share
-from training.runs.family import ModelFamily
-from training.words.storage import Int8Embedding, Storage, stored
-from training.words.tables import Matrix, WordTable
+from training.data.words.storage import Int8Embedding, Storage, stored
+from training.data.words.tables import Matrix, WordTable
+from training.models.kinds import InteractionModel, SiameseModel
+from training.publish.shared_files import share
+from training.train.family import ModelFamily
 
 TOKENIZER = "tokenizer.json"
 

@@ -1,1 +1,1 @@
-"""Objectives, one file each: batches, loss and development score of the training loop; and their common parts."""
+"""Objectives, one file each: batches, loss and development score of the training loop. Imports data and models."""

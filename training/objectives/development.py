@@ -7,10 +7,10 @@ import torch
 from torch.nn.functional import normalize
 
 from core.subwords import AnyTokenizer
-from training.architectures.models import SiameseModel
+from training.data.pairs import Pair
+from training.models.kinds import SiameseModel
+from training.objectives.batches import Sentences
 from training.objectives.metrics import graded
-from training.objectives.parts.batches import Sentences
-from training.pairs import Pair
 
 
 class GradedSets:

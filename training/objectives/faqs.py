@@ -17,13 +17,13 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
 from core.subwords import AnyTokenizer
-from training.architectures.models import SiameseModel, device_of
-from training.corpora.readers.written import WrittenFAQ
+from training.data.readers.written import WrittenFAQ
+from training.models.kinds import SiameseModel, device_of
+from training.objectives.batches import Indices, Sentences, shuffled
 from training.objectives.development import GradedSets, encode_all
 from training.objectives.imitation import PRODUCTS, SHARPNESS
+from training.objectives.losses import cosine_matrix_loss, total_of
 from training.objectives.objective import GradedObjective
-from training.objectives.parts.batches import Indices, Sentences, shuffled
-from training.objectives.parts.losses import cosine_matrix_loss, total_of
 
 
 @dataclass(frozen=True)

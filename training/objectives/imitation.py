@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, cross_entropy, kl_div, log_softmax, normalize
 
-from training.architectures.models import SiameseModel
+from training.models.kinds import SiameseModel
+from training.objectives.batches import Indices, Sentences
 from training.objectives.development import GradedSets
+from training.objectives.losses import cosine_matrix_loss, total_of
 from training.objectives.objective import GradedObjective
-from training.objectives.parts.batches import Indices, Sentences
-from training.objectives.parts.losses import cosine_matrix_loss, total_of
 
 PRODUCTS = 10.0  # weight of the products
 WINDOW = 50  # batches whose texts are ordered by length together

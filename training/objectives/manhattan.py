@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.architectures.malstm import SIMILARITIES
-from training.architectures.models import SiameseModel
+from training.models.kinds import SiameseModel
+from training.models.malstm import SIMILARITIES
+from training.objectives.batches import Indices
 from training.objectives.development import encode_all
+from training.objectives.losses import total_of
 from training.objectives.metrics import graded
 from training.objectives.objective import Objective
-from training.objectives.parts.batches import Indices
-from training.objectives.parts.losses import total_of
 from training.objectives.supervised import LabelledPairs, entailment_loss
 
 
@@ -31,7 +31,7 @@ class ManhattanConfig:
     scale: tuple[float, float] = (1.0, 5.0)  # of the ratings; their lowest means g = 0, their highest g = 1
     similarity: Literal["exp_l1", "cosine"] = "exp_l1"  # g: the paper's, or the cosine
     calibrate_on: Literal["train", "out-of-fold"] = "train"  # of SICK; the paper: train
-    entailment: bool = False  # an SVM for SICK's entailment labels (`training.architectures.parts.svm`)
+    entailment: bool = False  # an SVM for SICK's entailment labels (`training.models.svm`)
     entailment_weight: float = 0.0  # of a head's loss in training; 0: no head. The SVM replaces it afterwards
 
 

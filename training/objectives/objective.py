@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from training.objectives.batches import Indices, shuffled
 from training.objectives.development import GradedSets
-from training.objectives.parts.batches import Indices, shuffled
 
 
 class Objective(ABC):

@@ -17,12 +17,12 @@ from torch.nn.functional import multi_margin_loss
 
 from core.measures import expected_rating
 from core.tokenizer import Tokenizer
-from training.architectures.models import InteractionModel
+from training.data.pairs import Pair
+from training.models.kinds import InteractionModel
+from training.objectives.batches import Indices, Sentences, pooled
+from training.objectives.losses import kl_to_target, sparse_target, total_of
 from training.objectives.metrics import binary, graded, ranked
 from training.objectives.objective import Objective
-from training.objectives.parts.batches import Indices, Sentences, pooled
-from training.objectives.parts.losses import kl_to_target, sparse_target, total_of
-from training.pairs import Pair
 
 RATINGS_OF_SICK = (1.0, 2.0, 3.0, 4.0, 5.0)
 RATINGS_OF_STS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)

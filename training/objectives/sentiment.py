@@ -12,13 +12,13 @@ from torch import Tensor
 from torch.nn.functional import nll_loss
 
 from core.tokenizer import Tokenizer
-from training.architectures.models import SiameseModel
+from training.models.kinds import SiameseModel
+from training.objectives.batches import Indices, Sentences, alike
 from training.objectives.development import encode_all
+from training.objectives.losses import total_of
 from training.objectives.metrics import labelled
 from training.objectives.objective import Objective
-from training.objectives.parts.batches import Indices, Sentences, alike
-from training.objectives.parts.losses import total_of
-from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+from training.objectives.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
 HEAD = "sentiment"
 

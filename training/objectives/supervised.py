@@ -18,15 +18,15 @@ from torch import Tensor, nn
 from core.manifest import EntailmentLabel
 from core.measures import expected_rating
 from core.tokenizer import Tokenizer
-from training.architectures.models import SiameseModel
+from training.data.pairs import Pair
+from training.models.kinds import SiameseModel
+from training.objectives.batches import Indices, Sentences
 from training.objectives.development import encode_all
+from training.objectives.losses import kl_to_target, sparse_target, total_of
 from training.objectives.metrics import graded, labelled
 from training.objectives.objective import Objective
-from training.objectives.parts.batches import Indices, Sentences
-from training.objectives.parts.losses import kl_to_target, sparse_target, total_of
-from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
-from training.objectives.parts.scrambling import Scrambler, Scrambling
-from training.pairs import Pair
+from training.objectives.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+from training.objectives.scrambling import Scrambler, Scrambling
 
 LABELS: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = ("entailment", "neutral", "contradiction")
 

@@ -4,7 +4,7 @@ Entailment: negative log-likelihood of the label; of a pair that is known only n
 two labels together. All other tasks: binary cross-entropy to a value from 0 to 1. The losses of a batch are summed over
 its pairs and tasks, and divided by the number of pairs.
 
-Questions with a right and four wrong answers (`training.corpora.tasks.HARD`) come in batches of their own, of whole
+Questions with a right and four wrong answers (`training.data.tasks.HARD`) come in batches of their own, of whole
 groups: the negative log-likelihood of the right answer, softmax over the group, mean of the groups (R. Nogueira et al.,
 "Document Ranking with a Pretrained Sequence-to-Sequence Model", 2020, have it over pairs; L. Gao, Z. Dai, J. Callan,
 "Rethink Training of BERT Rerankers in Multi-Stage Retrieval Pipeline", 2021, over groups).
@@ -24,16 +24,16 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
 from core.subwords import AnyTokenizer
-from training.architectures import CrossEncoder, PairWithHeads
-from training.architectures.models import device_of
-from training.corpora.hard import GROUP
-from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
-from training.corpora.tasks import DEVELOPMENT, HARD, TEACHES
+from training.data.hard import GROUP
+from training.data.pairs import Pair
+from training.data.readers.labelled_pairs import NOT_ENTAILMENT
+from training.data.tasks import DEVELOPMENT, HARD, TEACHES
+from training.models import CrossEncoder, PairWithHeads
+from training.models.kinds import device_of
+from training.objectives.batches import Indices, Sentences, by_size
 from training.objectives.metrics import binary, graded, labelled, ranked
 from training.objectives.objective import Objective
-from training.objectives.parts.batches import Indices, Sentences, by_size
 from training.objectives.supervised import LABELS
-from training.pairs import Pair
 
 Values = npt.NDArray[np.float64]
 IGNORED, NOT_ENTAILED = -1, 3
@@ -109,7 +109,7 @@ class TasksObjective(Objective):
         Args:
             model: with a head for each task of the corpora.
             training: the pairs of each corpus that the config names.
-            development: the sets of `training.corpora.tasks.DEVELOPMENT`.
+            development: the sets of `training.data.tasks.DEVELOPMENT`.
             tokenizer: text -> ids without special tokens.
             config: what an epoch holds.
             max_tokens: of a sentence; longer ones are cut.

@@ -2,7 +2,7 @@
 
 Not from a paper. It distils a sentence-transformer into static word vectors. Nearly all cosines of a batch are those of
 unrelated sentences; optionally each sentence is also paired with one of its near neighbours
-(`training.objectives.parts.nearest`), because rated test pairs are mostly related.
+(`training.objectives.nearest`), because rated test pairs are mostly related.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from training.architectures.models import SiameseModel
+from training.models.kinds import SiameseModel
+from training.objectives.batches import Indices, Sentences
 from training.objectives.development import GradedSets
+from training.objectives.losses import cosine_matrix_loss, cosine_pair_loss, total_of
+from training.objectives.nearest import near_neighbours
 from training.objectives.objective import GradedObjective
-from training.objectives.parts.batches import Indices, Sentences
-from training.objectives.parts.losses import cosine_matrix_loss, cosine_pair_loss, total_of
-from training.objectives.parts.nearest import near_neighbours
 
 TREES = 2  # of the neighbour search
 

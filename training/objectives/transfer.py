@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from training.architectures.models import SiameseModel
+from training.models.kinds import SiameseModel
+from training.objectives.batches import Indices, Sentences
 from training.objectives.development import GradedSets
+from training.objectives.losses import Negatives, margin_loss, total_of
 from training.objectives.objective import GradedObjective
-from training.objectives.parts.batches import Indices, Sentences
-from training.objectives.parts.losses import Negatives, margin_loss, total_of
-from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
-from training.objectives.parts.scrambling import Scrambler
+from training.objectives.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+from training.objectives.scrambling import Scrambler
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
-"""Recipes by name. Each file has those of one paper, or of one kind of run, in its `RECIPES`.
+"""Recipes by name: what is trained, of what data. Imports data, models, objectives and teacher.
 
+Each file has the recipes of one paper, or of one kind of run, in its `RECIPES`; `sources` has the kinds of data.
 A new file is registered below; `papers.recipes` registers those of the papers' tables.
 """
 
@@ -20,7 +21,7 @@ from training.recipes import (
     word_averaging,
 )
 from training.recipes.recipe import Recipe
-from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
+from training.recipes.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
 
 Table = TypeVar("Table", TableRecipe, PublishedTable)
 

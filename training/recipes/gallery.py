@@ -10,16 +10,16 @@ against each other are in recipes/gran.py and recipes/paragram_phrase.py, and of
 from dataclasses import replace
 from typing import Literal
 
-from training.architectures import ArchitectureConfig, DANConfig, GRANConfig, LSTMConfig, ProjectionConfig, RNNConfig
-from training.objectives.parts.regularisers import RegulariserConfig
+from training.models import ArchitectureConfig, DANConfig, GRANConfig, LSTMConfig, ProjectionConfig, RNNConfig
+from training.objectives.regularisers import RegulariserConfig
 from training.objectives.sentiment import SentimentConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.transfer import MarginConfig
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
+from training.recipes.sources.labelled import SSTSentences
+from training.recipes.sources.tables import ServedTable
+from training.recipes.sources.transfer import ParaphrasePairs, TeacherSentences
 from training.recipes.word_averaging import ROW_SCALE, SUPERVISED_SCALE
-from training.sources.labelled import SSTSentences
-from training.sources.tables import ServedTable
-from training.sources.transfer import ParaphrasePairs, TeacherSentences
 
 WORDS = ServedTable("avg-paraphrase", model="avg-paraphrase")
 SENTENCES = TeacherSentences(limit=25_000)

@@ -5,12 +5,12 @@ Natural Language Understanding", ACL 2019. A pair that is read together: R. Nogu
 BERT", 2019. docs/papers/cross_encoder.md and pwim.md have the scores.
 """
 
-from training.architectures import CrossEncoderConfig, PWIMConfig, PWIMTasksConfig
-from training.architectures.transformer import BERTConfig
+from training.models import CrossEncoderConfig, PWIMConfig, PWIMTasksConfig
+from training.models.transformer import BERTConfig
 from training.objectives.tasks import TasksConfig
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
-from training.sources.tables import PretrainedEncoder, ServedTable
-from training.sources.tasks import TaskPairs
+from training.recipes.sources.tables import PretrainedEncoder, ServedTable
+from training.recipes.sources.tasks import TaskPairs
 
 MINILM = PretrainedEncoder("all-minilm-l6-v2")
 HEADS = {"entailment": 3, "similarity": 1, "paraphrase": 1, "related": 1, "relevance": 1}

@@ -10,12 +10,12 @@ the epoch with the best is kept. Settings are those of the release, its halved l
 from dataclasses import replace
 from typing import Any
 
-from training.architectures import ArchitectureConfig, GRANConfig, WordAveragingConfig
-from training.objectives.parts.regularisers import RegulariserConfig
+from training.models import ArchitectureConfig, GRANConfig, WordAveragingConfig
+from training.objectives.regularisers import RegulariserConfig
 from training.objectives.transfer import MarginConfig
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
+from training.recipes.sources.transfer import ParaphrasePairs
 from training.recipes.word_averaging import MINILM, ROW_SCALE
-from training.sources.transfer import ParaphrasePairs
 
 _PAIRS = ParaphrasePairs(limit=160_000)
 

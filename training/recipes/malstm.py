@@ -6,11 +6,11 @@ Departures from the paper: docs/papers/malstm.md.
 
 from dataclasses import replace
 
-from training.architectures.malstm import MALSTM
+from training.models.malstm import MALSTM
 from training.objectives.manhattan import ManhattanConfig
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
+from training.recipes.sources.rated import SickPairs, TeacherPairs
 from training.recipes.word_averaging import MINILM
-from training.sources.rated import SickPairs, TeacherPairs
 from training.teacher.tuning import TuningConfig
 
 _TEACHER = Recipe(  # pre-training on pairs that a teacher rates and labels, from the words of the averaging model

@@ -9,13 +9,13 @@ Word vectors are the distilled table, frozen, scaled by 6 to about the norm of G
 from dataclasses import replace
 from typing import Any
 
-from training.architectures import MGIMConfig
-from training.corpora.pairwise import Corpus
+from training.data.pairwise import Corpus
+from training.models import MGIMConfig
 from training.objectives.pairwise import RATINGS_OF_SICK, YES_OR_NO, PairwiseConfig
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
+from training.recipes.sources.labelled import CorpusPairs
+from training.recipes.sources.rated import TeacherPairs
 from training.recipes.word_averaging import MINILM
-from training.sources.labelled import CorpusPairs
-from training.sources.rated import TeacherPairs
 
 GLOVE_NORM = 6.0
 TOKENS = 128  # limit of a served sentence: attention holds tokens x tokens x hidden values for each pair

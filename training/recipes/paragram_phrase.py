@@ -8,13 +8,13 @@ the paper's 300.
 
 from dataclasses import replace
 
-from training.architectures import ArchitectureConfig, LSTMConfig, RNNConfig
-from training.objectives.parts.losses import Negatives
-from training.objectives.parts.regularisers import RegulariserConfig
+from training.models import ArchitectureConfig, LSTMConfig, RNNConfig
+from training.objectives.losses import Negatives
+from training.objectives.regularisers import RegulariserConfig
 from training.objectives.transfer import MarginConfig
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
+from training.recipes.sources.transfer import ParaphrasePairs
 from training.recipes.word_averaging import MINILM, ROW_SCALE
-from training.sources.transfer import ParaphrasePairs
 
 
 def transfer(

@@ -6,13 +6,13 @@ release's RMSProp at 1e-4 and batch 1. docs/papers/pwim.md has the scores; `pape
 
 from dataclasses import replace
 
-from training.architectures import PWIMConfig
-from training.corpora.pairwise import Corpus
+from training.data.pairwise import Corpus
+from training.models import PWIMConfig
 from training.objectives.pairwise import RATINGS_OF_SICK, YES_OR_NO, PairwiseConfig
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
+from training.recipes.sources.labelled import CorpusPairs, TeacherAnswers
+from training.recipes.sources.rated import TeacherPairs
 from training.recipes.word_averaging import MINILM
-from training.sources.labelled import CorpusPairs, TeacherAnswers
-from training.sources.rated import TeacherPairs
 
 # Vectors of frequent words are short (mean norm 0.74); a norm of about 2 was best on development pairs, also for GloVe.
 PWIM = PWIMConfig(grid=8, word_scale=3.0)

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from training.architectures import ArchitectureConfig, HeadsConfig, InteractionConfig
-from training.architectures.models import Precision
+from training.data.words.storage import Storage
+from training.models import ArchitectureConfig, HeadsConfig, InteractionConfig
+from training.models.kinds import Precision
 from training.objectives.manhattan import ManhattanConfig
 from training.objectives.pairwise import PairwiseConfig
 from training.objectives.sentiment import SentimentConfig
@@ -16,9 +17,8 @@ from training.objectives.supervised import SupervisedConfig
 from training.objectives.tasks import TasksConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.transfer import MarginConfig
-from training.sources.source import DataSource
-from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
-from training.words.storage import Storage
+from training.recipes.sources.source import DataSource
+from training.recipes.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
 
 
 @dataclass(frozen=True)

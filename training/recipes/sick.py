@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from training.architectures import WordAveragingConfig
+from training.models import WordAveragingConfig
 from training.objectives.supervised import SupervisedConfig
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
+from training.recipes.sources.rated import SickPairs, TeacherPairs
 from training.recipes.word_averaging import MINILM
-from training.sources.rated import SickPairs, TeacherPairs
 
 HIDDEN = 100  # of both heads, as in avg-sick
 

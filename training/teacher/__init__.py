@@ -1,1 +1,1 @@
-"""The sentence-transformers teacher: its encodings, its fine-tuning, and the training data made with it."""
+"""The sentence-transformers teacher: its encodings and fine-tuning, data made with it. Imports objectives and below."""

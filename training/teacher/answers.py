@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from training.corpora import pairwise
-from training.corpora.pairwise import Corpus
-from training.corpora.penn import detokenise
-from training.pairs import Pair
+from training.data import pairwise
+from training.data.pairs import Pair
+from training.data.pairwise import Corpus
+from training.data.penn import detokenise
 from training.teacher.encoder import TextEncoder, encode_cached
 
 

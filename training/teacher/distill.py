@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from core.text import split_words
+from training.data.words.tables import Matrix, WordTable, build, sif_weights
 from training.progress import tracked
 from training.teacher.encoder import TextEncoder, encode_cached
-from training.words.tables import Matrix, WordTable, build, sif_weights
 
 
 def count_words(texts: Iterable[str]) -> Counter[str]:

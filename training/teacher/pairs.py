@@ -22,10 +22,10 @@ from torch import Tensor, nn
 
 from core.measures import expected_rating
 from core.text import split_words
-from training.corpora.leakage import pair_key
-from training.objectives.parts.batches import Indices
+from training.data.leakage import pair_key
+from training.data.pairs import Pair
+from training.objectives.batches import Indices
 from training.objectives.supervised import LABELS
-from training.pairs import Pair
 from training.records import replacing
 from training.teacher.encoder import TextEncoder, encode_cached
 from training.teacher.tuning import CLASSES, DEFAULT_TUNING, SCALE, TuningConfig

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import nll_loss
 
-from training.architectures.parts.heads import PairHead
-from training.objectives.parts.batches import shuffled
-from training.objectives.parts.losses import kl_to_target, sparse_target
+from training.data.pairs import Pair
+from training.models.heads import PairHead
+from training.objectives.batches import shuffled
+from training.objectives.losses import kl_to_target, sparse_target
 from training.objectives.supervised import LABELS
-from training.pairs import Pair
 from training.progress import tracked
 from training.teacher.encoder import Teacher, bfloat16_is_fast
 

@@ -9,9 +9,9 @@ from core.manifest import EntailmentTask, Manifest
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND
 from semblance.tables.labelled_pairs import PairsError, read_own
-from training.pairs import Pair
-from training.publishing.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
-from training.publishing.runtime import PublishedModel
+from training.data.pairs import Pair
+from training.publish.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
+from training.publish.runtime import PublishedModel
 from workbench.imports.files import ImportRefused
 from workbench.imports.model import LABELS, CalibrationPairs
 

@@ -11,8 +11,8 @@ from onnx import ModelProto
 from torch import Tensor, nn
 
 from core.graph import MASK, SEGMENTS
-from training.architectures.transformer import inputs_of
-from training.publishing.network_graph import network_graph
+from training.models.transformer import inputs_of
+from training.publish.network_graph import network_graph
 from workbench.imports.files import ImportRefused, read_modules
 
 STATES, LOGITS, EMBEDDING = "last_hidden_state", "logits", "sentence_embedding"

@@ -14,10 +14,10 @@ from pydantic import JsonValue
 
 from core.golden import GOLDEN_TEXTS
 from core.manifest import Manifest, Provenance, TrainingData
-from training.publishing.folders import assemble, environment, finish
-from training.publishing.graphs import ParityError
-from training.publishing.runtime import PublishedModel
-from training.publishing.texts import texts
+from training.publish.folders import assemble, environment, finish
+from training.publish.graphs import ParityError
+from training.publish.runtime import PublishedModel
+from training.publish.texts import texts
 from workbench.imports.calibration import calibrated, sample
 from workbench.imports.files import ImportRefused, languages_of, licence_of, object_or_none, read_modules
 from workbench.imports.model import (

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from core.manifest import ModelId, Prompts, SimilarityTask, TrainingData
 from core.scoring import NLI
 from core.sequences import PoolingMode
-from training.pairs import Pair
+from training.data.pairs import Pair
 
 Head = Literal["similarity", "relevance"]
 Floats = npt.NDArray[np.float64]

@@ -5,7 +5,7 @@ import numpy.typing as npt
 from onnx import ModelProto, numpy_helper, parser
 
 from core.graph import OPSET
-from training.publishing.graphs import clean
+from training.publish.graphs import clean
 
 _HEAD = f'<ir_version: 10, opset_import: ["" : {OPSET}]>'
 

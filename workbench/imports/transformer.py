@@ -25,8 +25,8 @@ from core.manifest import (
 from core.measures import Logistic
 from core.sequences import Pooling
 from core.subwords import Subwords
-from training.publishing.graphs import clean
-from training.publishing.integers import to_half, to_integers
+from training.publish.graphs import clean
+from training.publish.integers import to_half, to_integers
 from workbench.imports.described import (
     check_code,
     labels_of,

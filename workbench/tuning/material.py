@@ -7,7 +7,7 @@ from pathlib import Path
 from core.manifest import describe_file
 from core.subwords import AnyTokenizer
 from semblance.tables.labelled_pairs import Kind, OwnPairs, PairsError, RowFault
-from training.pairs import Pair
+from training.data.pairs import Pair
 from workbench.tuning.split import Split, split
 
 

@@ -7,9 +7,9 @@ import numpy.typing as npt
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from semblance.tables.labelled_pairs import Kind
+from training.data.pairs import Pair
 from training.objectives.metrics import graded, labelled, ranked
 from training.objectives.supervised import LABELS
-from training.pairs import Pair
 
 MAIN: Mapping[Kind, str] = {"score": "spearman", "label": "auc", "ranking": "map", "entailment": "accuracy"}
 

@@ -6,7 +6,7 @@ Shapes: B pairs, S tokens of a, T of b, D embedding dimensions, K classes.
 import torch
 from torch import Tensor, nn
 
-from training.architectures.parts.heads import PairHead
+from training.models.heads import PairHead
 
 HEAD_LENGTH = 4.0  # mean length of the embeddings that a new head reads; published ones are far shorter
 

@@ -14,12 +14,12 @@ from torch.nn.functional import nll_loss
 
 from core.subwords import AnyTokenizer
 from semblance.tables.labelled_pairs import Kind
+from training.data.pairs import Pair
+from training.objectives.batches import Indices
 from training.objectives.objective import Objective
 from training.objectives.ordering import ordering_loss
-from training.objectives.parts.batches import Indices
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
-from training.pairs import Pair
 from workbench.tuning.measure import MAIN, figures
 from workbench.tuning.networks import SiamesePair
 

@@ -7,11 +7,11 @@ import numpy as np
 import torch
 
 from semblance.tables.labelled_pairs import Kind
-from training.architectures.models import output_dim
-from training.architectures.parts.heads import PairHead
+from training.data.pairs import Pair
+from training.models.heads import PairHead
+from training.models.kinds import output_dim
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
-from training.pairs import Pair
 from training.recipes.recipe import OptimiserConfig, Schedule
 from workbench.tuning.networks import HEAD_LENGTH, ScaledHead, SiamesePair
 from workbench.tuning.read_back import Start

@@ -18,9 +18,11 @@ from torch import nn
 from core.manifest import MANIFEST_NAME, Manifest
 from core.sequences import SequenceFeeds
 from core.subwords import AnyTokenizer, Subwords, load_tokenizer
-from training.architectures import WordAveragingConfig, build_encoder
-from training.architectures.parts.layers import WordEmbedding
-from training.architectures.transformer import (
+from training.data.words.served import graph_arrays, rows_of
+from training.errors import UserError
+from training.models import WordAveragingConfig, build_encoder
+from training.models.layers import WordEmbedding
+from training.models.transformer import (
     BERTConfig,
     SentenceBERT,
     SentenceBERTConfig,
@@ -28,10 +30,8 @@ from training.architectures.transformer import (
     inputs_of,
     words_of,
 )
-from training.errors import UserError
-from training.publishing.network_graph import GraphStorage, stored_weights
+from training.publish.network_graph import GraphStorage, stored_weights
 from training.recipes.recipe import without_gone
-from training.words.served import graph_arrays, rows_of
 
 # How the weights of a network are named in its graph, by the module that was exported: here, and by an import.
 _EXPORTED_AS = ("network.", "model.")

@@ -9,8 +9,8 @@ from scipy.sparse.csgraph import connected_components
 
 from core.text import split_words
 from semblance.tables.labelled_pairs import Kind, PairsError
-from training.objectives.parts.batches import Indices
-from training.pairs import Pair
+from training.data.pairs import Pair
+from training.objectives.batches import Indices
 
 SHARE = 0.1  # of the pairs that are for the choice of the epoch, and as many to be measured on
 FEWEST = 20  # pairs of a part: with fewer its figures follow single pairs

@@ -18,14 +18,14 @@ from core.manifest import MANIFEST_NAME, Figure, Manifest, Provenance, TrainingD
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND
 from semblance.tables.labelled_pairs import Kind, read_own
+from training.data.pairs import Pair
 from training.objectives.metrics import calibration_error
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
-from training.pairs import Pair
-from training.publishing.folders import environment, finish
-from training.publishing.runtime import PublishedModel
-from training.runs.folder import RecipeChangedError
-from training.runs.loop import Result, train
+from training.publish.folders import environment, finish
+from training.publish.runtime import PublishedModel
+from training.train.folder import RecipeChangedError
+from training.train.loop import Result, train
 from workbench.imports.calibration import sample
 from workbench.imports.model import check_id
 from workbench.tuning.material import TuningData, from_pairs

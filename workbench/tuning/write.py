@@ -9,19 +9,19 @@ import numpy as np
 from core.manifest import EntailmentTask, Manifest, Provenance, TrainingData
 from core.measures import Calibration
 from semblance.tables.labelled_pairs import Kind
-from training.architectures.models import output_dim
-from training.architectures.parts.layers import WordEmbedding
-from training.architectures.transformer import SequenceEncoder
+from training.data.pairs import Pair
+from training.data.words.storage import stored
 from training.families import siamese
 from training.families.transformer import write_encoder
+from training.models.kinds import output_dim
+from training.models.layers import WordEmbedding
+from training.models.transformer import SequenceEncoder
 from training.objectives.supervised import LABELS
-from training.pairs import Pair
-from training.publishing.calibrate import fit_centred_isotonic, fit_platt, fit_temperature
-from training.publishing.export import export_head
-from training.publishing.folders import assemble
-from training.publishing.parity import check_head
-from training.publishing.runtime import PublishedModel
-from training.words.storage import stored
+from training.publish.calibrate import fit_centred_isotonic, fit_platt, fit_temperature
+from training.publish.export import export_head
+from training.publish.folders import assemble
+from training.publish.parity import check_head
+from training.publish.runtime import PublishedModel
 from workbench.imports.calibration import sample
 from workbench.tuning.networks import ScaledHead
 from workbench.tuning.objective import TuneObjective

@@ -12,7 +12,7 @@ from benchmarks import decisions
 from semblance import FAQ, Client
 from tests.harness.commands import Run
 from tests.harness.tables import write
-from training.corpora.readers import written
+from training.data.readers import written
 
 pytestmark = pytest.mark.artifacts
 

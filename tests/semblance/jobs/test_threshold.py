@@ -9,7 +9,7 @@ from semblance.errors import BatchError
 from semblance.jobs.threshold.choice import choose, quality, resampled
 from semblance.jobs.threshold.labelled import BinaryLabelledPairs, Scored
 from tests.harness.labelled import ALIKE, models_in, scored
-from training.publishing.runtime import PublishedModel
+from training.publish.runtime import PublishedModel
 
 
 @pytest.fixture(scope="module")

@@ -1,21 +1,32 @@
-"""What reads a caller's text takes linear time: hostile texts of 50 KB, in seconds of this process' own CPU.
+"""What reads a caller's text takes linear time: hostile texts of two lengths, in CPU seconds of this process.
 
-What is quadratic takes many seconds for them; what is linear a fifth of one, ten times less than it may.
+What is linear takes eight times as long for the longer ones, what is quadratic 64 times.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from time import process_time
 
 import pytest
 
+from core.attributes import attributes
 from core.facts import facts_of
-from core.subwords import has_text
+from core.manifest import Manifest
+from core.same_words import same_words
+from core.subwords import has_text, load_tokenizer
 from core.text import split_words
+from semblance.errors import BatchError
+from semblance.tables.formats import open_source
+from service.observe.logs import JsonFormatter, TextFormatter
 from service.scoring.documents import plain, sentences_in, spans_of
-from service.scoring.evidence import stems_of
+from service.scoring.evidence import Found, Passage, stems_of
+from service.scoring.verdicts import Reading, verdict
+from tests.harness import fakes
 
-SIZES = (1_000, 12_500, 50_000)  # characters; what is quadratic fails before the largest
-SECONDS_OF_A_CHARACTER = 4e-5
+SHORT, LONG = 600, 4_800  # characters
+GROWTH = 3.0 * LONG / SHORT
+NOISE_SECONDS = 0.02
 SEEDS = (
     *("-", "a-", "- ", "1,", "1.", "7", ",", '"', "'", "(", "[", "](", "![", "[a](", "{", " ", "\t", "\n", ".", ".."),
     *("*", "**", "**a", "__a__ ", "_", "=", "#", "|", "| ", "a\tb\n", "a | b | c\n", "- a\n", "A.", "n't", "x "),
@@ -26,29 +37,96 @@ SEEDS = (
     "".join(" " * (n % 300) + "- a:\n" for n in range(150)),
 )  # fmt: skip
 AROUND = (("", ""), ("a\tb\n", "\tx\n"), ("|a|b|\n|", "|x|\n"))
+ROOT = Path(__file__).parents[3]
+
+
+def word_pieces() -> Callable[[str], object]:
+    """The tokenizer of the default model."""
+    folder = ROOT / "models/minilm-small"
+    manifest = Manifest.load(folder)
+    tokenizer = load_tokenizer(manifest.path_of(folder, manifest.tokenizer))
+    return lambda text: tokenizer.encode(text, manifest.limits.max_tokens)
+
+
+def log_lines(text: str) -> None:
+    """A record that names the text, in each style."""
+    record = logging.LogRecord("service", logging.INFO, __file__, 1, "%s", (text,), None)
+    record.fields = {"path": text}
+    for style in (JsonFormatter, TextFormatter):
+        style().format(record)
+
+
+def verdict_of(text: str) -> None:
+    """As a claim and as a passage."""
+    for claim, passage in ((text, "The fee is 5 EUR."), ("The fee is 5 EUR.", text)):
+        verdict(claim, [Reading(Found(0, 0.5, 0.5), Passage(0, 0, 0, passage), 0.4, 0.4)])
+
+
 READERS: dict[str, Callable[[str], object]] = {
     "sentences_in": sentences_in,
     "spans_of": lambda text: list(spans_of(text)),
     "plain": plain,
     "stems_of": lambda text: list(stems_of(text)),
     "facts_of": facts_of,
+    "attributes": attributes,
+    "same_words": same_words,
+    "verdict": verdict_of,
     "has_text": has_text,
     "split_words": split_words,
+    "words": lambda text: fakes.tokenizer().encode(text, fakes.MAX_TOKENS),
+    "word pieces": word_pieces(),
+    "log": log_lines,
 }
 
 
-def texts_of(size: int, around: Sequence[tuple[str, str]] = AROUND) -> Iterable[str]:
+def texts_of(size: int) -> Iterable[str]:
     """Hostile texts of about a size."""
     for seed in SEEDS:
-        for before, after in around:
-            yield before + (seed * (size // len(seed))) + after
+        for before, after in AROUND if "\n" in seed or "|" in seed or "\t" in seed else AROUND[:1]:
+            yield before + (seed * (size // len(seed) + 1))[:size] + after
+
+
+def seconds_of(read: Callable[[str], object], text: str) -> float:
+    began = process_time()
+    read(text)
+    return process_time() - began
+
+
+def grows_faster_than_text(read: Callable[[str], object], short: str, long: str) -> bool:
+    """Whether the longer text takes more than three times what its length explains, each time that it is tried."""
+    return all(seconds_of(read, long) > GROWTH * seconds_of(read, short) + NOISE_SECONDS for _ in range(3))
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_time_is_linear(reader: str) -> None:
-    for size in SIZES:
-        for text in texts_of(size, AROUND[:1] if reader == "facts_of" else AROUND):
-            began = process_time()
-            READERS[reader](text)
-            took = process_time() - began
-            assert took < SECONDS_OF_A_CHARACTER * size + 1, (took, size, text[:20])
+    read = READERS[reader]
+    slow = [
+        short[:20]
+        for short, long in zip(texts_of(SHORT), texts_of(LONG), strict=True)
+        if grows_faster_than_text(read, short, long)
+    ]
+    assert slow == []
+
+
+def test_files_of_strangers_are_read_in_linear_time(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+
+    def read(text: str) -> None:
+        path.write_text("a,b\n" + text, encoding="utf-8", newline="")
+        try:
+            for _ in open_source(path).chunks(0, 1000):
+                pass
+        except BatchError:  # it holds something else
+            pass
+
+    quotes = ('"', '""', '"\n', ',"', 'x"', '",', '"a"b', 'a,"b\n')
+    seeds = (*quotes, "\n", "\r", ",", ",\n", "a,b\n", "\t", ";", " ", "\u3000")
+    slow = [seed for seed in seeds if grows_faster_than_text(read, seed * (SHORT * 4), seed * (LONG * 4))]
+    assert slow == []
+
+
+def test_what_is_quadratic_is_seen() -> None:
+    def read(text: str) -> int:
+        return sum(text[start:].count("b") for start in range(0, len(text), 8))
+
+    assert grows_faster_than_text(read, "a" * SHORT * 20, "a" * LONG * 20)

@@ -9,7 +9,12 @@ import torch
 from scipy.stats import spearmanr
 
 from tests.harness import toy_runs, toy_wordpiece, toys
-from training.architectures.transformer import (
+from training.data.pairs import Pair
+from training.families import family_of, heads, transformer
+from training.families.heads import HeadCalibrations
+from training.families.transformer import START_NAME, Blend, fit_blend, write_cross_encoder
+from training.families.words import TOKENIZER
+from training.models.transformer import (
     BERTConfig,
     CrossEncoder,
     CrossEncoderConfig,
@@ -17,17 +22,12 @@ from training.architectures.transformer import (
     SentenceBERTConfig,
     words_of,
 )
-from training.families import family_of, heads, transformer
-from training.families.heads import HeadCalibrations
-from training.families.transformer import START_NAME, Blend, fit_blend, write_cross_encoder
-from training.families.words import TOKENIZER
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
-from training.pairs import Pair
-from training.publishing.folders import files_of
+from training.publish.folders import files_of
 from training.recipes import find
 from training.recipes.recipe import Recipe
-from training.runs.folder import WEIGHTS_NAME, RunMissing
+from training.train.folder import WEIGHTS_NAME, RunMissing
 
 TINY = BERTConfig(vocabulary=105, hidden=24, layers=1, attention_heads=3, inner=48, positions=300)
 HEADS = {"entailment": 3, "similarity": 1, "paraphrase": 1, "relevance": 1}

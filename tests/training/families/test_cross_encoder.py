@@ -11,24 +11,24 @@ import pytest
 import torch
 
 from tests.harness import toy_runs, toy_wordpiece, toys
-from training.architectures.transformer import BERTConfig, CrossEncoderConfig, words_of
-from training.corpora.hard import GROUP
+from training.data.hard import GROUP
+from training.data.pairs import Pair
 from training.families import family_of, teaching, transformer
 from training.families.heads import load_ratings, ratings_file, save_ratings
 from training.families.teaching import development_figures, load_learnt, save_learnt
 from training.families.transformer import START_NAME, CrossEncoderFamily
 from training.families.words import TOKENIZER
-from training.objectives.parts.batches import Indices
+from training.models.transformer import BERTConfig, CrossEncoderConfig, words_of
+from training.objectives.batches import Indices
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens, Rated, TasksObjective, predict
-from training.pairs import Pair
 from training.recipes import RECIPES, find
 from training.recipes.recipe import Recipe
-from training.runs.folder import WEIGHTS_NAME, RunMissing, run_folder
-from training.runs.run import run
-from training.sources.source import RecipeError
-from training.sources.tables import PretrainedEncoder
+from training.recipes.sources.source import RecipeError
+from training.recipes.sources.tables import PretrainedEncoder
 from training.teacher.weights import weights_folder
+from training.train.folder import WEIGHTS_NAME, RunMissing, run_folder
+from training.train.run import run
 
 HEADS = {"entailment": 3, **dict.fromkeys(("similarity", "paraphrase", "related", "relevance"), 1)}
 TINY = BERTConfig(vocabulary=105, hidden=12, layers=2, attention_heads=2, inner=16, positions=300, dropout=0.1)

@@ -12,22 +12,22 @@ from core.golden import GOLDEN_TEXTS, GoldenPairs
 from core.manifest import SHARED_NAME
 from core.measures import expected_rating
 from tests.harness import toy_runs, toys
-from training.architectures import MGIMConfig
-from training.architectures.mgim import MGIM
-from training.architectures.models import InteractionModel
-from training.architectures.parts.layers import WordEmbedding
-from training.corpora.pairwise import CorpusParts
+from training.data.pairs import Pair
+from training.data.pairwise import CorpusParts
+from training.data.words.storage import stored
 from training.families import family_of, interaction
 from training.families.interaction import begin_at_regression
+from training.models import MGIMConfig
+from training.models.kinds import InteractionModel
+from training.models.layers import WordEmbedding
+from training.models.mgim import MGIM
 from training.objectives.pairwise import RATINGS_OF_SICK, YES_OR_NO, PairwiseConfig, TargetPairs, predict
-from training.pairs import Pair
-from training.publishing import publish
-from training.publishing.graphs import ParityError
-from training.publishing.runtime import PublishedModel
+from training.publish import publish
+from training.publish.graphs import ParityError
+from training.publish.runtime import PublishedModel
 from training.recipes.recipe import OptimiserConfig, Publication, Schedule
-from training.sources.labelled import CorpusPairs
-from training.sources.source import RecipeError
-from training.words.storage import stored
+from training.recipes.sources.labelled import CorpusPairs
+from training.recipes.sources.source import RecipeError
 
 RATED = replace(
     toy_runs.RECIPE,

@@ -9,26 +9,26 @@ import torch
 
 from core.measures import LocalLinear, exp_l1
 from tests.harness import toy_runs, toys
-from training.architectures import GRANConfig
-from training.architectures.malstm import MALSTM
-from training.architectures.parts.svm import SupportVectorHead
-from training.corpora.sts_split import STSSplit
+from training.data.pairs import Pair
+from training.data.sts_split import STSSplit
 from training.families import family_of, malstm
 from training.families.malstm import ENTAILMENT_NAME, OUT_OF_FOLD_NAME
+from training.models import GRANConfig
+from training.models.malstm import MALSTM
+from training.models.svm import SupportVectorHead
 from training.objectives.manhattan import ManhattanConfig
 from training.objectives.metrics import graded
 from training.objectives.supervised import LABELS, SupervisedConfig
 from training.objectives.transfer import MarginConfig
-from training.pairs import Pair
-from training.publishing import publish
-from training.publishing.figures import read_figures
-from training.publishing.runtime import PublishedModel
+from training.publish import publish
+from training.publish.figures import read_figures
+from training.publish.runtime import PublishedModel
 from training.recipes import RECIPES, find
 from training.recipes.recipe import OptimiserConfig, Publication, Schedule
-from training.runs import run
-from training.runs.folder import WEIGHTS_NAME
-from training.sources.rated import SickPairs, STSPairs, STSSplitPairs, TeacherPairs, supervised_pairs
-from training.sources.source import RecipeError
+from training.recipes.sources.rated import SickPairs, STSPairs, STSSplitPairs, TeacherPairs, supervised_pairs
+from training.recipes.sources.source import RecipeError
+from training.train import run
+from training.train.folder import WEIGHTS_NAME
 
 GROUPED = [replace(pair, group=f"2014-test/{'images' if i % 2 else 'OnWN'}") for i, pair in enumerate(toys.pairs(24))]
 SPLIT = STSSplit(tuple(GROUPED[:12]), tuple(GROUPED[12:16]), tuple(GROUPED[16:]))

@@ -14,13 +14,15 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from core.measures import expected_rating
 from tests.harness import toys
-from training.architectures import CrossEncoder, CrossEncoderConfig, PWIMConfig, PWIMTasks, PWIMTasksConfig
-from training.architectures.mgim import MGIM, MGIMConfig
-from training.architectures.models import InteractionModel
-from training.architectures.parts.layers import WordEmbedding
-from training.architectures.transformer import BERTConfig, words_of
-from training.corpora.hard import GROUP
-from training.corpora.tasks import TASKS
+from training.data.hard import GROUP
+from training.data.pairs import Pair
+from training.data.tasks import TASKS
+from training.models import CrossEncoder, CrossEncoderConfig, PWIMConfig, PWIMTasks, PWIMTasksConfig
+from training.models.kinds import InteractionModel
+from training.models.layers import WordEmbedding
+from training.models.mgim import MGIM, MGIMConfig
+from training.models.transformer import BERTConfig, words_of
+from training.objectives.losses import kl_to_target, sparse_target
 from training.objectives.pairwise import (
     RATINGS_OF_SICK,
     YES_OR_NO,
@@ -29,12 +31,10 @@ from training.objectives.pairwise import (
     TargetPairs,
     predict,
 )
-from training.objectives.parts.losses import kl_to_target, sparse_target
 from training.objectives.tasks import PairTokens, Rated, TasksConfig, TasksObjective
 from training.objectives.tasks import predict as predict_all
-from training.pairs import Pair
 from training.recipes.recipe import OptimiserConfig, Schedule
-from training.runs.loop import train
+from training.train.loop import train
 
 RATED = PairwiseConfig(RATINGS_OF_SICK, "pearson")
 CHOSEN = PairwiseConfig(YES_OR_NO, "mrr")

@@ -8,16 +8,16 @@ import torch
 
 from core.measures import cosine, exp_l1, expected_rating
 from tests.harness import toys
-from training.architectures import LSTMConfig
-from training.architectures.malstm import manhattan_similarity
-from training.architectures.models import SiameseModel
-from training.architectures.parts.heads import PairHead, SentenceHead
+from training.data.pairs import Pair
+from training.models import LSTMConfig
+from training.models.heads import PairHead, SentenceHead
+from training.models.kinds import SiameseModel
+from training.models.malstm import manhattan_similarity
+from training.objectives.losses import kl_to_target, sparse_target
 from training.objectives.manhattan import ManhattanConfig, ManhattanObjective
 from training.objectives.metrics import graded, labelled
-from training.objectives.parts.losses import kl_to_target, sparse_target
 from training.objectives.sentiment import LabelledSentences, SentimentConfig, SentimentObjective
 from training.objectives.supervised import LABELS, LabelledPairs, SupervisedConfig, SupervisedObjective
-from training.pairs import Pair
 
 PARTIAL = [
     replace(p, target=None if i % 3 == 0 else p.target, label=None if i % 3 == 1 else p.label)

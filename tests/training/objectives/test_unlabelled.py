@@ -9,11 +9,11 @@ from scipy.stats import pearsonr
 
 from core.measures import cosine
 from tests.harness import toys
-from training.architectures import ArchitectureConfig, LSTMConfig, WordAveragingConfig
+from training.models import ArchitectureConfig, LSTMConfig, WordAveragingConfig
+from training.objectives.batches import Sentences
 from training.objectives.development import GradedSets, encode_all
-from training.objectives.parts.batches import Sentences
-from training.objectives.parts.losses import cosine_matrix_loss, cosine_pair_loss, margin_loss
-from training.objectives.parts.nearest import near_neighbours
+from training.objectives.losses import cosine_matrix_loss, cosine_pair_loss, margin_loss
+from training.objectives.nearest import near_neighbours
 from training.objectives.teacher_cosine import TREES, TeacherCosineConfig, TeacherCosineObjective
 from training.objectives.transfer import MarginConfig, MarginObjective
 

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from tests.harness import toy_runs
-from training.corpora.leakage import pair_key
-from training.corpora.pairwise import CorpusParts
-from training.pairs import Pair
-from training.sources.rated import TeacherPairs
+from training.data.leakage import pair_key
+from training.data.pairs import Pair
+from training.data.pairwise import CorpusParts
+from training.data.words.tables import sif_weights
+from training.recipes.sources.rated import TeacherPairs
 from training.teacher.answers import teacher_answers
 from training.teacher.distill import choose_vocabulary, count_words, distil, distil_table
 from training.teacher.pairs import NEIGHBOURS, partners, rate, teacher_pairs
-from training.words.tables import sif_weights
 
 SICK = [
     Pair("a man plays", "the man plays a flute", 4.0),

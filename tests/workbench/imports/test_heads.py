@@ -8,7 +8,7 @@ import pytest
 from scipy.special import softmax
 
 from tests.workbench import foreign
-from training.publishing.runtime import PublishedModel
+from training.publish.runtime import PublishedModel
 from workbench.imports.described import pair_of
 from workbench.imports.files import ImportRefused, languages_of
 from workbench.imports.folder import import_model

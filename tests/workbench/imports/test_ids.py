@@ -10,7 +10,7 @@ import pytest
 
 from tests.workbench import foreign
 from tests.workbench.foreign import changed
-from training.publishing.runtime import PublishedModel
+from training.publish.runtime import PublishedModel
 from workbench.imports.described import read_tokenizer
 from workbench.imports.files import ImportRefused
 from workbench.imports.folder import import_model

@@ -15,8 +15,8 @@ from core.measures import Logistic
 from tests.harness.tables import write
 from tests.workbench import foreign
 from tests.workbench.foreign import changed
-from training.publishing.graphs import ParityError
-from training.publishing.runtime import PublishedModel
+from training.publish.graphs import ParityError
+from training.publish.runtime import PublishedModel
 from workbench.imports.calibration import read_labelled
 from workbench.imports.described import POOLINGS
 from workbench.imports.files import ImportRefused

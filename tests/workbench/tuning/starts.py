@@ -17,13 +17,13 @@ from core.golden import GOLDEN_TEXTS
 from core.manifest import Limits, Manifest, Provenance
 from tests.harness import toys
 from tests.harness.toy_wordpiece import WORDS, wordpiece, wordpiece_json
-from training.architectures import WordAveragingConfig, build_encoder
-from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
+from training.data.words.storage import stored
 from training.families import siamese
 from training.families.transformer import write_encoder
-from training.publishing.folders import assemble, finish
-from training.sources.credits import TEACHER
-from training.words.storage import stored
+from training.models import WordAveragingConfig, build_encoder
+from training.models.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
+from training.publish.folders import assemble, finish
+from training.recipes.sources.credits import TEACHER
 from workbench.imports.model import COSINE
 
 # Not smaller: an export folds tensors of a few thousand numbers into others.

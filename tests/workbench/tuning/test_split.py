@@ -10,10 +10,10 @@ from core.manifest import Manifest
 from semblance.tables.labelled_pairs import PairsError
 from tests.harness import toys
 from tests.workbench.tuning import starts
-from training.architectures import WordAveraging
-from training.architectures.parts.layers import WordEmbedding
-from training.architectures.transformer import SentenceBERT
-from training.pairs import Pair
+from training.data.pairs import Pair
+from training.models import WordAveraging
+from training.models.layers import WordEmbedding
+from training.models.transformer import SentenceBERT
 from workbench.tuning.read_back import TuneRefused, check_kind, read_start
 from workbench.tuning.split import components, sentence_of, split
 

@@ -15,9 +15,9 @@ from semblance.tables.labelled_pairs import PairsError, read_own
 from tests.harness.tables import write
 from tests.workbench import foreign
 from tests.workbench.tuning import starts
-from training.publishing.runtime import PublishedModel
+from training.publish.runtime import PublishedModel
 from training.recipes.recipe import OptimiserConfig, Schedule
-from training.runs.folder import RecipeChangedError
+from training.train.folder import RecipeChangedError
 from workbench.__main__ import app
 from workbench.imports.folder import import_model
 from workbench.tuning import plan

@@ -1,0 +1,120 @@
+"""Integer products: a row is the same to the last bit in any company, near float32, and on plain arithmetic."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from core.sequences import Pooling, SequenceFeeds
+from core.subwords import SpecialTokens
+from training.publish import integers
+from training.publish.integers import float_weights, to_half, to_integers
+from training.publish.network_graph import network_graph
+
+transformers = pytest.importorskip("transformers", reason="missing here: pip install '.[distill]'")
+INPUTS = ("input_ids", "attention_mask")
+
+
+class States(torch.nn.Module):
+    """A tiny BERT of 90 words, with weights far from those of a start."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        sizes = {"vocab_size": 90, "hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
+        config = transformers.BertConfig(
+            **sizes, intermediate_size=192, max_position_embeddings=40, attn_implementation="eager"
+        )
+        self.network = transformers.BertModel(config, add_pooling_layer=False).eval()
+        with torch.no_grad():
+            for parameter in self.network.parameters():
+                parameter += 0.1 * torch.randn_like(parameter)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        return self.network(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+
+
+def exported() -> tuple[States, ModelProto]:
+    states = States()
+    return states, network_graph(states, INPUTS, "last_hidden_state", 90, 34, "tiny")
+
+
+def session(model: ModelProto) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+@cache
+def runs() -> tuple[SequenceFeeds, Any, Any]:
+    """A tiny transformer in float32 and as integers."""
+    _, graph = exported()
+    whole = session(graph)
+    assert to_integers(graph) > 2 * 4 * 96 * 96
+    stored = session(graph)
+    special = SpecialTokens((((1, 0),), ((2, 0),)), (0,))
+    feeds = SequenceFeeds(special, INPUTS, Pooling(mode="mean", normalise=True), 32)
+    return feeds, lambda f: whole.run(None, f)[0], lambda f: stored.run(None, f)[0]
+
+
+texts = st.lists(st.lists(st.integers(1, 89), min_size=1, max_size=32).map(tuple), min_size=1, max_size=12)
+
+
+@settings(deadline=None)
+@given(texts, texts)
+def test_an_answer_is_the_same_to_the_last_bit_in_any_company(mine: list[Any], others: list[Any]) -> None:
+    feeds, whole, stored = runs()
+    together = feeds.rows(stored, [[*mine, *others]])
+    for place, text in enumerate(mine):
+        assert np.array_equal(together[place], feeds.rows(stored, [[text]])[0])
+    assert (together * feeds.rows(whole, [[*mine, *others]])).sum(axis=1).min() > 0.98  # cosines
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_the_equation_is_that_of_the_docstring(transposed: bool) -> None:
+    rng = np.random.default_rng(0)
+    weight, bias = rng.normal(size=(80, 64)).astype(np.float32), rng.normal(size=64).astype(np.float32)
+    node = helper.make_node("Gemm", ["x", "w", "b"], ["y"], transB=1) if transposed else (
+        helper.make_node("MatMul", ["x", "w"], ["y"])
+    )  # fmt: skip
+    constants = [numpy_helper.from_array(weight.T.copy() if transposed else weight, "w")]
+    constants += [numpy_helper.from_array(bias, "b")] if transposed else []
+    graph = helper.make_graph(
+        [node, helper.make_node("MatMul", ["x", "w2"], ["z"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 80])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", None]) for name in "yz"],
+        [*constants, numpy_helper.from_array(weight, "w2")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    x = (rng.normal(size=(5, 80)) * [[1e-3], [1], [1e3], [0], [1]]).astype(np.float32)
+    assert to_integers(model) == 2 * weight.size
+    assert [each.op_type for each in model.graph.node].count("QuantizeLinear") == 1  # one for both products
+    found, other = session(model).run(None, {"x": x})
+    m = np.maximum(np.abs(x).max(axis=1, keepdims=True), 1e-12)
+    q, s = np.rint(x * (127 / m)), np.abs(weight).max(axis=0) / 63
+    wanted = q @ np.rint(weight / s) * m * s / 127
+    assert found - (bias if transposed else 0) == pytest.approx(wanted, rel=1e-4, abs=1e-6 * 1e3)
+    assert other == pytest.approx(wanted, rel=1e-4, abs=1e-6 * 1e3)
+    # No two neighbouring products exceed 16 bits, where a CPU without VNNI would cut them.
+    codes = next(numpy_helper.to_array(each) for each in model.graph.initializer if each.name == "w2.codes")
+    assert np.abs(codes.astype(int)).max() * 255 * 2 <= np.iinfo(np.int16).max
+    assert model.ByteSize() < 3 * weight.size  # each weight once, in a byte
+
+
+def test_weights_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(integers, "LEAST_TABLE", 1)
+    for store, off in ((to_integers, 1 / 126), (to_half, 1e-3)):
+        states, graph = exported()
+        store(graph)
+        found = float_weights({each.name: numpy_helper.to_array(each) for each in graph.graph.initializer})
+        for name, value in states.state_dict().items():
+            if name.endswith("key.bias"):  # which no answer depends on: the exporter may merge it with another
+                continue
+            array = found.get(name)
+            array = found[f"{name}.T"].T if array is None else array
+            assert array == pytest.approx(value.numpy(), abs=off * float(value.abs().max()) + 1e-9), name

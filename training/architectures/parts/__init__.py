@@ -1,1 +1,0 @@
-"""Parts that several architectures share: layers, cells, heads."""

@@ -1,1 +1,0 @@
-"""What several objectives use: batches, losses, penalties, noise."""

@@ -1,1 +1,0 @@
-"""From a finished run to a model folder: calibration, ONNX export, parity, figures, manifest, card."""

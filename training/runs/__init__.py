@@ -1,1 +1,0 @@
-"""A recipe carried out: its data, its model, the training loop, the finished run on disk."""

@@ -1,4 +1,0 @@
-"""Kinds of training data and of word tables of recipes; their interface is `training.sources.source.Source`.
-
-Only `objective` of `training.families` depends on the kind.
-"""
