@@ -26,8 +26,8 @@ from training.models import (
     WordAveraging,
     WordAveragingConfig,
 )
-from training.models.malstm import manhattan_similarity
 from training.models.layers import WordEmbedding
+from training.models.malstm import manhattan_similarity
 from training.recipes import RECIPES
 
 A, B = 6, 8  # words of the two sentences that are drawn
