@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 
 _PLOTS = """\
 Each plot has the claims of a paper that one row of its tables is better than another. The diamond is how far ahead \
-it is in the paper, the dot how far ahead it is here, with the standard deviation from seed to seed; a dot without a \
-line has one seed on a side. A filled dot is a verdict (three seeds a side, equal epochs, Welch's t-test), an open one \
-is none."""
+it is in the paper, the dot how far ahead it is here, with the standard deviation from seed to seed; left of 0 it is \
+behind. A dot without a line has one seed on a side. A filled dot is a verdict (three seeds a side, equal epochs, \
+Welch's t-test), an open one is none."""
 _HEAD = """\
 Written by `python -m papers results` from the files in `papers/figures/` and `papers/tables/`; each line of figures \
 says the command, seed and date of its measurement. All figures go through the exported ONNX graphs and the \
@@ -64,7 +64,7 @@ def _groups(known: Mapping[str, PaperTable]) -> dict[str, list[OrderVerdict]]:
     for group, (_, names) in GROUPS.items():
         tables = [table for name, table in known.items() if name.startswith(names)]
         orders = {each.compared: each for table in tables for each in judged(table)}
-        if chosen := [each for each in orders.values() if each.paper is not None and each.ours is not None]:
+        if chosen := [each for each in orders.values() if each.paper and each.ours is not None]:
             found[group] = chosen
     return found
 

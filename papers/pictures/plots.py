@@ -1,5 +1,6 @@
 """Plots by matplotlib (the extra `papers`), as SVG with text that stays text; the same figures give the same file."""
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "mgim": ("MGIM (2019)", ("mgim-",)),
     "paragram-transfer": ("PARAGRAM-PHRASE (2016), transfer", ("wieting2016-table2",)),
     "paragram-supervised": ("PARAGRAM-PHRASE (2016), supervised", ("wieting2016-table5", "wieting2016-table6")),
-    "gran-transfer": ("GRAN (2017), transfer", ("gran-simple", *(f"gran-table{n}" for n in (1, 2, 3, 4)))),
+    "gran-transfer": ("GRAN (2017), transfer", tuple(f"gran-table{n}" for n in (1, 2, 3, 4))),
     "gran-supervised": ("GRAN (2017), supervised", tuple(f"gran-table{n}" for n in (5, 6, 8))),
 }
 _COLOURS = {HOLDS: "#2e7d32", FAILS: "#c62828", ALIKE: "#616161"}
@@ -32,6 +33,7 @@ def claims(title: str, orders: Sequence[OrderVerdict], path: Path) -> None:
     """Every claim of a group: the paper's gap, and ours with its spread, in hundredths."""
     with _figure(path, 1.5 + 0.3 * len(orders)) as figure:
         axes = figure.subplots()
+        columns = dict.fromkeys(each.column.name for each in orders)
         labels = []
         for at, each in enumerate(orders):
             assert each.paper is not None
@@ -43,16 +45,17 @@ def claims(title: str, orders: Sequence[OrderVerdict], path: Path) -> None:
             style = {"fmt": "o", "color": colour, "markerfacecolor": filled, "markersize": 6, "capsize": 3}
             axes.errorbar(each.ours * points, at + 0.1, xerr=spread, **style)
             axes.plot(each.paper * points, at - 0.18, "D", color="#1a237e", markersize=4.5)
-            labels.append(f"{each.claim} ({each.column.name})")
+            label = each.claim if len(columns) == 1 else f"{each.claim} ({each.column.name})"
+            labels.append("\n".join(textwrap.wrap(label, 58)))
         axes.axvline(0, color="#1c2430", linewidth=1)
         axes.set_yticks(range(len(orders)), labels, fontsize=8)
         axes.set_ylim(len(orders) - 0.5, -0.5)
-        axes.set_xlabel("how far the first is ahead, in hundredths of the measure; left of 0 it is behind", fontsize=8)
+        axes.set_xlabel("ahead by, in hundredths", fontsize=8)
         axes.tick_params(axis="x", labelsize=8)
         axes.grid(axis="x", color="#e0e3e8", linewidth=0.8)
         axes.set_axisbelow(True)
         axes.spines[["top", "right", "left"]].set_visible(False)
-        _legend(figure, title)
+        _legend(figure, f"{title}: {', '.join(columns)}")
 
 
 def _legend(figure: "Figure", title: str) -> None:
