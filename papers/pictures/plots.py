@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from papers.pictures.interactions import Met
 from papers.verdicts import ALIKE, FAILS, HOLDS, OrderVerdict
@@ -42,7 +42,7 @@ def claims(title: str, orders: Sequence[OrderVerdict], path: Path) -> None:
             colour = _COLOURS.get(each.verdict, _OPEN)
             filled = colour if each.verdict in _COLOURS else "none"
             spread = None if each.spread is None else each.spread * points
-            style = {"fmt": "o", "color": colour, "markerfacecolor": filled, "markersize": 6, "capsize": 3}
+            style: dict[str, Any] = {"fmt": "o", "color": colour, "markerfacecolor": filled, "markersize": 6, "capsize": 3}
             axes.errorbar(each.ours * points, at + 0.1, xerr=spread, **style)
             axes.plot(each.paper * points, at - 0.18, "D", color="#1a237e", markersize=4.5)
             label = each.claim if len(columns) == 1 else f"{each.claim} ({each.column.name})"
@@ -61,7 +61,7 @@ def claims(title: str, orders: Sequence[OrderVerdict], path: Path) -> None:
 def _legend(figure: "Figure", title: str) -> None:
     from matplotlib.lines import Line2D
 
-    dot = {"marker": "o", "linestyle": "none", "markersize": 6}
+    dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 6}
     marks = [Line2D([], [], marker="D", linestyle="none", color="#1a237e", markersize=4.5, label="the paper's gap")]
     marks += [Line2D([], [], color=_COLOURS[kind], label=label, **dot) for label, kind in _MARKS.items()]
     marks.append(Line2D([], [], color=_OPEN, markerfacecolor="none", label="not judged", **dot))
@@ -107,7 +107,7 @@ def _figure(path: Path, height: float) -> Iterator["Figure"]:
     import matplotlib
     from matplotlib.figure import Figure
 
-    fixed = {"svg.fonttype": "none", "svg.hashsalt": "semblance", "font.family": "sans-serif"}
+    fixed: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "semblance", "font.family": "sans-serif"}
     with matplotlib.rc_context(fixed):
         figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="#fcfcfd")
         yield figure
