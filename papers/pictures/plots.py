@@ -42,7 +42,13 @@ def claims(title: str, orders: Sequence[OrderVerdict], path: Path) -> None:
             colour = _COLOURS.get(each.verdict, _OPEN)
             filled = colour if each.verdict in _COLOURS else "none"
             spread = None if each.spread is None else each.spread * points
-            style: dict[str, Any] = {"fmt": "o", "color": colour, "markerfacecolor": filled, "markersize": 6, "capsize": 3}
+            style: dict[str, Any] = {
+                "fmt": "o",
+                "color": colour,
+                "markerfacecolor": filled,
+                "markersize": 6,
+                "capsize": 3,
+            }
             axes.errorbar(each.ours * points, at + 0.1, xerr=spread, **style)
             axes.plot(each.paper * points, at - 0.18, "D", color="#1a237e", markersize=4.5)
             label = each.claim if len(columns) == 1 else f"{each.claim} ({each.column.name})"
