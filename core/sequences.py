@@ -93,7 +93,7 @@ class WordFeeds:
         return [tuple(map(len, texts)) for texts in items]
 
     def rows(self, run: Run, sides: Sides, least: Sequence[int] = ()) -> Rows:
-        """As `Feeds.rows`."""
+        """The rows of the graph's outputs, one for each text or pair; see `Feeds.rows`."""
         names = ("",) if len(sides) == 1 else ("_a", "_b")
         feeds: dict[str, Array] = {}
         for name, ids, length in zip(names, sides, least or (1,) * len(sides), strict=True):

@@ -166,6 +166,6 @@ class JsonAnswer(Response):
         return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Note which model answered, for metrics and logs, and send the answer."""
         scope[STATE].model = self._model
         await super().__call__(scope, receive, send)
