@@ -37,6 +37,7 @@ CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 _EXTERNAL_DATA = b"\x0a\x08location\x12"
 # How ONNX writes the kinds of node that run a graph again and again: the key "op_type", before its value.
 _LOOP_NODES = (b"\x22\x04Loop", b"\x22\x04Scan")
+_INTEGER_NODE = b"\x22\x0dMatMulInteger"
 _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 
 _LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
@@ -64,6 +65,7 @@ class Session:
         weights: Sequence[ort.OrtValue] = (),
         *,
         has_loop: bool = False,
+        has_integers: bool = False,
     ) -> None:
         self._run = session.run
         self._weights = weights  # the session uses their memory
@@ -71,6 +73,7 @@ class Session:
         self.signature = signature
         self.has_cuda = CUDA in session.get_providers()
         self.has_loop = has_loop  # a loop in it may take any time, whatever shorter runs took
+        self.has_integers = has_integers  # it multiplies integers: its answers follow from the kind of CPU
 
     def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
         """Run the graph: feeds by tensor name -> its one output."""
@@ -207,7 +210,8 @@ def open_session(
         raise ArtifactError(f"{path}: onnxruntime cannot open it: {first_line}") from error
     found = read_signature(kind, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
     has_loop = any(each in content for each in _LOOP_NODES)
-    opened = Session(session, found, list(weights.values()), has_loop=has_loop)
+    has_integers = _INTEGER_NODE in content
+    opened = Session(session, found, list(weights.values()), has_loop=has_loop, has_integers=has_integers)
     if must_use_cuda and not opened.has_cuda:
         raise ProviderError(f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on the CPU")
     return opened
