@@ -24,6 +24,7 @@ from training.teacher.weights import weights_folder
 from workbench.large import fit
 from workbench.large.build import CROSS_ID, ENCODER_ID, build_large, check_answers
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the other libraries
 LINE = dict.fromkeys(("score", "lead", "standing", "words"), 1.0)
 FIGURE = Figure(task="entailment", corpus="MultiNLI", split="development", metric="accuracy", value=0.7, rows=300)
 

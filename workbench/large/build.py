@@ -9,20 +9,23 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
 from core.golden import GOLDEN_TEXTS, GoldenPairs
-from core.manifest import Manifest
+from core.manifest import FileEntry, Manifest
 from training.families.heads import HeadCalibrations, served_heads
+from training.families.siamese import ENCODER
 from training.families.teaching import load_learnt
 from training.families.transformer import write_cross_encoder
 from training.families.words import TOKENIZER
 from training.models import CrossEncoder
 from training.models.transformer import merge_updates
 from training.publish.card import write_card
-from training.publish.folders import CARD, GOLDEN, files_of, finish
+from training.publish.folders import CARD, GOLDEN, files_of, finish, replace_folder
 from training.publish.graphs import ParityError
+from training.publish.shared_files import alone, install, share, sweep
 from training.recipes import find
 from training.recipes.recipe import Recipe
 from training.recipes.sources.tables import PretrainedEncoder
@@ -31,6 +34,7 @@ from training.teacher.weights import fetch
 from workbench.imports.folder import import_model
 
 ENCODER_ID, CROSS_ID = "mpnet", "mpnet-cross"
+SERVED_AS = {"related": "similarity"}  # heads of the teacher by the task they answer
 KEPT = Path(__file__).with_name("kept")
 COMMAND = "make models-large"
 TOLERANCE = 0.02  # of the mean difference of answers: weights may be rounded otherwise; another model's are farther off
@@ -38,7 +42,7 @@ Said = Callable[[str], object]
 
 
 def build_large(runs: Path, models: Path, said: Said, *, teacher: str = SERVED, kept: Path = KEPT) -> None:
-    """Write both folders; what lies there under their ids is replaced.
+    """Write both folders; what lies there under their ids is replaced once both are proved.
 
     Args:
         runs: where the published weights are kept once they were fetched.
@@ -53,19 +57,27 @@ def build_large(runs: Path, models: Path, said: Said, *, teacher: str = SERVED, 
     """
     recipe = find(teacher)
     source = fetched(recipe, runs, said)
-    write_encoder(source, models, said)
-    said(f"{CROSS_ID}: merging what the teacher learnt, and exporting it, about a minute")
     with tempfile.TemporaryDirectory(prefix="large-") as temporary:
-        draft, known = Path(temporary) / CROSS_ID, Manifest.load(kept / CROSS_ID)
-        draft.mkdir()
-        fields = write_cross_encoder(merged(recipe, runs), source / TOKENIZER, draft, CROSS_ID, HeadCalibrations())
-        GoldenPairs(pairs=()).save(draft / GOLDEN)
-        written = {"files": files_of(draft) | fields["shared"], "tensors": fields["tensors"]}
-        finish(draft, known.model_copy(update=written), known.figures, GOLDEN_TEXTS, models, models / CROSS_ID)
-    for name in (ENCODER_ID, CROSS_ID):
-        difference = check_answers(name, models, kept)
-        said(f"{name}: answers differ from those kept by {difference:.1e} in the mean")
-        describe(models, name, Manifest.load(kept / name))
+        work = Path(temporary)  # a models folder: what is not proved goes no farther
+        encoder = write_encoder(source, work, said)
+        known = Manifest.load(kept / CROSS_ID)
+        files = write_cross(source, recipe, runs, work, encoder, said)
+        finish(work / CROSS_ID, known.model_copy(update=files), known.figures, GOLDEN_TEXTS, work, work / CROSS_ID)
+        for name in (ENCODER_ID, CROSS_ID):
+            difference = check_answers(name, work, kept)
+            said(f"{name}: answers differ from those kept by {difference:.1e} in the mean")
+            describe(work, name, Manifest.load(kept / name))
+        put(work, models)
+    said(f"built: {models / ENCODER_ID}, {models / CROSS_ID}")
+
+
+def put(work: Path, models: Path) -> None:
+    """Put both models from one models folder into another."""
+    with alone(models):
+        install(work, models)
+        for name in (ENCODER_ID, CROSS_ID):
+            replace_folder(work / name, models / name)
+        sweep(models)
 
 
 def fetched(recipe: Recipe, runs: Path, said: Said) -> Path:
@@ -76,12 +88,27 @@ def fetched(recipe: Recipe, runs: Path, said: Said) -> Path:
     return fetch(table.name, table.packages, runs)
 
 
-def write_encoder(source: Path, models: Path, said: Said) -> None:
-    """Import the published weights, held against sentence-transformers."""
+def write_encoder(source: Path, work: Path, said: Said) -> FileEntry:
+    """Import the published weights, held against sentence-transformers; its graph is shared, for the cross-encoder
+    reads cosines from it. Returns the entry of that graph."""
     said(f"{ENCODER_ID}: exporting, about two minutes")
-    done = import_model(source, ENCODER_ID, models, storage="int8", command=COMMAND)
+    done = import_model(source, ENCODER_ID, work, storage="int8", command=COMMAND)
     if done.parity is not None:
         said(f"{ENCODER_ID}: {done.parity.sentence('int8')}")
+    manifest = Manifest.load(work / ENCODER_ID)
+    entry = share(work / ENCODER_ID / ENCODER, work)
+    manifest.model_copy(update={"files": {**manifest.files, ENCODER: entry}}).save(work / ENCODER_ID)
+    return entry
+
+
+def write_cross(source: Path, recipe: Recipe, runs: Path, work: Path, encoder: FileEntry, said: Said) -> dict[str, Any]:
+    """Export the merged teacher, held against torch; returns what depends on its files in a manifest."""
+    said(f"{CROSS_ID}: merging what the teacher learnt, and exporting it, about a minute")
+    draft = work / CROSS_ID
+    draft.mkdir()
+    fields = write_cross_encoder(merged(recipe, runs), source / TOKENIZER, draft, CROSS_ID, HeadCalibrations())
+    GoldenPairs(pairs=()).save(draft / GOLDEN)
+    return {"files": files_of(draft) | fields["shared"] | {ENCODER: encoder}, "tensors": fields["tensors"]}
 
 
 def merged(recipe: Recipe, runs: Path) -> CrossEncoder:
@@ -92,7 +119,7 @@ def merged(recipe: Recipe, runs: Path) -> CrossEncoder:
     model = load_learnt(recipe, runs)
     merge_updates(model.bert)
     model.config = replace(model.config, bert=replace(model.config.bert, update_rank=0))
-    model.heads = nn.ModuleDict({{"related": "similarity"}.get(name, name): head for name, head in model.heads.items()})
+    model.heads = nn.ModuleDict({SERVED_AS.get(name, name): head for name, head in model.heads.items()})
     return served_heads(model)
 
 

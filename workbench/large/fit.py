@@ -16,23 +16,27 @@ import numpy as np
 import numpy.typing as npt
 
 from core.golden import GOLDEN_TEXTS
-from core.manifest import MANIFEST_NAME, Figure, Manifest, Provenance
+from core.manifest import MANIFEST_NAME, BiEncoder, Figure, Limits, Manifest, Provenance, TrainingData
+from core.measures import cosine
 from core.ranking import ConfidenceFit
 from training.data import pairwise, tasks
 from training.data.pairs import Pair
 from training.data.readers import labelled_pairs
-from training.families.heads import RAW_RANGE, HeadCalibrations, fit_relevance
+from training.families.heads import RAW_RANGE, HeadCalibrations, fit_relevance, task_fields
 from training.families.interaction import PAIR
-from training.families.siamese import STS_SCALE
-from training.families.transformer import write_cross_encoder
+from training.families.siamese import ENCODER, STS_SCALE
+from training.families.transformer import MAX_TOKENS, MULTIPLES, WEIGHTS
 from training.families.words import TOKENIZER
+from training.models import CrossEncoderConfig
+from training.models.transformer import MEAN
 from training.objectives.metrics import binary, graded, ranked
 from training.objectives.supervised import LABELS
 from training.publish.calibrate import fit_centred_isotonic, fit_platt, fit_temperature
-from training.publish.folders import GOLDEN, assemble, environment, finish
+from training.publish.folders import GOLDEN, environment, finish
 from training.publish.publish import training_data_for
 from training.publish.runtime import PublishedModel
 from training.recipes import find
+from training.recipes.recipe import Recipe
 from training.recipes.sources.credits import MPNET
 from training.recipes.sources.figures import entailment_figures
 from training.recipes.teacher import SERVED
@@ -43,10 +47,12 @@ from workbench.large.build import (
     CROSS_ID,
     ENCODER_ID,
     KEPT,
+    SERVED_AS,
     Said,
     describe,
     fetched,
-    merged,
+    put,
+    write_cross,
     write_encoder,
 )
 
@@ -75,89 +81,141 @@ def fit_large(
     """
     recipe, command = find(teacher), f"python -m workbench fit-large --pairs {most} --seed {seed}"
     source = fetched(recipe, runs, said)
-    if not (models / ENCODER_ID).is_dir():
-        write_encoder(source, models, said)
     with tempfile.TemporaryDirectory(prefix="large-") as temporary:
-        draft = Path(temporary) / CROSS_ID
-        draft.mkdir()
-        fields = write_cross_encoder(merged(recipe, runs), source / TOKENIZER, draft, CROSS_ID, HeadCalibrations())
-        manifest = assemble(
-            draft,
-            fields,
-            title=_CROSS_TITLE,
-            architecture=recipe.architecture.name,
-            training_data=training_data_for(recipe),
-            provenance=Provenance(
-                created=datetime.now(UTC).date(),
-                recipe=recipe.as_json(),
-                commands=(COMMAND, command),
-                seed=seed,
-                environment=environment(),
-            ),
-            languages=("en",),
+        work = Path(temporary)
+        encoder = write_encoder(source, work, said)
+        files = write_cross(source, recipe, runs, work, encoder, said)
+        made = Provenance(
+            created=datetime.now(UTC).date(),
+            recipe=recipe.as_json(),
+            commands=(COMMAND, command),
+            seed=seed,
+            environment=environment(),
         )
-        manifest = with_calibrations(manifest, calibrations(PublishedModel(draft, manifest), manifest, most))
-        said(f"{CROSS_ID}: calibrated; temperature {manifest.entailment and manifest.entailment.temperature}")
-        measured = cross_figures(PublishedModel(draft, manifest), most)
+        manifest = cross_manifest(recipe, files, training_data_for(recipe), made)
+        manifest = fitted(PublishedModel(work / CROSS_ID, manifest), manifest, most, said)
+        measured = cross_figures(PublishedModel(work / CROSS_ID, manifest), most)
         for figure in measured:
             said(f"{figure.corpus} {figure.metric} {figure.value:.4f}")
-        finish(draft, manifest, measured, GOLDEN_TEXTS, models, models / CROSS_ID)
-    encoder = Manifest.load(models / ENCODER_ID)
-    credits = (
-        MPNET.model_copy(update={"use": "its weights and tokenizer, unchanged but for int8"}),
-        sample().credit(),
-    )
-    (fit, auc) = confidence(PublishedModel(models / ENCODER_ID), encoder, seed, command)
-    said(f"{ENCODER_ID}: AUC of confidence {auc:.3f}, calibration error {fit.calibration_error:.3f}")
-    known = encoder.model_copy(
-        update={"title": _TITLE, "training_data": credits, "confidence": (fit,), "languages": ("en",)}
-    )
-    describe(models, ENCODER_ID, known)
+        finish(work / CROSS_ID, manifest, measured, GOLDEN_TEXTS, work, work / CROSS_ID)
+        imported = Manifest.load(work / ENCODER_ID)
+        credits = (
+            MPNET.model_copy(update={"use": "its weights and tokenizer, unchanged but for int8"}),
+            sample().credit(),
+        )
+        fit, auc = confidence(PublishedModel(work / ENCODER_ID), imported, seed, command)
+        said(f"{ENCODER_ID}: AUC of confidence {auc:.3f}, calibration error {fit.calibration_error:.3f}")
+        update = {"title": _TITLE, "training_data": credits, "confidence": (fit,), "languages": ("en",)}
+        describe(work, ENCODER_ID, imported.model_copy(update=update))
+        put(work, models)
     for name in (ENCODER_ID, CROSS_ID):
         (kept / name).mkdir(parents=True, exist_ok=True)
         for file in (MANIFEST_NAME, GOLDEN):
             shutil.copyfile(models / name / file, kept / name / file)
 
 
-def calibrations(model: PublishedModel, manifest: Manifest, most: int) -> HeadCalibrations:
-    """As those of other cross-encoders (`training.families.heads`), on samples of the same development parts."""
-
-    def outputs(task: str, pairs: Sequence[Pair]) -> Floats:
-        first, last = _columns(manifest)[task]
-        found = model.outputs(PAIR, [p.a for p in pairs], [p.b for p in pairs])
-        return found[:, first:last].astype(np.float64)
-
-    labels = [*tasks.development("snli")[:most], *tasks.development("multinli")[:most]]
-    rated, same = tasks.development("stsb")[:most], tasks.development("msrp")[:most]
-    raw = 1 / (1 + np.exp(-outputs("similarity", rated)[:, 0]))
-    gold = np.array([pair.target for pair in rated], dtype=np.float64)
-    kinds = [_groups(pairs, most) for pairs in tasks.answers_of_three_kinds().values()]
-    return HeadCalibrations(
-        temperature=fit_temperature(
-            outputs("entailment", labels), np.array([LABELS.index(pair.label) for pair in labels])
-        ),
-        similarity=fit_centred_isotonic(raw, gold, raw_range=RAW_RANGE, target_range=STS_SCALE),
-        paraphrase=fit_platt(outputs("paraphrase", same)[:, 0], np.array([pair.label == "1" for pair in same])),
-        relevance=fit_relevance([(outputs("relevance", pairs)[:, 0], pairs) for pairs in kinds]),
+def cross_manifest(
+    recipe: Recipe, files: Mapping[str, Any], data: Sequence[TrainingData], made: Provenance
+) -> Manifest:
+    """That of the cross-encoder before anything is fitted; it blends the cosine of `mpnet` into two of its tasks."""
+    architecture = recipe.architecture
+    assert isinstance(architecture, CrossEncoderConfig)
+    ends = np.cumsum(list(architecture.heads.values())).tolist()
+    columns = {
+        SERVED_AS.get(name, name): (end - width, end)
+        for (name, width), end in zip(architecture.heads.items(), ends, strict=True)
+    }
+    blends = {"similarity": (0.5, 0.5), "relevance": (1.0, 1.0)}
+    return Manifest(
+        id=CROSS_ID,
+        title=_CROSS_TITLE,
+        architecture=architecture.name,
+        family="interaction",
+        tokenizer=TOKENIZER,
+        golden=GOLDEN,
+        fingerprint="0" * 64,
+        limits=Limits(max_tokens=MAX_TOKENS),
+        bi_encoder=BiEncoder(graph=ENCODER, dim=architecture.bert.hidden, pooling=MEAN),
+        training_data=tuple(data),
+        figures=(),
+        languages=("en",),
+        provenance=made,
+        **task_fields(PAIR, columns, HeadCalibrations(), blends, raw=True),
+        **files,
     )
 
 
-def _columns(manifest: Manifest) -> dict[str, tuple[int, int]]:
-    found: dict[str, Any] = {name: manifest.task(name).columns for name in manifest.tasks}
-    return found
+def fitted(model: PublishedModel, manifest: Manifest, most: int, said: Said) -> Manifest:
+    """The blends and calibrations of a cross-encoder, on samples of development parts.
 
+    The blend of similarity is that of the best rank correlation on STS-B. That of relevance has the best mean average
+    precision over three kinds of questions, among those that are on none of them below the cosine alone: as a second
+    stage of `/rank` it must not be worse than its first.
+    """
 
-def with_calibrations(manifest: Manifest, fitted: HeadCalibrations) -> Manifest:
-    """A cross-encoder's manifest with the calibrations of its tasks."""
+    def outputs(task: str, pairs: Sequence[Pair]) -> Floats:
+        columns = manifest.task(task).columns  # type: ignore[arg-type]
+        assert columns is not None
+        found = model.outputs(PAIR, [p.a for p in pairs], [p.b for p in pairs])
+        return found[:, slice(*columns)].astype(np.float64)
+
+    def cosines(pairs: Sequence[Pair]) -> Floats:
+        limit = manifest.limits.max_tokens
+        a, b = (
+            model.embed_ids([model.tokenizer.encode(text, limit).ids for text in texts])
+            for texts in ([p.a for p in pairs], [p.b for p in pairs])
+        )
+        return np.maximum(cosine(a, b), 0.0)
+
+    labels = [*tasks.development("snli")[:most], *tasks.development("multinli")[:most]]
+    temperature = fit_temperature(
+        outputs("entailment", labels), np.array([LABELS.index(pair.label or "") for pair in labels])
+    )
+    same = tasks.development("msrp")[:most]
+    paraphrase = fit_platt(outputs("paraphrase", same)[:, 0], np.array([pair.label == "1" for pair in same]))
+
+    rated = tasks.development("stsb")[:most]
+    own, near = 1 / (1 + np.exp(-outputs("similarity", rated)[:, 0])), cosines(rated)
+    gold = np.array([pair.target for pair in rated], dtype=np.float64)
+    part = max(WEIGHTS, key=lambda weight: graded(weight * near + (1 - weight) * own, gold)["spearman"])
+    similarity = fit_centred_isotonic(part * near + (1 - part) * own, gold, raw_range=RAW_RANGE, target_range=STS_SCALE)
+
+    kinds = [_groups(pairs, most) for pairs in tasks.answers_of_three_kinds().values()]
+    parts = [(pairs, outputs("relevance", pairs)[:, 0], cosines(pairs)) for pairs in kinds]
+    multiple = best_multiple(parts)
+    relevance = fit_relevance([(own + multiple * near, pairs) for pairs, own, near in parts])
+    said(f"{CROSS_ID}: temperature {temperature}, {part:.2f} of the cosine in similarity, {multiple:g} in relevance")
     updates: Mapping[str, dict[str, Any]] = {
-        "entailment": {"temperature": fitted.temperature},
-        "similarity": {"calibration": fitted.similarity},
-        "paraphrase": {"calibration": fitted.paraphrase},
-        "relevance": {"calibration": fitted.relevance},
+        "entailment": {"temperature": temperature},
+        "similarity": {"calibration": similarity, "blend": (1.0 - part, part)},
+        "paraphrase": {"calibration": paraphrase},
+        "relevance": {"calibration": relevance, "blend": (1.0, multiple)},
     }
     return manifest.model_copy(
         update={name: manifest.task(name).model_copy(update=update) for name, update in updates.items()}  # type: ignore[arg-type]
     )
+
+
+def best_multiple(parts: Sequence[tuple[Sequence[Pair], Floats, Floats]]) -> float:
+    """Of the multiples of the cosine that of the best mean average precision, on no kind of questions below that of
+    the cosine alone.
+
+    Args:
+        parts: of each kind pairs, the cross-encoder's outputs [n] and the cosines [n].
+
+    Raises:
+        ValueError: every multiple is below it on one.
+    """
+
+    def precision(pairs: Sequence[Pair], scores: Floats) -> float:
+        return ranked(scores, [p.label == "1" for p in pairs], [p.group for p in pairs])["map"]
+
+    alone = [precision(pairs, near) for pairs, _, near in parts]
+    found = {m: [precision(pairs, own + m * near) for pairs, own, near in parts] for m in MULTIPLES}
+    allowed = [m for m, each in found.items() if all(a >= b for a, b in zip(each, alone, strict=True))]
+    if not allowed:
+        raise ValueError("no multiple of the cosine is on all kinds of questions as good as the cosine alone")
+    return max(allowed, key=lambda m: sum(found[m]))
 
 
 def cross_figures(model: PublishedModel, most: int) -> list[Figure]:
