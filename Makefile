@@ -9,8 +9,6 @@ PORT ?= $(or $(SEMBLANCE_PORT),8000)
 ifneq ($(origin HOST),command line)
 HOST := $(or $(SEMBLANCE_HOST),127.0.0.1)
 endif
-# The documentation that `make docs` builds, where it was built.
-GUIDE := $(or $(SEMBLANCE_GUIDE),$(patsubst %/index.html,%,$(wildcard build/site/index.html)))
 export PYTHON
 # ONNX Runtime reports to its maker unless this says no; service and training say it too, tests import it by themselves.
 export ORT_DISABLE_TELEMETRY := 1
@@ -19,7 +17,7 @@ help:  ## these lines
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-21s%s\n' "$$name" "$$text"; done
 
 serve: .venv-serve/.service  ## answer on 127.0.0.1:8000, or PORT=9000 HOST=0.0.0.0; SEMBLANCE_ variables set the rest
-	@SEMBLANCE_HOST="$(HOST)" SEMBLANCE_PORT="$(PORT)" SEMBLANCE_GUIDE="$(GUIDE)" exec .venv-serve/bin/python -m service
+	@SEMBLANCE_HOST="$(HOST)" SEMBLANCE_PORT="$(PORT)" exec .venv-serve/bin/python -m service
 
 test: .venv/.development  ## all tests; ARGS="-k redis" chooses
 	@sh scripts/ensure.sh redis-server redis-server "every test with Redis" || true

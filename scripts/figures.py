@@ -1,11 +1,12 @@
-"""Fill the tables of pages from the files they are measured in: the models' manifests and `benchmarks/results`.
+"""Fill the tables of pages: from what was measured (models' manifests, `benchmarks/results`), or from the code.
 
-That of `docs/dialects.md` is of the routes (`scripts/peer_fields.py`).
+That of `docs/dialects.md` is made in `scripts/peer_fields.py`.
 
 A page holds `<!-- figures: NAME -->`, the table, and `<!-- end -->`. `python -m scripts.figures` writes the tables,
 and tests/test_figures.py fails where one differs.
 """
 
+import inspect
 import json
 import re
 from collections.abc import Callable
@@ -16,12 +17,20 @@ from typing import Any
 from benchmarks.kept_aside import DEPTH
 from core.manifest import Figure, Manifest
 from scripts import peer_fields
+from service import errors, schemas
+from service.app import create_app
 from service.models.defaults import MAIN, USUAL
+from service.observe.metrics import Timings
+from service.observe.telemetry import ModelTelemetry, Telemetry
+from service.settings import Settings
 from service.settings_help import groups
 from training.markdown import table
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text.md", "docs/settings.md")
+PAGES = (
+    *("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text.md", "docs/settings.md"),
+    *(f"docs/reference/{name}.md" for name in ("errors", "metrics", "models", "routes")),
+)
 _BLOCK = re.compile(r"(<!-- figures: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NONE = "-"
 BASELINE = "overlap of words"
@@ -244,8 +253,74 @@ def _settings() -> str:
     return "\n\n".join(parts)
 
 
+def _errors() -> str:
+    """The errors of our own routes, by status."""
+    kinds = sorted(
+        (kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.RequestError)),
+        key=lambda kind: (kind.status, kind.code),
+    )
+    return table(
+        ["status", "code", "when"],
+        [
+            [str(kind.status), f"`{kind.code}`", _linked(inspect.getdoc(kind) or "")]
+            for kind in kinds
+            if kind not in (errors.RequestError, errors.HttpError)  # the base, and whatever the framework says
+        ],
+    )
+
+
+def _linked(text: str) -> str:
+    """A description from the code in one line, with links to the pages that it names, as from docs/reference/."""
+    return re.sub(r"docs/([\w/-]+\.md)", r"[\1](../\1)", " ".join(text.split()))
+
+
+def _metrics() -> str:
+    """Every metric of ours, as after the first answer of a model."""
+    telemetry = Telemetry()
+    telemetry.add_route("/similarity")
+    telemetry.list({"m": {"provider": ""}})
+    telemetry.serve({"m": ModelTelemetry(["encoder"])})
+    telemetry.answered("/similarity", "m", 200, 0.01, Timings())
+    rows = []
+    for family in telemetry.collect():
+        if family.name.startswith("semblance_"):
+            suffix = {"counter": "_total", "info": "_info"}.get(family.type, "")
+            labels = sorted({label for sample in family.samples for label in sample.labels} - {"le"})
+            shown = ", ".join(f"`{label}`" for label in labels)
+            rows.append([f"`{family.name}{suffix}`", family.type, shown, _linked(family.documentation)])
+    return table(["metric", "type", "labels", "what"], rows)
+
+
+def _published() -> str:
+    """Each model with a link to its card: what it does, its size, its main figures."""
+    rows = []
+    for name, model in sorted(_models().items()):
+        size = sum(entry.bytes for entry in model.files.values()) / 1e6
+        figures = (_transfer(model), _figure(model, "SICK", "pearson"), _figure(model, "SICK", "accuracy"))
+        card = f"[{name}](../../models/{name}/README.md)"
+        rows.append([card, model.architecture, ", ".join(model.tasks), f"{size:.0f}", *map(_three, figures)])
+    return table(["model", "architecture", "tasks", "MB", "20 sets, r", "SICK, r", "SICK entailment"], rows)
+
+
+def _routes() -> str:
+    """Every route; types of requests that the page describes are links."""
+    app = create_app(Settings(models_dir=(ROOT / "models",))).app
+    rows = []
+    for path, operations in app.openapi()["paths"].items():
+        for method, operation in operations.items():
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            name = body.get("$ref", "").rpartition("/")[2]
+            asked = f"[{name}](#service.schemas.{name})" if name and hasattr(schemas, name) else name
+            rows.append([operation["tags"][0], f"`{method.upper()} {path}`", operation["summary"], asked])
+    return table(["for", "route", "what", "request"], rows)
+
+
 _TABLES: dict[str, Callable[[], str]] = {
+    "errors": _errors,
     "main": _main,
+    "metrics": _metrics,
+    "models": _published,
+    "routes": _routes,
     "similarity": _similarity,
     "tasks": _tasks,
     "kept-aside": _kept_aside,

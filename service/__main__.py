@@ -63,7 +63,7 @@ def serve() -> int:
         sys.stderr.write(f"{error}\n")
         return EXIT_SETTINGS
     workers = counts(settings).workers
-    logs.configure(settings.log_level, settings.log_format, **({"pid": os.getpid()} if workers > 1 else {}))
+    logs.configure(settings.log_level, **({"pid": os.getpid()} if workers > 1 else {}))
     for name in Settings.unknown(os.environ):
         log.warning("%s is not a setting; see --help-settings", name)
     if workers > 1 and settings.rate_limit is not None and settings.redis_url is None:

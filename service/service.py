@@ -79,8 +79,8 @@ class Service:
 
     @property
     def reranker(self) -> str | None:
-        """The default model of the second stage of /rank."""
-        return self.settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in self.registry else None)
+        """The default model of the second stage of /rank, where it is served."""
+        return USUAL_RERANKER if USUAL_RERANKER in self.registry else None
 
     @property
     def classifier(self) -> str | None:

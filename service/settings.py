@@ -45,11 +45,6 @@ class Settings(BaseSettings):
     port: int = Field(
         default=8000, ge=0, le=65535, description="port to listen on; 0 is a free one, which the log names"
     )
-    keep_alive_seconds: int = Field(
-        default=75,
-        ge=1,
-        description="how long an idle connection stays open; must be longer than a load balancer keeps it",
-    )
     drain_seconds: float = Field(
         default=0.0,
         ge=0,
@@ -81,10 +76,6 @@ class Settings(BaseSettings):
     default_rank: str | None = Field(
         default=None, description="model of /rank when none is named; without it as for /similarity"
     )
-    default_rerank: str | None = Field(
-        default=None,
-        description="second model of /rank when a request wants one and names none; without it minilm, if served",
-    )
     default_entailment: str | None = Field(
         default=None,
         description="model of /entailment, of /classify with labels, and of /claims when none is named; without it "
@@ -113,12 +104,6 @@ class Settings(BaseSettings):
         ge=1,
         description="requests received and not yet answered; more are refused (429), but of callers below their share",
     )
-    max_buffered_bytes: int = Field(
-        default=160 * 1_048_576,
-        ge=1,
-        description="bytes of bodies and unread answers that a process holds; beyond, requests of the caller who "
-        "holds most are given up (429)",
-    )
     max_queue_seconds: float = Field(
         default=2.0,
         gt=0,
@@ -129,11 +114,6 @@ class Settings(BaseSettings):
         default=10.0,
         gt=0,
         description="seconds a request may take, its body's arrival included, but not the opening of a model",
-    )
-    send_timeout: float = Field(
-        default=10.0,
-        gt=0,
-        description="seconds after which a client that reads nothing, or under 4 KiB a second, is disconnected",
     )
 
     reproducible: bool = Field(
@@ -170,7 +150,6 @@ class Settings(BaseSettings):
     max_pairs: int = Field(default=256, ge=1, description="of one request; texts times labels, and claims, count too")
     max_candidates: int = Field(default=10_000, ge=1, description="of one request to /rank")
     max_sentences: int = Field(default=2048, ge=1, description="of one request to /embed or /classify")
-    max_text_chars: int = Field(default=100_000, ge=1, description="of one text, before a model's own limit in tokens")
 
     # who may ask, and how often
     api_keys: Annotated[dict[str, str], NoDecode] = Field(
@@ -189,14 +168,8 @@ class Settings(BaseSettings):
     playground: bool = Field(
         default=True, description="whether `/` is a page that asks the routes (docs/playground.md)"
     )
-    guide: Path | None = Field(
-        default=None, description="folder of the documentation that `make docs` builds (build/site), served at /guide"
-    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="the least of what is logged"
-    )
-    log_format: Literal["auto", "json", "text"] = Field(
-        default="auto", description="auto is made for people where standard error is a terminal, and JSON elsewhere"
     )
     access_log: bool = Field(
         default=False,
@@ -219,13 +192,6 @@ class Settings(BaseSettings):
         if len(set(names)) > 1 and {parsing.ALL, parsing.NONE} & set(names):
             raise ValueError("expected names of models, or `all` or `none` alone")
         return names
-
-    @field_validator("guide")
-    @classmethod
-    def _built(cls, folder: Path | None) -> Path | None:
-        if folder is not None and not (folder / "index.html").is_file():
-            raise ValueError("expected a folder with an index.html in it, as `make docs` builds in build/site")
-        return folder
 
     @field_validator("redis_url")
     @classmethod

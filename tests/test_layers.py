@@ -95,7 +95,7 @@ def test_the_graph_is_whole() -> None:
     assert "training.train.loop" in GRAPH["training.train.run"]
     assert "core.manifest" in GRAPH["workbench.upgrade"]
     assert "benchmarks.servers" in GRAPH["benchmarks.beside"]
-    assert "service.errors" in GRAPH["scripts.guide.pages_of_code"]
+    assert "service.errors" in GRAPH["scripts.figures"]
     assert len(GRAPH) > 200
 
 

@@ -21,7 +21,6 @@ _GUARDS = ("api_key", "rate_limit")  # prefixes of settings that have no use in 
 # Limits that protect callers from each other. In this process there is one caller, so they are set beyond reach.
 _NO_LIMITS = {
     "max_in_flight": 10**9,
-    "max_buffered_bytes": 10**15,
     "max_queue_seconds": 1e9,
     "request_timeout": 1e9,
 }

@@ -39,6 +39,7 @@ from service.service import Service
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit
 
+BUFFERED_BYTES = 163_840  # of bodies and unread answers, for each request that may be in flight: 160 MiB of 1,024
 _LONGEST_REFUSAL = 1.0  # seconds
 _COSTS = 16  # requests of a route, at least, by which the work of the next is told before it is read
 _COSTS_SECONDS = 60.0  # for which those of a model count
@@ -255,7 +256,7 @@ class ScoringMiddleware:
         """Prepare; with `spans` timings keep when each phase began."""
         self._settings = settings = service.settings
         self.most = settings.max_in_flight  # requests received and not yet answered
-        self.held = BufferedBytes(max(settings.max_buffered_bytes, held_of(settings.max_body_bytes)))  # at least one
+        self.held = BufferedBytes(max(BUFFERED_BYTES * self.most, held_of(settings.max_body_bytes)))  # at least one
         self.delayed = 0  # refusals that wait
         self._again_at: OrderedDict[object, float] = OrderedDict()  # when those refused last may ask again
         self.queue = service.queue

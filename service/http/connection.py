@@ -23,7 +23,8 @@ ABORT = "semblance.abort"  # in a scope's extensions: what ends the connection a
 MAX_HEAD_BYTES = 65_536  # of a request line and its headers; or received without a byte of a body or a request's end
 MAX_HEADERS = 100
 MAX_PIPELINED = 16  # requests that wait behind one that is answered
-LEAST_PACE = 4096  # bytes a second that a client must read of an answer
+SEND_SECONDS = 10.0  # after which a client that reads too little of an answer is disconnected
+LEAST_PACE = 4096  # bytes a second that it must read
 PIECE_BYTES, FEW_BYTES = 16, 16_384  # on average, that pieces of a body must have, beyond a few bytes: each is a call
 _SPARE_FILES = 64  # for models that are reloaded, Redis, the log
 _HEADERS = b"content-type: application/json\r\nx-content-type-options: nosniff\r\nconnection: close\r\n"
@@ -72,7 +73,7 @@ class Connection(HttpToolsProtocol):
     def __init__(self, *arguments: Any, settings: Settings, **others: Any) -> None:
         """Begin; the arguments but `settings` are uvicorn's."""
         super().__init__(*arguments, **others)
-        self._head_seconds, self._send_seconds = settings.request_timeout, settings.send_timeout
+        self._head_seconds = settings.request_timeout
         self._clock: TimerHandle | None = None  # while it waits for its client, and no answer is under way
         self._send_clock: TimerHandle | None = None  # while more is written than the client has read
         self._unsent = 0  # bytes, when that clock was started
@@ -238,7 +239,7 @@ class Connection(HttpToolsProtocol):
     def _start_send_clock(self) -> None:
         if self._send_clock is None:
             self._unsent = self.transport.get_write_buffer_size()
-            self._send_clock = self.loop.call_later(self._send_seconds, self._look_at_sending)
+            self._send_clock = self.loop.call_later(SEND_SECONDS, self._look_at_sending)
 
     def _stop_send_clock(self) -> None:
         if self._send_clock is not None:
@@ -247,7 +248,7 @@ class Connection(HttpToolsProtocol):
 
     def _look_at_sending(self) -> None:
         self._send_clock = None
-        if self._unsent - self.transport.get_write_buffer_size() < LEAST_PACE * self._send_seconds:
+        if self._unsent - self.transport.get_write_buffer_size() < LEAST_PACE * SEND_SECONDS:
             self.transport.abort()
         else:
             self._start_send_clock()

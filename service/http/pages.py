@@ -27,6 +27,7 @@ SWAGGER = "/static-offline-docs/"  # where fastapi-offline serves Swagger's file
 _FILES = "/playground"
 _FOLDER = Path(__file__).parents[1] / "playground"
 _GUIDE = "/guide"
+GUIDE_FOLDER = Path("build/site")  # where `make docs` builds it, in a checkout
 
 
 class _Files(StaticFiles):
@@ -79,7 +80,7 @@ class _Pages(StaticFiles):
 
 
 def add_pages(app: FastAPI, settings: Settings) -> tuple[str, ...]:
-    """Serve the page at `/` with its files, `/docs`, and the built documentation at /guide/, as the settings say.
+    """Serve the page at `/` with its files, `/docs`, and the documentation at /guide/, where it was built.
 
     Returns the folders of these and of Swagger's files: they hold nothing secret and need no API key.
     """
@@ -89,13 +90,13 @@ def add_pages(app: FastAPI, settings: Settings) -> tuple[str, ...]:
         app.include_router(router)
         app.mount(_FILES, _Files(directory=_FOLDER / "files"), name="playground")
         shown += (f"{_FILES}/",)
-    if settings.guide is not None:
+    if (GUIDE_FOLDER / "index.html").is_file():
 
         @app.get(_GUIDE, include_in_schema=False, openapi_extra=OPEN)
         async def guide(request: Request) -> RedirectResponse:
             # Relative, so that it also holds behind a proxy that serves this under a prefix.
             return RedirectResponse(_GUIDE.removeprefix("/") + "/")
 
-        app.mount(_GUIDE, _Pages(directory=settings.guide, html=True))
+        app.mount(_GUIDE, _Pages(directory=GUIDE_FOLDER, html=True))
         shown += (f"{_GUIDE}/",)
     return shown

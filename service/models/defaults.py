@@ -80,7 +80,6 @@ def required_by(settings: Settings) -> Iterator[RequiredModel]:
     of_routes: tuple[tuple[str, Capability], ...] = (
         ("default_similarity", "similarity"),
         ("default_rank", "similarity"),
-        ("default_rerank", "similarity"),
         ("default_entailment", "entailment"),
     )
     for setting, capability in of_routes:

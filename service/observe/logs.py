@@ -18,13 +18,12 @@ from datetime import UTC, datetime
 from logging.handlers import QueueHandler, QueueListener
 from queue import Full, Queue
 from time import monotonic, sleep
-from typing import Any, Literal
+from typing import Any
 
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 MOST_WAITING = 1000  # lines, of some hundred bytes each
 FLUSH_SECONDS = 2.0  # at the process's end
 _STDERR = 2
-Style = Literal["auto", "json", "text"]
 
 
 class JsonFormatter(logging.Formatter):
@@ -150,14 +149,14 @@ class _Lines(logging.Handler):
 _queued: _Queued | None = None
 
 
-def configure(level: str, style: Style, **constant: object) -> None:
+def configure(level: str, **constant: object) -> None:
     """Send all loggers, including uvicorn's, to standard error, with the fields `constant`; called once in a process.
 
-    The style `auto` is sentences at a terminal, with several processes text, and JSON elsewhere.
+    At a terminal they are sentences, of several processes readable lines, and elsewhere JSON.
     """
     global _queued
-    chosen: type[JsonFormatter] = TextFormatter if style == "text" else JsonFormatter
-    if style == "auto" and os.isatty(_STDERR):
+    chosen: type[JsonFormatter] = JsonFormatter
+    if os.isatty(_STDERR):
         chosen = TextFormatter if constant else TerminalFormatter
     if chosen is TerminalFormatter:
         logging.getLogger("uvicorn").setLevel("WARNING")  # its own words about the start

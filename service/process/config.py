@@ -9,6 +9,9 @@ import uvicorn
 from service.http.connection import Connection
 from service.settings import Settings
 
+KEEP_ALIVE_SECONDS = (
+    75  # longer than load balancers keep an idle connection (nginx, AWS and GCE: 60), so we never close first
+)
 HUNG_SECONDS = 30  # in which a worker answers uvicorn, and a successor opens its models
 
 
@@ -22,7 +25,7 @@ def config_of(settings: Settings, app: Callable[..., Any] | str, workers: int = 
         workers=workers,
         loop="uvloop",
         http=partial(Connection, settings=settings),  # type: ignore[arg-type]  # it is only called
-        timeout_keep_alive=settings.keep_alive_seconds,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=settings.shutdown_grace_seconds,
         timeout_worker_healthcheck=HUNG_SECONDS,
         ws="none",

@@ -66,7 +66,7 @@ def worker() -> Application:
     parent = os.getppid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)  # none outlives the parent, however that ends
     settings, hangup = Settings.from_environment(), HangupHandler()
-    logs.configure(settings.log_level, settings.log_format, pid=os.getpid())
+    logs.configure(settings.log_level, pid=os.getpid())
     app = _opened(settings)
     if isinstance(app, int):
         logs.write_out()

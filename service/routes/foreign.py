@@ -149,7 +149,7 @@ async def entail(
     scorer = await service.registry.pick(context, resolve(service, model, "/entailment"), "entailment")
     reading = await _read(context, service, scorer, premises, hypotheses)
     with counted(premises.field, len(premises.texts)):
-        answers = await scorer.entailment(context, *reading.groups)
+        answers = await scorer.stated_entailment(context, *reading.groups)
     return scorer.id, answers, reading.warnings
 
 

@@ -11,6 +11,7 @@ from service.settings import Settings
 
 Limit = Literal["max_pairs", "max_candidates", "max_sentences"]
 # No settings: the time limit mostly refuses earlier, and who has more asks again.
+MAX_TEXT_CHARS = 100_000  # of one text: models read 512 tokens of it at most
 MAX_CLAIMS = 100  # of one request, each read beside several passages
 MAX_DOCUMENT_CHARS = 200_000  # of all documents of one request: some seventy pages
 MAX_EXPLAINED_TOKENS = 128  # of each sentence: the pair is scored again without each of them
@@ -52,21 +53,24 @@ class RequestLimits:
         """Check the length of each of at least one text.
 
         Raises:
-            TooLarge: one is longer than the setting allows; names the first such text.
+            TooLarge: one is longer than `MAX_TEXT_CHARS`; names the first such text.
         """
-        if max(map(len, texts.texts)) > self._settings.max_text_chars:
+        if max(map(len, texts.texts)) > MAX_TEXT_CHARS:
             for i, text in enumerate(texts.texts):
                 self.check_chars(texts.where(i), len(text))
 
     def check_chars(self, field: str, chars: int) -> None:
         """Check the length of one text, which need not be made yet; raises as `check_texts`."""
-        self._check(field, chars, "max_text_chars", f"a text of {chars} characters")
+        if chars > MAX_TEXT_CHARS:
+            raise TooLarge(
+                f"a text of {chars} characters, the limit is {MAX_TEXT_CHARS}", field=field, limit=MAX_TEXT_CHARS
+            )
 
     def check_expanded(self, field: str, template: str, place: str, texts: Sequence[str]) -> None:
         """Check a template with each text in its places, and all of them together, before they are made.
 
         Raises:
-            TooLarge: one would be longer than the setting allows, or all together than a body may be.
+            TooLarge: one would be longer than `MAX_TEXT_CHARS`, or all together than a body may be.
         """
         places = template.count(place)
         bare = len(template) - places * len(place)

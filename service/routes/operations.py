@@ -12,7 +12,7 @@ from service.errors import ForeignOrigin
 from service.models.registry import ModelRegistry
 from service.routes.context import JsonAnswer, Running
 from service.routes.dialects import OURS
-from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, MAX_EXPLAINED_TOKENS
+from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, MAX_EXPLAINED_TOKENS, MAX_TEXT_CHARS
 from service.routes.paths import OPEN
 from service.routes.routing import router_for
 from service.schemas import Answer, Liveness, ModelsResponse, Readiness, ReloadReport
@@ -20,7 +20,7 @@ from service.scoring.explaining import explanation_names
 from service.scoring.ranking import RERANK_TOP
 
 router = router_for(OURS, "operations")
-_LIMITS = ("max_body_bytes", "max_pairs", "max_candidates", "max_sentences", "max_text_chars")
+_LIMITS = ("max_body_bytes", "max_pairs", "max_candidates", "max_sentences")
 _REFUSED: dict[str, Any] = {"model": ReloadReport, "description": "A model was refused; the one served before stays"}
 _METRICS: dict[str, Any] = {
     "content": {"text/plain": {}, "application/openmetrics-text": {}},
@@ -40,6 +40,7 @@ async def models(service: Running, full: Flag = False) -> Response:
         "rerank": {"default_model": service.reranker, "default_top": RERANK_TOP},
         "limits": {
             **{name: getattr(settings, name) for name in _LIMITS},
+            "max_text_chars": MAX_TEXT_CHARS,
             "max_document_chars": MAX_DOCUMENT_CHARS,
             "max_claims": MAX_CLAIMS,
             "max_explained_tokens": MAX_EXPLAINED_TOKENS,

@@ -71,7 +71,7 @@ async def entailment(request: EntailmentRequest, service: Running, context: Cont
     limits.check_count("pairs", len(request.pairs), "max_pairs")
     premises, hypotheses = await _read_pairs(context, limits, scorer, request.pairs, ("premise", "hypothesis"))
     with counted("pairs", len(request.pairs)):
-        answers = await scorer.entailment(context, premises, hypotheses)
+        answers = await scorer.stated_entailment(context, premises, hypotheses)
     results: list[Answer] = [
         {
             "label": most_likely(probabilities),

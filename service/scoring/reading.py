@@ -1,8 +1,9 @@
 """Reading: texts -> token ids."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, compress
+from itertools import chain, compress, pairwise
 from sys import getsizeof
 from time import perf_counter
 from typing import NamedTuple
@@ -25,6 +26,9 @@ _CHARS_OF_A_TOKEN = 8  # with white space; models read at most their limit of to
 _BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are not read
 _FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
 _TOKENS_WEIGHT = 0.5  # weight of a request's texts in the number of tokens in a character
+_VOWELS = frozenset("aeiouy")
+_SYLLABLE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff\ufffd]")
+_SPECIAL = re.compile(r"[\[<].*[\]>]$")  # [UNK], <unk>, <bucket 3>
 _EACH_TEXT_BYTES = ENTRY_BYTES + tuple_bytes(len(Encoded._fields)) + tuple_bytes(0)
 
 
@@ -176,6 +180,19 @@ class Reader:
         weight = weight_of(text)
         return min(weight, self._most_chars) + max(weight - self._most_chars, 0) * _BEYOND_THE_LIMIT
 
+    def has_word(self, sentence: Encoded) -> bool:
+        """Whether a text has a word that the model knows: two different letters, one of them a vowel, in one piece.
+
+        A word of ASCII that is read in several pieces is not one that it knows; of other scripts pieces are enough.
+        """
+        if sentence.unknown >= sentence.words:
+            return False
+        pieces = chain(map(self._token, sentence.ids), [""])
+        return any(
+            _is_word(piece) and not (piece.isascii() and (_is_part(piece) or _is_part(after)))
+            for piece, after in pairwise(pieces)
+        )
+
     def tokens(self, sentence: Encoded) -> list[str]:
         """The tokens of a sentence, for people: words, word pieces, buckets."""
         return [self._token(i) for i in sentence.ids]
@@ -198,6 +215,17 @@ def _items(texts: Sequence[str], field_of: Callable[[int], str]) -> tuple[str, i
         return field, len(items[field]), ""
     longest = max(range(len(texts)), key=lambda i: len(texts[i]))
     return field_of(longest), len(texts[longest]), "characters"
+
+
+def _is_word(piece: str) -> bool:
+    """Whether a piece has letters of a word; halves of a character beyond ASCII may be one."""
+    letters = {letter for letter in piece.casefold() if letter.isalpha()}
+    spelt = len(letters) > 1 and any(letter in _VOWELS or not letter.isascii() for letter in letters)
+    return (spelt and not _SPECIAL.match(piece)) or _SYLLABLE.search(piece) is not None
+
+
+def _is_part(piece: str) -> bool:
+    return piece.startswith("##")
 
 
 def _encoded_bytes(text: str, sentence: Encoded) -> int:

@@ -153,6 +153,18 @@ class Scorer(Reader, ABC):
         answers, _ = await self._label_pairs(context, a, b)
         return answers
 
+    async def stated_entailment(
+        self, context: RequestContext, a: Sequence[Encoded], b: Sequence[Encoded]
+    ) -> list[dict[str, float]]:
+        """As `entailment`, but nothing follows from a text without words, and it from no other text."""
+        answers = await self.entailment(context, a, b)
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            if x.ids != y.ids and not (self.has_word(x) and self.has_word(y)):
+                labels = list(answers[i])
+                nothing = "neutral" if "neutral" in labels else next(name for name in labels if name != "entailment")
+                answers[i] = {name: float(name == nothing) for name in labels}
+        return answers
+
     async def read_claims(
         self, context: RequestContext, a: Sequence[Encoded], b: Sequence[Encoded]
     ) -> tuple[list[dict[str, float]], list[AuxScores]]:

@@ -4,7 +4,6 @@ An encoder and shared words find the passages that may speak of a claim (`eviden
 the claim, and `verdicts` joins what it says.
 """
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
@@ -13,7 +12,6 @@ from typing import NamedTuple
 from core.alignment import Amount, amounts_in, written_alike
 from core.answers import ClaimLabel
 from core.scoring import Embeddings
-from core.tokenizer import Encoded
 from service.engine.context import RequestContext
 from service.engine.queue import Queue
 from service.errors import TooLarge
@@ -28,7 +26,6 @@ _JOIN_SECONDS = 1e-3  # of the passages of one claim
 _ALIKE_SECONDS = 2e-4  # of a claim and a passage: their amounts
 _SEARCH_SECONDS = 1e-7  # of a passage for one claim
 MOST_SENTENCES = 10_000  # of a request: their vectors, and those of neighbours, take some 60 MB
-_LETTERS = re.compile(r"[^\W\d_]{2}")
 _NOT_STATED: dict[ClaimLabel, float] = {"entailed": 0.0, "contradicted": 0.0, "not_stated": 1.0}
 
 
@@ -118,7 +115,7 @@ async def verify(
     for (i, each), answer, more in zip(of_claim, answers, aux_scores, strict=True):
         reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more)
         readings[i].append(reading)
-        if _states(reading.passage.text, premises[each.passage]) and _states(claims[i], hypotheses[i]):
+        if pair.has_word(premises[each.passage]) and pair.has_word(hypotheses[i]):
             stating[i].append(reading)
     work = [
         (_JOIN_SECONDS, partial(verdict, claim, some) if some else partial(_no_verdict, claim, every))
@@ -151,11 +148,6 @@ def _alike(passages: Sequence[Passage], claims: Sequence[str], pairs: Sequence[t
         alike = written_alike(claims[i], own[i], text, said[each.passage]) if own[i] else claims[i]
         found.append(None if alike == claims[i] else alike)
     return found
-
-
-def _states(text: str, read: Encoded) -> bool:
-    """Whether it has a word: two letters side by side, and not only words that the model does not know."""
-    return _LETTERS.search(text) is not None and read.unknown < read.words
 
 
 def _no_verdict(claim: str, readings: Sequence[Reading]) -> Verdict:

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+from service.process.config import KEEP_ALIVE_SECONDS
 from service.settings import Settings
 from tests.harness.process import ROOT, address_of
 from tests.harness.proxy import CONFIGURATION, needs_haproxy, proxy
@@ -32,7 +33,7 @@ def test_haproxy_reads_it() -> None:
 
 def test_the_service_never_closes_first_and_is_never_given_up_first() -> None:
     settings = Settings.model_fields
-    assert seconds("http-keep-alive") < settings["keep_alive_seconds"].default
+    assert seconds("http-keep-alive") < KEEP_ALIVE_SECONDS
     assert seconds("server") > settings["request_timeout"].default + settings["max_queue_seconds"].default
 
 

@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.harness.dialects import LIMITS
+from tests.harness.dialects import LIMITS, MAX_CHARS
 from tests.harness.dialects import unit as unit_rows
 from tests.harness.process import running
 from tests.harness.service import Client, Serve
@@ -36,8 +36,10 @@ def url(models: Path) -> Iterator[str]:  # noqa: F811
 @pytest.fixture(scope="module")
 async def limited(serve: Serve) -> AsyncIterator[Client]:  # noqa: F811
     """A client of a service with low limits, for tables of what does not fit."""
-    async with serve(**LIMITS) as found:
-        yield found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("service.routes.limits.MAX_TEXT_CHARS", MAX_CHARS)
+        async with serve(**LIMITS) as found:
+            yield found
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.harness import fakes
-from tests.harness.dialects import LIMITS, OWN, REQUESTS, TEI, Body, DialectRequest, misfits, put
+from tests.harness.dialects import LIMITS, MAX_CHARS, OWN, REQUESTS, TEI, Body, DialectRequest, misfits, put
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
@@ -111,7 +111,7 @@ async def refuses(client: Client, ask: DialectRequest, body: Body, code: str, fi
 
 @pytest.mark.parametrize("name", [name for name, ask in REQUESTS.items() if ask.texts])
 async def test_what_does_not_fit_is_told_in_the_words_of_the_dialect(limited: Client, name: str) -> None:
-    for misfit in misfits(REQUESTS[name], LIMITS, fakes.MAX_TOKENS):
+    for misfit in misfits(REQUESTS[name], LIMITS, MAX_CHARS, fakes.MAX_TOKENS):
         await refuses(limited, REQUESTS[name], *misfit)
 
 

@@ -23,7 +23,8 @@ STATUSES = {
     "too_large": 413,
     "unknown_model": 404,
 }
-LIMITS = {"max_pairs": 3, "max_candidates": 4, "max_sentences": 2, "max_text_chars": 70}
+LIMITS = {"max_pairs": 3, "max_candidates": 4, "max_sentences": 2}
+MAX_CHARS = 70  # of a text, of the same service
 _PLAINLY = dict.fromkeys(("invalid_request", "empty_text", "unsupported_task", "too_large"), 400)
 
 
@@ -234,19 +235,21 @@ REQUESTS = {
 BY_PATH = {each.path: each.errors for each in REQUESTS.values()}
 
 
-def misfits(ask: DialectRequest, limits: Mapping[str, int], tokens: int) -> Iterator[tuple[Body, str, str, str]]:
+def misfits(
+    ask: DialectRequest, limits: Mapping[str, int], chars: int, tokens: int
+) -> Iterator[tuple[Body, str, str, str]]:
     """Bodies that do not fit: each with the code of its refusal, the field, and the end of what is said.
 
     Args:
         ask: what they are made of.
         limits: of the service.
+        chars: that a text may have.
         tokens: that the model reads of a text.
     """
-    chars = limits["max_text_chars"]
     for place in ask.texts:
         for blank in ("", " \u200b"):
             yield put(ask.body, place, blank), "empty_text", place, "the text has no visible character"
-        said = f"a text of {chars + 1} characters, the limit is {chars} (SEMBLANCE_MAX_TEXT_CHARS)"
+        said = f"a text of {chars + 1} characters, the limit is {chars}"
         yield put(ask.body, place, "x" * (chars + 1)), "too_large", place, said
         for code, change in (ask.uncut or {}).items():
             said = f"a text of more than {tokens} tokens"

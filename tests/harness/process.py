@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -32,14 +32,31 @@ def command(**settings: object) -> dict[str, object]:
 
 @contextmanager
 def running(
-    models: Path, /, *, files: int | None = None, program: str = "", **settings: object
+    models: Path,
+    /,
+    *,
+    files: int | None = None,
+    program: str = "",
+    patches: Mapping[str, object] | None = None,
+    **settings: object,
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process of the service and its address; `files`: how many it may open, `program`: what starts it instead."""
+    """A process of the service and its address.
+
+    Args:
+        models: folder of its models.
+        files: how many it may open.
+        program: what starts it instead.
+        patches: values of constants, by the names of their modules.
+        settings: of the service.
+    """
     # A machine that does much else may need longer for a request than the service grants by itself.
     settings = {"models_dir": models, "port": free_port(), "request_timeout": 100} | settings
     started = command(**settings)
     if files is not None:
         started["args"] = ["sh", "-c", f'ulimit -S -n {files} && exec "$@"', "sh", *started["args"]]
+    if patches:
+        lines = [f"import {name.rpartition('.')[0]}; {name} = {value!r}" for name, value in patches.items()]
+        program = "\n".join([*lines, "import sys; from service.__main__ import main; sys.exit(main())"])
     if program:
         started["args"] = [sys.executable, "-c", program]
     process = subprocess.Popen(**started)

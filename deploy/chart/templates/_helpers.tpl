@@ -23,7 +23,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- /* What answers a request that names no model, in one line. */ -}}
 {{- define "semblance.answers" -}}
 {{- with .Values.models -}}
-source={{ .source }} similarity={{ .defaultSimilarity }} rank={{ .defaultRank }} rerank={{ .defaultRerank }} entailment={{ .defaultEntailment }} revision={{ .revision }}
+source={{ .source }} similarity={{ .defaultSimilarity }} rank={{ .defaultRank }} entailment={{ .defaultEntailment }} revision={{ .revision }}
 {{- end }}
 {{- end }}
 

@@ -123,6 +123,9 @@ def test_a_few_pipelined_requests_are_answered_and_too_many_close_the_connection
     assert httpx.post(f"{url}/similarity", json=BODY).status_code == 200
 
 
+SEND_SECONDS = "service.http.connection.SEND_SECONDS"
+
+
 def send_unread(stack: ExitStack, url: str, content: bytes) -> None:
     """Send this on a connection on which nothing is read."""
     connection = stack.enter_context(socket.socket())
@@ -134,7 +137,7 @@ def send_unread(stack: ExitStack, url: str, content: bytes) -> None:
 
 
 def test_requests_that_nobody_reads_the_answers_of_cost_little(models: Path) -> None:
-    with running(models, send_timeout=60) as (process, url), ExitStack() as stack:
+    with running(models, patches={SEND_SECONDS: 60}) as (process, url), ExitStack() as stack:
 
         def peak() -> int:
             lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
@@ -151,7 +154,10 @@ def test_requests_that_nobody_reads_the_answers_of_cost_little(models: Path) -> 
 
 def test_an_answer_that_nobody_reads_gives_its_place_back(models: Path) -> None:
     limit = 5
-    with running(models, send_timeout=1, max_in_flight=limit, max_sentences=4000) as (_, url), ExitStack() as stack:
+    with (
+        running(models, patches={SEND_SECONDS: 1}, max_in_flight=limit, max_sentences=4000) as (_, url),
+        ExitStack() as stack,
+    ):
         request = post({"sentences": [f"a dog {i}" for i in range(4000)]}, "/embed")  # answered with some 600 KB
         for _ in range(2 * limit):
             send_unread(stack, url, request * 12)
@@ -164,8 +170,9 @@ def test_an_answer_that_nobody_reads_gives_its_place_back(models: Path) -> None:
         wait_until(left, "they are counted")
 
 
-async def test_a_slow_reader_gets_its_whole_answer(models: Path) -> None:
-    async with serving(models, send_timeout=1, max_sentences=4000) as (_, address):
+async def test_a_slow_reader_gets_its_whole_answer(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SEND_SECONDS, 1.0)
+    async with serving(models, max_sentences=4000) as (_, address):
         loop = asyncio.get_running_loop()
         with socket.socket() as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)

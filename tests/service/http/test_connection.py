@@ -9,6 +9,8 @@ from pathlib import Path
 from tests.harness.process import address_of, question, raw, running
 from tests.harness.service import NEEDED_SECONDS
 
+KEEP_ALIVE_SECONDS = "service.process.config.KEEP_ALIVE_SECONDS"
+
 ORIGIN = "https://a.example"
 
 
@@ -36,7 +38,7 @@ def test_an_answer_is_whole(models: Path, url: str) -> None:
 
 
 def test_an_idle_connection_is_kept_and_half_a_head_is_not(models: Path) -> None:
-    with running(models, request_timeout=2, keep_alive_seconds=1) as (_, url):
+    with running(models, request_timeout=2, patches={KEEP_ALIVE_SECONDS: 1}) as (_, url):
         assert raw(url) == b""  # closed once it has waited for its first request long enough
         assert raw(url, b"POST /similarity HT").startswith(b"HTTP/1.1 408")
         answered = raw(url, question(close=False))
@@ -46,7 +48,7 @@ def test_an_idle_connection_is_kept_and_half_a_head_is_not(models: Path) -> None
 
 def test_the_rest_of_a_body_that_is_answered_does_not_shorten_the_time_of_an_idle_connection(models: Path) -> None:
     with ExitStack() as stack:
-        _, url = stack.enter_context(running(models, request_timeout=1, keep_alive_seconds=60))
+        _, url = stack.enter_context(running(models, request_timeout=1))
         connection = stack.enter_context(socket.create_connection(address_of(url), timeout=NEEDED_SECONDS))
         connection.sendall(b"POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 404")

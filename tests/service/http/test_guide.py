@@ -1,4 +1,4 @@
-"""The documentation at /guide: a folder's pages, with a policy of their own, and an error for a folder that is none."""
+"""The documentation at /guide: a folder's pages, with a policy of their own, and none where it was not built."""
 
 import base64
 import hashlib
@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import SettingsError
-from service.settings import Settings
 from tests.harness.service import Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
@@ -17,20 +15,22 @@ PAGE = f"<html><body>{'x' * 200_000}<script>{SCRIPT}</script></body></html>"
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that is served."""
     folder = tmp_path / "site"
     (folder / "assets").mkdir(parents=True)
     (folder / "index.html").write_text(PAGE)
     (folder / "assets" / "a.js").write_text("1")
     (tmp_path / "secret.txt").write_text("secret")
     (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    monkeypatch.setattr("service.http.pages.GUIDE_FOLDER", folder)
     return folder
 
 
 @pytest.fixture
 async def client(serve: Serve, site: Path) -> AsyncIterator[Client]:
     """A service that shows the site."""
-    async with serve(guide=site) as client:
+    async with serve() as client:
         yield client
 
 
@@ -52,7 +52,7 @@ async def test_the_address_without_a_slash_leads_there_under_any_prefix(client: 
 
 
 async def test_it_needs_no_key(serve: Serve, site: Path) -> None:
-    async with serve(guide=site, api_keys=let_in("a key")) as client:
+    async with serve(api_keys=let_in("a key")) as client:
         found = [(await client.get(path)).status_code for path in ("/guide", "/guide/", "/guides", "/models")]
     assert found == [307, 200, 401, 401]
 
@@ -64,21 +64,17 @@ async def test_what_is_not_in_the_folder_is_not_found(client: Client, path: str)
     assert answer.json()["error"]["code"] == "not_found"
 
 
-async def test_without_a_folder_there_is_no_guide(lasting: Client) -> None:
-    assert (await lasting.get("/guide")).status_code == 404
-    assert (await lasting.get("/guide/")).status_code == 404
+async def test_where_it_was_not_built_there_is_no_guide(serve: Serve, site: Path) -> None:
+    (site / "index.html").unlink()
+    async with serve() as client:
+        assert [(await client.get(path)).status_code for path in ("/guide", "/guide/")] == [404, 404]
 
 
 async def test_a_browser_needs_no_key_for_the_guide_and_one_for_all_else(serve: Serve, site: Path) -> None:
-    async with serve(guide=site, api_keys=let_in("correct horse")) as client:
+    async with serve(api_keys=let_in("correct horse")) as client:
         assert (await client.get("/guide/")).status_code == 200
         assert (await client.get("/guides")).status_code == 401
         assert (await client.get("/openapi.json")).status_code == 401
+    (site / "index.html").unlink()
     async with serve(api_keys=let_in("correct horse")) as client:
         assert (await client.get("/guide/")).status_code == 401
-
-
-def test_a_folder_that_was_not_built_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_GUIDE", str(tmp_path))
-    with pytest.raises(SettingsError, match="SEMBLANCE_GUIDE: expected a folder with an index"):
-        Settings.from_environment()

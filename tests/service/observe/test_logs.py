@@ -22,7 +22,7 @@ from tests.harness.service import NEEDED_SECONDS, free_port, open_terminal
 CHATTY = """
 import logging, sys
 from service.observe import logs
-logs.configure("info", "json")
+logs.configure("info")
 for i in range(20_000):
     logging.getLogger("x").info("line %06d %s", i, "x" * 100)
 sys.stdout.write(f"{logs.dropped()}\\n")

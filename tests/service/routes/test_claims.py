@@ -1,6 +1,7 @@
 """`POST /claims`: documents and claims through HTTP: labels, evidence and where it stands, limits, bounds by cost."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.harness.requests import refused
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
+ROOT = Path(__file__).parents[3]
 DOCUMENT = (
     "# The man\n\n- a man plays the guitar\n- a dog runs in the park, \U0001f600 3 times\n\nThe cat sleeps. A man runs."
 )
@@ -129,6 +131,22 @@ async def test_a_document_of_the_largest_size_is_read_to_its_end(client: Client)
 async def test_a_text_without_words_states_nothing(client: Client, document: str, claim: str) -> None:
     (result,) = (await asked(client, documents=document, claims=[claim]))["results"]
     assert (result["label"], result["probabilities"]["not_stated"], "evidence" in result) == ("not_stated", 1, False)
+
+
+async def test_word_pieces_of_what_is_no_word_entail_nothing(serve: Serve) -> None:
+    """A published model has pieces for any characters."""
+    texts, ok = ["xx yy", "x x x", "12 34", "asdf jkl", "\u72d7\u8dd1"], "It is ok."
+    async with serve(models_dir=(ROOT / "models",), preload=("none",)) as client:
+        body = {"documents": f"{ok} A dog runs.", "claims": [*texts, ok], "model": "minilm-cross"}
+        *nothing, something = (await client.answer("/claims", **body))["results"]
+        assert [each["probabilities"]["not_stated"] for each in nothing] == [1] * len(texts)
+        assert something["label"] == "entailed"
+        of_texts = [*((text, ok) for text in texts), *((ok, text) for text in texts), (ok, ok)]
+        pairs = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in of_texts]
+        labels = [
+            each["label"] for each in (await client.answer("/entailment", pairs=pairs, model="minilm-cross"))["results"]
+        ]
+        assert labels == [*["neutral"] * 2 * len(texts), "entailment"]
 
 
 async def test_very_many_sentences_are_refused(client: Client) -> None:

@@ -87,7 +87,8 @@ class Answer(NamedTuple):
 @pytest.fixture(scope="module")
 def served(models: Path) -> Iterator[str]:
     """Where a process listens; what it writes is read, and at the end it is found to be alive and sane."""
-    with running(models, request_timeout=SECONDS, keep_alive_seconds=2, max_body_bytes=MB) as (process, url):
+    patches = {"service.process.config.KEEP_ALIVE_SECONDS": 2}
+    with running(models, request_timeout=SECONDS, max_body_bytes=MB, patches=patches) as (process, url):
         lines: list[str] = []
         assert process.stderr is not None
         reader = threading.Thread(target=lines.extend, args=(process.stderr,))  # a full pipe would stop the process

@@ -14,9 +14,8 @@ from tests.harness.requests import PAIR, refused
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
-SETTINGS = {
-    **{"max_pairs": 4, "max_candidates": 4, "max_sentences": 4, "max_text_chars": 30},
-}
+SETTINGS = {"max_pairs": 4, "max_candidates": 4, "max_sentences": 4}
+MAX_CHARS = 30
 Sized = Callable[[int], Any]
 CLAIM = {"premise": "a", "hypothesis": "a"}
 ENTRY = {"question": "a man", "answer": "a dog"}
@@ -25,8 +24,10 @@ CUT = {"text": "a", "labels": ["a", "b"]}
 
 @pytest.fixture(scope="module")
 async def limited(serve: Serve) -> AsyncIterator[Client]:
-    async with serve(**SETTINGS) as client:
-        yield client
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("service.routes.limits.MAX_TEXT_CHARS", MAX_CHARS)
+        async with serve(**SETTINGS) as client:
+            yield client
 
 
 def of(size: int) -> list[str]:
@@ -47,16 +48,15 @@ def of(size: int) -> list[str]:
         ("/classify", lambda n: {"text": ["a", "a"], "labels": of(n)}, 2, "labels", "max_pairs"),
         ("/embed", lambda n: {"sentences": ["a"] * n}, 4, "sentences", "max_sentences"),
         # how long; texts of the other fields: test_properties.py
-        ("/classify", lambda n: {"text": "x" * n, "labels": ["a"]}, 30, "text", "max_text_chars"),
-        ("/classify", lambda n: {**CUT, "labels": ["x" * n], "template": "{}"}, 30, "labels.0", "max_text_chars"),
+        ("/classify", lambda n: {"text": "x" * n, "labels": ["a"]}, 30, "text", None),
+        ("/classify", lambda n: {**CUT, "labels": ["x" * n], "template": "{}"}, 30, "labels.0", None),
         # a template with its longest label
-        ("/classify", lambda n: {**CUT, "template": "x{}" * n}, 10, "template", "max_text_chars"),
-        ("/classify", lambda n: {**CUT, "labels": ["a", "b" * n], "template": "{} and not {}, ."}, 9, "template",
-         "max_text_chars"),
+        ("/classify", lambda n: {**CUT, "template": "x{}" * n}, 10, "template", None),
+        ("/classify", lambda n: {**CUT, "labels": ["a", "b" * n], "template": "{} and not {}, ."}, 9, "template", None),
     ],
 )  # fmt: skip
 async def test_one_more_is_too_much(
-    limited: Client, path: str, body: Sized, fits: int, field: str, setting: str
+    limited: Client, path: str, body: Sized, fits: int, field: str, setting: str | None
 ) -> None:
     given = body(0).get(field)
     if given == [] and field != "premise":
@@ -65,9 +65,11 @@ async def test_one_more_is_too_much(
     answer = await limited.post(path, json=body(fits))
     assert answer.status_code == 200, answer.text
     status, error = await refused(limited, path, json=body(fits + 1))
-    limit = SETTINGS[setting]
+    limit = MAX_CHARS if setting is None else SETTINGS[setting]
     assert (status, error["code"], error["field"], error["limit"]) == (413, "too_large", field, limit)
-    assert str(error["message"]).endswith(f"the limit is {limit} (SEMBLANCE_{setting.upper()})")
+    assert str(error["message"]).endswith(
+        f"the limit is {limit}" + ("" if setting is None else f" (SEMBLANCE_{setting.upper()})")
+    )
 
 
 @pytest.mark.parametrize(

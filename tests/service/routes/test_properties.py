@@ -121,18 +121,18 @@ def _not_json(constant: str) -> None:
 
 # Nothing is refused because the machine is busy.
 PATIENT = {"request_timeout": 100, "max_queue_seconds": 100}
-SETTINGS = {"max_text_chars": MAX_CHARS, **PATIENT}
 
 
 @pytest.fixture(scope="module")
 def published(serve_aside: ServeAside) -> Iterator[dict[str, Model]]:
     """The chosen models by their names."""
-    settings = SETTINGS | {"models_dir": PUBLISHED, "models": CHOSEN}
+    settings = PATIENT | {"models_dir": PUBLISHED, "models": CHOSEN}
     with (
         pytest.MonkeyPatch.context() as patch,
         serve_aside(cache_bytes=500_000, **settings) as cached,
         serve_aside(cache_bytes=0, **settings) as uncached,
     ):
+        patch.setattr("service.routes.limits.MAX_TEXT_CHARS", MAX_CHARS)
         patch.setattr("service.routes.own.MAX_EXPLAINED_TOKENS", MAX_EXPLAINED)
         found: dict[str, Model] = {}
         scoring: list[Model] = []
@@ -453,7 +453,8 @@ def _filled(asked: DialectRequest, texts: list[str]) -> object:
 
 @pytest.fixture(scope="module")
 def of_fakes(serve_aside: ServeAside) -> Iterator[Ask]:
-    with serve_aside(**SETTINGS) as ask:
+    with pytest.MonkeyPatch.context() as patch, serve_aside(**PATIENT) as ask:
+        patch.setattr("service.routes.limits.MAX_TEXT_CHARS", MAX_CHARS)
         yield ask
 
 

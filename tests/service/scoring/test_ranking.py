@@ -57,8 +57,6 @@ async def test_the_published_reranker_is_the_default_where_it_is_served(
     async with serve(models_dir=root) as client:
         assert (await ranked(client, rerank_top=2))["rerank_model"] == "minilm"
         assert (await client.get("/models")).json()["rerank"]["default_model"] == "minilm"
-    async with serve(models_dir=root, default_rerank="pair-sick") as client:
-        assert (await ranked(client, rerank_top=2))["rerank_model"] == "pair-sick"
 
 
 async def test_fifteen_are_ordered_again_when_nobody_says_how_many(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""The pages of the documentation that are written from the code, without building the site."""
+"""What the documentation's site is made of, without building it."""
 
 import json
 import re
@@ -7,8 +7,7 @@ from pathlib import Path
 import jsonschema
 import yaml
 
-from scripts.guide import pages_of_code, pages_of_service
-from scripts.guide.imported import rewrite
+from scripts.site import commands_page, rewrite
 from service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,24 +21,11 @@ def test_every_setting_is_described() -> None:
         assert len(row.split(" | ")[2]) > 10, row
 
 
-def test_every_error_has_its_status_and_code() -> None:
-    page = pages_of_code.errors_page()
-    assert "| 413 | `too_large` | A body, a text or a list over its limit. |" in page
-    assert len(re.findall(r"^\| \d{3} \| `\w+` \| \S.*\.? \|$", page, flags=re.MULTILINE)) >= 17
-
-
 def test_every_command_says_what_it_does() -> None:
-    page = pages_of_code.commands_page()
+    page = commands_page()
     for command in ("semblance batch", "python -m training publish", "python -m workbench import"):
         assert f"### `{command}`\n" in page
         assert f"$ {command} [OPTIONS]" in page
-    assert "hash-key" in page
-
-
-def test_the_models_are_those_that_are_published() -> None:
-    page = pages_of_service.models_page(ROOT / "models")
-    listed = re.findall(r"^\| \[([a-z0-9-]+)\]", page, flags=re.MULTILINE)
-    assert listed == sorted(path.parent.name for path in (ROOT / "models").glob("*/manifest.json"))
 
 
 def test_links_lead_to_pages_of_the_site_or_nowhere() -> None:
