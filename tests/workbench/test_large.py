@@ -1,28 +1,32 @@
 """The large models, with tiny weights: what is fitted once is there again when they are built without data."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from core.manifest import Figure, Manifest
+from core.manifest import Figure, FileEntry, Manifest
 from core.ranking import ConfidenceFit
 from tests.workbench import foreign
+from training.data.pairs import Pair
 from training.families import teaching
-from training.families.heads import HeadCalibrations
 from training.models import CrossEncoder, CrossEncoderConfig
 from training.models.transformer import BERTConfig, is_update, merge_updates
 from training.publish.graphs import ParityError
+from training.publish.shared_files import install
 from training.recipes import RECIPES, find
 from training.recipes.recipe import Recipe
 from training.recipes.sources.credits import MPNET
 from training.recipes.sources.tables import PretrainedEncoder
 from training.recipes.teacher import SERVED
 from training.teacher.weights import weights_folder
-from workbench.large import fit
+from workbench.large import build, fit
 from workbench.large.build import CROSS_ID, ENCODER_ID, build_large, check_answers
+from workbench.large.fit import best_multiple
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the other libraries
 LINE = dict.fromkeys(("score", "lead", "standing", "words"), 1.0)
@@ -71,30 +75,52 @@ def test_merged_updates_answer_as_before() -> None:
         torch.testing.assert_close(output, before[head], atol=1e-5, rtol=1e-5)
 
 
+def test_the_cosine_counts_so_much_that_no_kind_of_questions_is_ranked_worse_than_by_it() -> None:
+    pairs = [Pair("q", text, label=label, group=0) for text, label in (("a", "1"), ("b", "0"), ("c", "0"))]
+    near, far = np.array([0.9, 0.5, 0.1]), np.array([0.4, 0.5, 0.1])
+    own = np.array([0.0, 3.0, 1.0])
+    assert best_multiple([(pairs, own, near)]) == 8.0  # the least with which the nearest comes first
+    # Where the cosine is wrong the cross-encoder alone is best, as long as the other kind allows it.
+    assert best_multiple([(pairs, -own, far)]) == 0.0
+    with pytest.raises(ValueError, match="no multiple of the cosine"):
+        best_multiple([(pairs, 100 * own, near)])
+
+
 def test_what_was_fitted_once_is_there_again_when_they_are_built_without_data(
     toy: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four graphs are exported, which takes some seconds."""
-    runs, kept = tmp_path / "runs", tmp_path / "kept"
-    monkeypatch.setattr(fit, "calibrations", lambda *_: HeadCalibrations(temperature=1.7))
-    monkeypatch.setattr(fit, "cross_figures", lambda *_: [FIGURE])
-    monkeypatch.setattr(fit, "training_data_for", lambda _: (MPNET,))
+    """Three graphs are exported, which takes some seconds."""
+    runs, kept, first, models = (tmp_path / name for name in ("runs", "kept", "first", "models"))
+
+    def fitted(model: object, manifest: Manifest, most: int, said: object) -> Manifest:
+        assert manifest.entailment is not None
+        return manifest.model_copy(update={"entailment": manifest.entailment.model_copy(update={"temperature": 1.7})})
 
     def confidence(model: object, manifest: Manifest, seed: int, command: str) -> tuple[ConfidenceFit, float]:
-        fitted = ConfidenceFit(
-            model=ENCODER_ID, fingerprint=manifest.fingerprint, intercept=-2.0, weights=LINE, threshold=0.3, rows=9,
-            calibration_error=0.05, fitted_by=command,
-        )  # type: ignore[arg-type]  # fmt: skip
-        return fitted, 0.8
+        line: dict[str, Any] = {"intercept": -2.0, "weights": LINE, "threshold": 0.3, "rows": 9}
+        known = {"model": ENCODER_ID, "fingerprint": manifest.fingerprint, "calibration_error": 0.05}
+        return ConfidenceFit(**known, **line, fitted_by=command), 0.8
 
+    monkeypatch.setattr(fit, "fitted", fitted)
+    monkeypatch.setattr(fit, "cross_figures", lambda *_: [FIGURE])
+    monkeypatch.setattr(fit, "training_data_for", lambda _: (MPNET,))
     monkeypatch.setattr(fit, "confidence", confidence)
-    fit.fit_large(runs, tmp_path / "first", 50, 1, lambda _: None, teacher="toy", kept=kept)
-
-    models, lines = tmp_path / "models", list[str]()
-    build_large(runs, models, lines.append, teacher="toy", kept=kept)
+    lines: list[str] = []
+    fit.fit_large(runs, first, 50, 1, lines.append, teacher="toy", kept=kept)
     assert any("sentence-transformers" in line and "texts: answers differ by at most" in line for line in lines)
+
+    def as_before(source: Path, work: Path, said: object) -> FileEntry:
+        shutil.copytree(first / ENCODER_ID, work / ENCODER_ID)
+        entry = Manifest.load(first / ENCODER_ID).files["encoder.onnx"]
+        install(first, work)
+        return entry
+
+    monkeypatch.setattr(build, "write_encoder", as_before)
+    build_large(runs, models, lines.append, teacher="toy", kept=kept)
     encoder, cross = (Manifest.load(models / name) for name in (ENCODER_ID, CROSS_ID))
     assert cross.tasks == ("similarity", "entailment", "paraphrase", "relevance")
+    assert cross.files["encoder.onnx"] == encoder.files["encoder.onnx"]
+    assert cross.files["encoder.onnx"].shared
     assert cross.entailment is not None
     assert cross.entailment.temperature == 1.7
     assert cross.figures == (FIGURE,)
@@ -104,11 +130,13 @@ def test_what_was_fitted_once_is_there_again_when_they_are_built_without_data(
     assert (found.intercept, found.fingerprint) == (-2.0, encoder.fingerprint)
 
     with foreign.served(models) as client:
-        assert [model["main"] for model in client.get("/models").json()["models"]] == [True, True]
+        listed = client.get("/models").json()
+        assert [model["main"] for model in listed["models"]] == [True, True]
+        assert listed["rerank"]["default_model"] == CROSS_ID
         texts = {"query": "Where is the dog?", "candidates": ["a dog in the park", "the flute", "the man plays"]}
         answer = client.post("/rank", json={**texts, "model": ENCODER_ID}).json()
         assert 0 < answer["confidence"] < 1
-        again = client.post("/rank", json={**texts, "model": ENCODER_ID, "rerank_model": CROSS_ID}).json()
+        again = client.post("/rank", json={**texts, "model": ENCODER_ID, "rerank_top": 3}).json()
         assert [result["stage"] for result in again["results"]] == [2, 2, 2]
         asked = {"pairs": [{"premise": "a dog runs", "hypothesis": "a cat sleeps"}]}
         assert client.post("/entailment", json=asked).json()["model"] == CROSS_ID
