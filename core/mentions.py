@@ -7,6 +7,7 @@ never raises. Values are exact fractions, hence a conversion of units is exact.
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from math import floor
 from typing import NamedTuple
 
 from core import units
@@ -19,6 +20,7 @@ _CHUNK = re.compile(r"\w+(?:-\w+)*")
 _TIMES = re.compile(r"(?<=\d)[x\u00d7](?=\d)", re.IGNORECASE)
 _MODEL = re.compile(r"(\d{3,30})([a-z]{1,3})$")
 _THREE_PLACES = re.compile(r"[1-9]\d{0,2}\.\d{3}$")
+MOST_IN_WHOLE = 10  # nine in ten, but not 5 in 2019
 MOST_BETWEEN = 8  # words between a negation and a comparison
 _TURNED = {"low": "high", "high": "low"}
 
@@ -127,10 +129,14 @@ class _Scanner(Tokens):
 
     def _amount(self, i: int, between: bool) -> Found:
         """3 kg, EUR 3, 5 to 7 days, a week, 30-day, 4711."""
-        start, money = self._currency(i)
+        start, money = self._currency(i + self.is_minus(i))
+        if self.is_minus(i) and not money:
+            start = i  # the number has it
         first = self.number(start)
         if first is None:
             return None if money else self._one(i)
+        if money and self.is_minus(i):
+            first = [-value for value in first[0]], first[1]
         if found := self._range(*first, money, between):
             return found
         values, end = first
@@ -214,7 +220,9 @@ class _Scanner(Tokens):
         return [_exact(unit, Fraction(1, 1 + half))], end
 
     def _part(self, i: int) -> Found:
-        """Half of the seats, two thirds of it, as percentages; a quarter of an hour."""
+        """Half of the seats, two thirds of it, one in three, as percentages; a quarter of an hour."""
+        if ratio := self._ratio(i):
+            return ratio
         start, count = i, Fraction(1)
         if self.word(i) in ("a", "one"):
             start += 1
@@ -228,7 +236,24 @@ class _Scanner(Tokens):
             return [_exact(units.UNITS[self.word(end + 1)], count * part)], end + 2
         if end == start + 1 and self.word(end) not in units.OWNED:
             return None
-        return [_exact(units.UNITS["%"], 100 * count * part)], start + 1
+        return [_share(count * part)], start + 1
+
+    def _ratio(self, i: int) -> Found:
+        """One in three, nine in ten, 3 out of 4."""
+        first = ([Fraction(1)], i + 1) if self.word(i) == "one" else self.number(i)
+        if first is None:
+            return None
+        (*_, part), end = first
+        out = self.are(end, "out", "of")
+        if not out and self.word(end) != "in":
+            return None
+        second = self.number(end + 1 + out)
+        if second is None or self._unit(second[1], "")[0].kind != "number" or not self._ends(second[1], Unit("number")):
+            return None
+        (*_, whole), end = second
+        if part.denominator != 1 or not 0 < part < whole or not (out or part == 1 or whole <= MOST_IN_WHOLE):
+            return None
+        return [_share(part / whole)], end
 
     def _unit(self, i: int, money: str) -> tuple[Unit, int]:
         """The unit after a number, and the token after it."""
@@ -292,11 +317,20 @@ def _may_follow_from(fact: Fact) -> bool:
 
 
 def _bound(fact: Fact, side: str, strict: bool) -> Fact:
-    """The fact as a bound; of dates, versions and ranges as it is."""
-    if not fact.exact or fact.kind in ("date", "version"):
+    """The fact as a bound; of dates, versions and ranges but those of shares as it is."""
+    if (not fact.exact and fact.kind != "%") or fact.kind in ("date", "version"):
         return fact
     low, high = (None, fact.high) if side == "high" else (fact.low, None)
     return Fact(fact.kind, low, high, fact.name, strict)
+
+
+def _share(part: Fraction) -> Fact:
+    """A part of a whole as a percentage; a third is 33 to 33.4 %, as people round it."""
+    percent = 100 * part
+    if percent * 10 % 1 == 0:
+        return Fact("%", percent, percent)
+    whole, tenths = Fraction(round(percent)), Fraction(floor(percent * 10), 10)
+    return Fact("%", min(whole, tenths), max(whole, tenths + Fraction(1, 10)))
 
 
 def _exact(unit: Unit, value: Fraction, name: str = "") -> Fact:

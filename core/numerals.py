@@ -14,6 +14,7 @@ MOST_DIGITS = 30  # of a number; longer ones are codes
 _MOST_WORDS = 12  # of a number in words, or groups of digits
 _SPELT = str.maketrans({**PLAIN, **dict.fromkeys("\xa0\u2007\u2009\u202f", " ")})  # one character for one
 _TOKEN = re.compile(r"(?:(?<![^\s(=<>~$\u20ac\u00a3+-])\.)?\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
+_BEFORE_SIGN = frozenset("($\u20ac\u00a3\u00a5\u20b9")
 _AND_A = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
 Number = tuple[list[Fraction], int] | None  # values, and the position of the token after them
 
@@ -50,6 +51,11 @@ class Tokens:
         """Whether nothing stands between a token and the one before it."""
         return 0 < i < len(self.words) and self.starts[i] == self.ends[i - 1]
 
+    def is_minus(self, i: int) -> bool:
+        """Whether a token is the sign of what follows: -5, -$5, $-5, but not 3-5."""
+        after = self.glued(i) and self.word(i - 1) not in _BEFORE_SIGN
+        return self.word(i) == "-" and self.glued(i + 1) and not after
+
     def small(self, i: int, most: int) -> int | None:
         """The number of at most two digits at a token, if it is no more than that."""
         word = self.word(i)
@@ -65,7 +71,7 @@ class Tokens:
     def _digits(self, i: int) -> Number:
         word = self.word(i)
         if word == "-":
-            if not self.glued(i + 1) or self.glued(i) or not self.word(i + 1)[:1].isdigit():
+            if not self.is_minus(i) or not self.word(i + 1)[:1].isdigit():
                 return None
             found = self._digits(i + 1)
             return found and ([-value for value in found[0]], found[1])

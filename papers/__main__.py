@@ -9,12 +9,16 @@ from rich.table import Table
 
 import papers.recipes  # noqa: F401 (makes them known)
 from papers.paper_table import FOLDER, PaperTable, find_table, read_tables
+from papers.pictures.interactions import TITLES, met
+from papers.pictures.networks import PICTURES
+from papers.pictures.plots import interactions as plot_interactions
 from papers.report import write_report
 from papers.reproduce import Comparison, ReproductionFolders, SeedOutcome, plan
 from papers.reproduce import again as train_again
 from papers.reproduce import reproduce as carry_out
 from training.__main__ import evaluate, publish, recipes, train, vectors
 from training.console import TeacherPath, console, run, set_up_logging, teacher_folder
+from training.names import by_name
 from training.publish.figures import FIGURES
 
 app = typer.Typer(
@@ -58,9 +62,33 @@ def results(
     tables: Tables = FOLDER,
     out: Report = Path("papers/RESULTS.md"),
 ) -> None:
-    """Write papers/RESULTS.md from the measured figures, beside the papers'."""
+    """Write papers/RESULTS.md and its plots from the measured figures, beside the papers'."""
     write_report(figures, out, tables)
     console.print(f"wrote {out}")
+
+
+@app.command()
+def draw(
+    names: Annotated[list[str] | None, typer.Argument(help="pages of docs/papers; none: all")] = None,
+    out: Annotated[Path, typer.Option(help="folder for the pictures")] = Path("docs/papers"),
+) -> None:
+    """Draw the network of each page from its module, as docs/papers/NAME.svg."""
+    for name in names or list(PICTURES):
+        path = out / f"{name}.svg"
+        path.write_text(by_name(PICTURES, name, "picture", "python -m papers draw").draw(), encoding="utf-8")
+        console.print(f"wrote {path}")
+
+
+@app.command()
+def interactions(
+    models: Annotated[Path, typer.Option(help="folder of published models")] = Path("models"),
+    out: Annotated[Path, typer.Option(help="folder for the plots")] = Path("papers/interactions"),
+) -> None:
+    """Plot which words met in the published models of PWIM and MGIM, for four pairs; needs the extra `papers`."""
+    for model, title in TITLES.items():
+        path = out / f"{model}.svg"
+        plot_interactions(title, met(model, models), path)
+        console.print(f"wrote {path}")
 
 
 @app.command()

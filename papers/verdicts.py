@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import hypot
 from statistics import mean, stdev
 
 from scipy import stats
@@ -27,7 +28,7 @@ def _broad(measured: PaperTable) -> str:
     head = ["", *(each.name for each in measured.columns), "seeds", "note"]
     rows = []
     for row in measured.rows:
-        ours = (_ours(row, column) for column in measured.columns)
+        ours = (measured_cell(row, column) for column in measured.columns)
         notes = [row.note, f"its recipe: commit {row.retired}" if row.retired else ""]
         seeds = str(len(row.seeds)) if row.seeds else "none yet"
         rows.append([f"{row.label} (`{row.recipe}`)", *ours, seeds, "; ".join(filter(None, notes))])
@@ -44,12 +45,13 @@ def _tall(measured: PaperTable) -> str:
     for column in measured.columns:
         cells = [column.name]
         for row in measured.rows:
-            cells += [_ours(row, column), *([_paper(row, column)] if row.paper else [])]
+            cells += [measured_cell(row, column), *([_paper(row, column)] if row.paper else [])]
         rows.append(cells)
     return table(head, rows)
 
 
-def _ours(row: ResultRow, column: Column) -> str:
+def measured_cell(row: ResultRow, column: Column) -> str:
+    """Our mean of a column, and its standard deviation over the seeds."""
     value, spread = row.mean.get(column.name), row.std.get(column.name)
     shown = number(value, column.digits)
     return shown if spread is None else f"{shown} ± {spread:.{column.digits}f}"
@@ -79,6 +81,7 @@ class OrderVerdict:
         column: its unit and direction.
         paper: the gap in the paper's figures; None: the claim is ours, no paper prints both.
         ours: the gap of our means.
+        spread: how far our gap varies from seed to seed (standard deviation); None where a side has one.
         chance: the p-value of our gap; None where a side has too few seeds.
         verdict: what follows.
     """
@@ -88,6 +91,7 @@ class OrderVerdict:
     column: Column
     paper: float | None
     ours: float | None
+    spread: float | None
     chance: float | None
     verdict: str
 
@@ -124,7 +128,9 @@ def judged(measured: PaperTable) -> list[OrderVerdict]:
         else:
             verdict = HOLDS if ours > 0 else FAILS
         compared = (better[0].recipe, better[1], worse[0].recipe, worse[1])
-        found.append(OrderVerdict(compared, " over ".join(names), column, paper, ours, chance, verdict))
+        found.append(
+            OrderVerdict(compared, " over ".join(names), column, paper, ours, _spread(better, worse), chance, verdict)
+        )
     return found
 
 
@@ -145,6 +151,18 @@ def _gap(column: Column, better: float | None, worse: float | None) -> float | N
     if better is None or worse is None:
         return None
     return worse - better if column.lower_is_better else better - worse
+
+
+def _spread(better: tuple[ResultRow, str], worse: tuple[ResultRow, str]) -> float | None:
+    """The standard deviation of the gap between one seed of each side, or of two columns of each seed."""
+    (one, column), (other, beside) = better, worse
+    if one is other:
+        gaps = [
+            seed.figures[column] - seed.figures[beside] for seed in one.seeds if {column, beside} <= {*seed.figures}
+        ]
+        return stdev(gaps) if len(gaps) > 1 else None
+    spreads = one.std.get(column), other.std.get(beside)
+    return None if None in spreads else hypot(*(each for each in spreads if each is not None))
 
 
 def _unequal(better: ResultRow, worse: ResultRow) -> str:

@@ -1,4 +1,4 @@
-"""Fill the tables of pages: from what was measured (models' manifests, `benchmarks/results`), or from the code.
+"""Fill the tables of pages: from what was measured (manifests, benchmarks/results, papers/figures), or from the code.
 
 That of `docs/dialects.md` is made in `scripts/peer_fields.py`.
 
@@ -10,12 +10,14 @@ import inspect
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 from benchmarks.kept_aside import DEPTH
 from core.manifest import Figure, Manifest
+from papers.headlines import HEADLINES, page_table
 from scripts import peer_fields
 from service import errors, schemas
 from service.app import create_app
@@ -29,6 +31,7 @@ from training.markdown import table
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     *("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text.md", "docs/settings.md"),
+    *(f"docs/papers/{name}.md" for name in HEADLINES),
     *(f"docs/reference/{name}.md" for name in ("errors", "metrics", "models", "routes")),
 )
 _BLOCK = re.compile(r"(<!-- figures: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -335,6 +338,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "entailment": _entailment,
     "peer-fields": peer_fields.table,
     "settings": _settings,
+    **{name.replace("_", "-"): partial(page_table, name) for name in HEADLINES},
 }
 
 

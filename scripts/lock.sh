@@ -5,7 +5,7 @@
 #   constraints.txt         every version, for tests and training, where torch may be a build of the machine's own
 #   requirements.txt        the service, with the hashes of all files of each release, for the image and `make serve`;
 #                           without huggingface-hub and what only that needs (28 MB): tokenizers asks for it to fetch
-#                           tokenizers from a hub, which nothing here does
+#                           tokenizers from a hub, which the service never does
 #   requirements-gpu.txt    the service with onnxruntime-gpu and CUDA's libraries, likewise, for `make image GPU=1`
 #   requirements-build.txt  what builds the project, likewise
 set -eu

@@ -29,7 +29,7 @@ def imported_files(root: Path) -> dict[str, str]:
     found |= {"papers/RESULTS.md": "results/index.md", "papers/README.md": "analyses/index.md"}
     for path in sorted(root.glob("papers/*/README.md")):
         found[_of(path, root)] = f"analyses/{path.parent.name}.md"
-    for path in sorted(root.glob("papers/*/*.png")):
+    for path in sorted(root.glob("papers/*/*.svg")):
         found[_of(path, root)] = f"analyses/{path.parent.name}-{path.name}"
     for path in sorted(root.glob("benchmarks/results/*")):
         if path.suffix in (".md", ".png"):

@@ -4,12 +4,22 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.http.application import Application, ScoringMiddleware
+from service.http.admission import ScoringMiddleware
+from service.http.middleware import (
+    AccessControl,
+    AccessLogMiddleware,
+    EarlyResponseCloser,
+    Errors,
+    RequestId,
+    SecurityHeaders,
+)
 from service.http.pages import add_pages
 from service.observe.tracing import Tracing
 from service.routes import claims, cohere, cohere_embed, duplicates, labelling, openai, operations, own, ranking, tei
@@ -20,6 +30,9 @@ from service.routes.routing import answer_admitted
 from service.service import Service
 from service.settings import Settings
 from service.version import version
+
+if TYPE_CHECKING:  # its library brings that of Redis along
+    from service.http.rate_limit import RateLimit
 
 _DESCRIPTION = """
 Sentence similarity, answer ranking and entailment. Every error of our own routes has one shape, and every answer
@@ -34,6 +47,63 @@ _KEYS: dict[str, Any] = {
     "HTTPBearer": {"type": "http", "scheme": "bearer"},
     "APIKeyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
 }
+
+
+# Headers that scripts of other origins may read.
+_EXPOSED = ("X-Request-Id", "Server-Timing", "Retry-After", "retry-after-ms")
+
+
+class Application:
+    """FastAPI with this service's routes and middleware."""
+
+    def __init__(
+        self,
+        app: FastAPI,
+        service: Service,
+        *,
+        paths: Paths,
+        scoring: ScoringMiddleware,
+        rate_limit: "RateLimit | None",
+        tracing: Tracing | None,
+    ) -> None:
+        """Put the middleware around the router of `app`.
+
+        Args:
+            app: FastAPI, with all routes.
+            service: see `Service`.
+            paths: those of its routes.
+            scoring: what those of them that score pass besides.
+            rate_limit: see `RateLimit`; None: callers may ask as often as they like.
+            tracing: see `Tracing`.
+        """
+        self.app = app
+        self.service = service
+        self.scoring = scoring
+        settings = service.settings
+
+        # From the inside out. A request passes them in the other order.
+        stack: ASGIApp = AccessControl(app.router, settings.api_keys, rate_limit, paths)
+        stack = SecurityHeaders(stack)
+        stack = Errors(stack, paths)
+        if settings.cors_origins:  # outside the keys: a preflight request has none
+            stack = CORSMiddleware(
+                stack,
+                allow_origins=settings.cors_origins,
+                allow_methods=("GET", "POST"),
+                allow_headers=("*",),
+                expose_headers=_EXPOSED,
+            )
+        stack = AccessLogMiddleware(stack, service.telemetry, paths, tracing, access_log=settings.access_log)
+        stack = EarlyResponseCloser(stack)
+        self._stack = RequestId(stack, lambda: service.shutting_down or service.replaced)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or begin and end with the server."""
+        if scope["type"] == "http":
+            scope["app"] = self.app
+            await self._stack(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
 
 
 def create_app(settings: Settings, tracing: Tracing | None = None) -> Application:
@@ -80,7 +150,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Applicatio
     app.state.body_limits = {strict: most_of(settings, strict=strict) for strict in (False, True)}
     app.openapi = cache(lambda: _described(app, bool(settings.api_keys)))  # type: ignore[method-assign]
     return Application(
-        app, service, paths=Paths(app.routes), scoring=scoring, files=files, rate_limit=rate_limit, tracing=tracing
+        app, service, paths=Paths(app.routes, files), scoring=scoring, rate_limit=rate_limit, tracing=tracing
     )
 
 

@@ -95,6 +95,12 @@ def test_contract_imports_numpy_and_pydantic_only() -> None:
     assert "subwords" in str(others[0])
 
 
+def test_only_an_import_asks_a_model_hub() -> None:
+    packages = ("core", "service", "semblance", "training", "workbench", "papers", "benchmarks")
+    found = {place for package in packages for name, place in imports(package) if name == "huggingface_hub"}
+    assert {place.rpartition("/")[0] for place in found} == {"workbench/imports"}
+
+
 @pytest.mark.parametrize("module", ["service.engine.graph", "training.publish.runtime"])
 def test_the_runtime_keeps_no_record_of_its_user(module: str, tmp_path: Path) -> None:
     # ONNX Runtime's telemetry begins by leaving an identifier of the device in the user's cache.

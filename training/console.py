@@ -28,7 +28,16 @@ def set_up_logging() -> None:
     """Log to the console; libraries only their errors."""
     handler = RichHandler(console=console, show_path=False, show_time=False)
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler], force=True)
-    for noisy in ("httpx", "onnxscript", "torch", "sentence_transformers", "transformers", "onnx_ir"):
+    for noisy in (
+        "httpx",
+        "httpx2",
+        "huggingface_hub",
+        "onnxscript",
+        "torch",
+        "sentence_transformers",
+        "transformers",
+        "onnx_ir",
+    ):
         logging.getLogger(noisy).setLevel(logging.ERROR)
 
 
@@ -54,7 +63,7 @@ def run(
 
     Args:
         app: its commands.
-        expected: more errors whose text is for the user (exit code 1); a KeyError is too (2).
+        expected: more errors whose text is for the user (exit code 1); a KeyError is too (2), a UserError (its own).
         arguments: instead of those of the process.
         name: of the program, for its help.
     """
@@ -63,7 +72,7 @@ def run(
         app(arguments, prog_name=name)
     except reported as error:
         console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
-        sys.exit(1)
+        sys.exit(error.exit_code if isinstance(error, UserError) else 1)
     except KeyError as error:
         console.print(f"[red]error:[/red] {escape(str(error.args[0]))}", soft_wrap=True, highlight=False)
         sys.exit(2)

@@ -26,9 +26,9 @@ from service.errors import HttpError, InternalError, NotHttp, RequestError, Shut
 from service.observe.logs import REQUEST_ID, fields
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
 from service.observe.tracing import METHOD, ROUTE, STATUS, Tracing
-from service.routes.context import STATE, RequestState, state_of
 from service.routes.dialects import dialect_of
 from service.routes.paths import Paths
+from service.routes.routing import STATE, RequestState
 
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit
@@ -65,7 +65,7 @@ class EarlyResponseCloser:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        received = state_of(scope).received
+        received = scope[STATE].received
         length = received.get(b"content-length", b"0")
         # Without its 100 a client that expects one sends its next request in the place of the body.
         large = not length.isdigit() or int(length.lstrip(b"0")[:18] or b"0") > _REST_BYTES or b"expect" in received
@@ -159,7 +159,7 @@ class AccessLogMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        state = state_of(scope)
+        state: RequestState = scope[STATE]
         self._in_flight += 1
         try:
             await self._app(scope, receive, send)
@@ -171,14 +171,14 @@ class AccessLogMiddleware:
         route = state.route or self._paths.find(scope["path"]) or OTHER_ROUTE
         method = scope["method"] if scope["method"] in _METHODS else "other"  # clients may send any
         trace_id = None
-        if self._tracing is not None and not self._paths.is_open(scope["path"]):
+        if self._tracing is not None and scope["path"] not in self._paths.open:
             said = {METHOD: method, ROUTE: route, STATUS: state.status}
             said |= {"semblance.model": state.model, "semblance.request_id": state.id}
             trace_id = self._tracing.record(state.received, state.timings, said, state.began, ended)
         seconds = ended - state.began
         self._telemetry.answered(route, state.model, state.status, seconds, state.timings, trace_id)
         if self._access_log:
-            caller = {} if state.caller is None else {"caller": state.caller}
+            caller = {} if state.key is None else {"caller": state.key}
             spent = round(seconds * 1000, 3)
             more = {"route": route, "status": state.status, "model": state.model, "milliseconds": spent}
             log.info("request", extra=fields(method=method, **more, **caller))
@@ -194,7 +194,7 @@ class Errors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        state = state_of(scope)
+        state: RequestState = scope[STATE]
         try:
             await self._app(scope, receive, send)
         except ClientLeft:
@@ -208,7 +208,7 @@ class Errors:
         In a frame that is not in the exception's traceback: a name for it in one that is would be a circle, which keeps
         the request's body until the garbage collector comes by.
         """
-        state, ours = state_of(scope), _as_request_error(error)
+        state, ours = scope[STATE], _as_request_error(error)
         if state.started:
             return
         if isinstance(error, HTTPException) and (hint := self._paths.hint(scope["path"])):
@@ -240,21 +240,19 @@ class AccessControl:
 
     _single = (b"host", b"authorization", b"x-api-key", b"content-type", b"content-encoding")
 
-    def __init__(
-        self, app: ASGIApp, keys: Mapping[str, str], rate_limit: "RateLimit | None", is_open: Callable[[Scope], bool]
-    ) -> None:
+    def __init__(self, app: ASGIApp, keys: Mapping[str, str], rate_limit: "RateLimit | None", paths: Paths) -> None:
         """Put it before an application.
 
         Args:
             app: what is behind it.
             keys: name -> SHA-256 in hexadecimal; where there are none, nobody needs one.
             rate_limit: of callers, by the name of their key, or else by address, which limits guesses.
-            is_open: whether a request needs no key and is not counted.
+            paths: which of them need no key and are not counted.
         """
         self._app = app
         self._keys = [(name, bytes.fromhex(digest)) for name, digest in keys.items()]
         self._rate_limit = rate_limit
-        self._is_open = is_open
+        self._paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on.
@@ -264,21 +262,27 @@ class AccessControl:
             RateLimited: too many requests with this key, or from this address without a key.
             Unauthorized: no key, or a wrong one.
         """
-        state = state_of(scope)
+        state: RequestState = scope[STATE]
         if len(scope["headers"]) > len(state.received):  # a name is there twice, such as Cookie
             names = [name for name, _ in scope["headers"]]
             for name in self._single:
                 if (found := names.count(name)) > 1:
                     raise NotHttp(f"a request has one {name.decode().title()} header; found {found}")
         if self._keys:
-            state.caller = self._owner(_given(state.received))
-        if not self._is_open(scope):
+            state.key = self._owner(_given(state.received))
+        address = client_of((scope.get("client") or ("",))[0])
+        state.caller = f"address:{address}" if state.key is None else f"key:{state.key}"
+        if not self._is_open(scope["path"]):
             if self._rate_limit is not None:
-                await self._rate_limit.take(caller_of(scope, state))
-            if self._keys and state.caller is None:
+                await self._rate_limit.take(state.caller)
+            if self._keys and state.key is None:
                 how = "give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
                 raise Unauthorized("this API key is not known here" if _given(state.received) else how)
         await self._app(scope, receive, send)
+
+    def _is_open(self, path: str) -> bool:
+        paths = self._paths
+        return path in paths.open or (f"{path}/".startswith(paths.files) and paths.find(path) is None)
 
     def _owner(self, given: bytes) -> str | None:
         """The name of a key; compares all keys in constant time."""
@@ -288,13 +292,6 @@ class AccessControl:
             if hmac.compare_digest(digest, known):
                 owner = name
         return owner
-
-
-def caller_of(scope: Scope, state: RequestState) -> str:
-    """Whose request it is: that of a key's owner, or without a known key of an address."""
-    if state.caller is not None:
-        return f"key:{state.caller}"
-    return f"address:{client_of((scope.get('client') or ('',))[0])}"
 
 
 def client_of(address: str) -> str:
@@ -344,7 +341,7 @@ class SecurityHeaders:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on. HEAD is answered as GET, without the body."""
-        state_of(scope).headers.append(NOSNIFF)
+        scope[STATE].headers.append(NOSNIFF)
         scope["fastapi_middleware_astack"] = _NO_UPLOADS
         if scope["method"] not in ("GET", "HEAD"):  # no page
             await self._app(scope, receive, send)

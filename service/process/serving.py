@@ -15,10 +15,9 @@ from time import monotonic, perf_counter
 
 import uvicorn
 
-from service.app import create_app
+from service.app import Application, create_app
 from service.engine.queue import THREADS
 from service.errors import SettingsError, StartupError
-from service.http.application import Application
 from service.machine import bound_arenas, usable_cpus
 from service.models import checks, opener
 from service.observe import METRICS_FOLDER, logs

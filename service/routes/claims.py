@@ -3,10 +3,9 @@
 from starlette.responses import Response
 
 from service.errors import EmptyText, InvalidRequest, TooSlow, UnsupportedTask
-from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, RequestLimits, check_fixed, counted
-from service.routes.routing import router_for
+from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts
 from service.schemas import ClaimsRequest, ClaimsResponse
 from service.scoring.scorer import Scorer
@@ -18,8 +17,9 @@ CONTRADICTION = "contradiction"  # the label that a model must have
 
 
 @router.post("/claims", summary="What documents say of claims, and where", response_model=ClaimsResponse)
-async def claims(request: ClaimsRequest, service: Running, context: Context) -> Response:
+async def claims(request: ClaimsRequest, call: ServedRequest) -> Response:
     """Say of each claim whether the documents entail or contradict it, or leave it open."""
+    service, context = call.service, call.context
     limits = RequestLimits(service.settings)
     registry, defaults = service.registry, service.defaults
     name = request.model or defaults["/claims"]

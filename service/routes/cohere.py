@@ -15,7 +15,6 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from service.engine.context import RequestContext
 from service.errors import InvalidRequest, quote
 from service.observe.logs import REQUEST_ID
-from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import COHERE
 from service.routes.fields import (
     Activation,
@@ -33,7 +32,7 @@ from service.routes.fields import (
 )
 from service.routes.foreign import compare, tokenise
 from service.routes.limits import RequestLimits
-from service.routes.routing import router_for
+from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Text
 from service.service import Service
@@ -202,15 +201,17 @@ class CohereTokens(TypedDict):
 
 @root.post("/v1/rerank", summary="Order documents", response_model=RerankResponse)
 @router.post("/v1/rerank", summary="Order documents", response_model=RerankResponse)
-async def rerank_v1(request: RerankRequest, service: Running, context: Context) -> Response:
+async def rerank_v1(request: RerankRequest, call: ServedRequest) -> Response:
     """Order documents by their relevance, or similarity, to a query."""
+    service, context = call.service, call.context
     return await _rerank(request, service, context, "1")
 
 
 @root.post("/v2/rerank", summary="Order documents", response_model=RerankResponse)
 @router.post("/v2/rerank", summary="Order documents", response_model=RerankResponse)
-async def rerank_v2(request: RerankRequest, service: Running, context: Context) -> Response:
+async def rerank_v2(request: RerankRequest, call: ServedRequest) -> Response:
     """Order documents by their relevance, or similarity, to a query."""
+    service, context = call.service, call.context
     return await _rerank(request, service, context, "2")
 
 
@@ -253,8 +254,9 @@ async def _rerank(request: RerankRequest, service: Service, context: RequestCont
 
 
 @router.post("/v1/tokenize", summary="Cut a text into tokens", response_model=CohereTokens)
-async def tokenize(request: CohereTokenizeRequest, service: Running, context: Context) -> Response:
+async def tokenize(request: CohereTokenizeRequest, call: ServedRequest) -> Response:
     """Give the tokens that the model reads of a text."""
+    service, context = call.service, call.context
     scorer, (read,) = await tokenise(context, service, request.model, RequestTexts.of("text", request.text))
     meta: dict[str, ApiVersion] = {"api_version": {"version": "1"}}
     answer: CohereTokens = {"tokens": list(read.ids), "token_strings": scorer.tokens(read), "meta": meta}

@@ -13,12 +13,11 @@ from service.engine.context import RequestContext
 from service.errors import InvalidRequest
 from service.observe.logs import REQUEST_ID
 from service.routes.cohere import ApiVersion, TokenUsage
-from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import COHERE
 from service.routes.fields import AllowedValues, Changes, ForeignRequest, ModelName
 from service.routes.foreign import Embedded, embed, rows_of
 from service.routes.limits import RequestLimits
-from service.routes.routing import router_for
+from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Text, TextList
 from service.service import Service
@@ -160,8 +159,9 @@ class EmbedByTypeResponse(TypedDict):
 
 
 @router.post("/v1/embed", summary="Embed texts", response_model=EmbedFloatsResponse | EmbedByTypeResponse)
-async def embed_v1(request: CohereEmbedV1Request, service: Running, context: Context) -> Response:
+async def embed_v1(request: CohereEmbedV1Request, call: ServedRequest) -> Response:
     """Give the embedding of each text, by types where some are asked for."""
+    service, context = call.service, call.context
     texts = request.read()
     found = await _embed(context, service, request, texts)
     if request.embedding_types is not None:
@@ -178,8 +178,9 @@ async def embed_v1(request: CohereEmbedV1Request, service: Running, context: Con
 
 @root.post("/v2/embed", summary="Embed texts", response_model=EmbedByTypeResponse)
 @router.post("/v2/embed", summary="Embed texts", response_model=EmbedByTypeResponse)
-async def embed_v2(request: CohereEmbedV2Request, service: Running, context: Context) -> Response:
+async def embed_v2(request: CohereEmbedV2Request, call: ServedRequest) -> Response:
     """Give the embedding of each text in each type, as numbers where none is asked for."""
+    service, context = call.service, call.context
     texts = request.read()
     found = await _embed(context, service, request, texts)
     return JsonAnswer(_by_type(found, texts, request.embedding_types or ["float"], "2"), found.model)

@@ -5,10 +5,9 @@ from starlette.responses import Response
 from core.manifest import Task
 from service.engine.context import RequestContext
 from service.errors import TooLarge, TooSlow
-from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.limits import RequestLimits, counted
-from service.routes.routing import router_for
+from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts
 from service.schemas import DedupeRequest, DuplicatesResponse
 from service.scoring.duplicates import FIELD, MOST_TEXTS, expected_seconds, find_duplicates
@@ -20,8 +19,9 @@ _READS: tuple[Task, ...] = ("paraphrase", "entailment")  # what a model must kno
 
 
 @router.post("/dedupe", summary="Which texts say the same", response_model=DuplicatesResponse)
-async def dedupe(request: DedupeRequest, service: Running, context: Context) -> Response:
+async def dedupe(request: DedupeRequest, call: ServedRequest) -> Response:
     """Say for each text which is the first one that says the same."""
+    service, context = call.service, call.context
     texts, count = RequestTexts.of(FIELD, request.texts), len(request.texts)
     if count > MOST_TEXTS:
         raise TooLarge(f"{count} texts, the limit is {MOST_TEXTS}", field=FIELD, limit=MOST_TEXTS)

@@ -6,10 +6,9 @@ from starlette.responses import Response
 
 from service.engine.context import RequestContext
 from service.errors import InvalidRequest, quote
-from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.limits import RequestLimits, counted
-from service.routes.routing import router_for
+from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts
 from service.schemas import ClassifyRequest, ClassifyResponse
 from service.scoring.classifying import PLACE, TEMPLATE, zero_shot
@@ -21,8 +20,9 @@ router = router_for(OURS, "scoring")
 
 
 @router.post("/classify", summary="Label texts", response_model=ClassifyResponse)
-async def classify(request: ClassifyRequest, service: Running, context: Context) -> Response:
+async def classify(request: ClassifyRequest, call: ServedRequest) -> Response:
     """Label texts with the labels of the request, or else with a model's own."""
+    service, context = call.service, call.context
     limits = RequestLimits(service.settings)
     if request.labels is None:
         for field, given in (("template", request.template is not None), ("multi_label", request.multi_label)):

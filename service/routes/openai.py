@@ -19,7 +19,6 @@ from core.manifest import Role
 from service.errors import InvalidRequest, amount
 from service.models.model import ServedModel
 from service.observe.logs import REQUEST_ID
-from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OPENAI
 from service.routes.fields import (
     Activation,
@@ -37,7 +36,7 @@ from service.routes.fields import (
 )
 from service.routes.foreign import compare, embed, find_model, rows_of
 from service.routes.limits import RequestLimits
-from service.routes.routing import router_for
+from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts, Truncation
 
 router = router_for(OPENAI, "OpenAI", "/openai")
@@ -195,8 +194,9 @@ class ScoreResponse(TypedDict):
 
 @root.post("/v1/embeddings", summary="Embed texts", response_model=EmbeddingsResponse)
 @router.post("/v1/embeddings", summary="Embed texts", response_model=EmbeddingsResponse)
-async def embeddings(request: EmbeddingsRequest, service: Running, context: Context) -> Response:
+async def embeddings(request: EmbeddingsRequest, call: ServedRequest) -> Response:
     """Give one embedding of length 1 for each text."""
+    service, context = call.service, call.context
     if isinstance(request.input, list):
         RequestLimits(service.settings).check_count("input", len(request.input), "max_sentences")
     cutting = Truncation.to(
@@ -224,8 +224,9 @@ async def embeddings(request: EmbeddingsRequest, service: Running, context: Cont
 
 
 @router.post("/v1/score", summary="Score pairs, as vLLM does", response_model=ScoreResponse)
-async def score(request: ScoreRequest, service: Running, context: Context) -> Response:
+async def score(request: ScoreRequest, call: ServedRequest) -> Response:
     """Score one text and one, one and many, or as many as many."""
+    service, context = call.service, call.context
     cutting = Truncation.to(request.truncate_prompt_tokens, keep_end=request.truncation_side == "left")
     a, b = RequestTexts.of("text_1", request.text_1, cutting), RequestTexts.of("text_2", request.text_2, cutting)
     RequestLimits(service.settings).check_count("text_2", len(b.texts), "max_pairs")
@@ -251,8 +252,9 @@ async def score(request: ScoreRequest, service: Running, context: Context) -> Re
 
 @root.get("/v1/models", summary="Every name that `model` may have", response_model=ModelList)
 @router.get("/v1/models", summary="Every name that `model` may have", response_model=ModelList)
-async def list_models(service: Running) -> Response:
+async def list_models(call: ServedRequest) -> Response:
     """List the models and their aliases."""
+    service = call.service
     registry = service.registry
     names = {**registry, **{alias: registry[name] for alias, name in service.settings.model_aliases.items()}}
     return JsonAnswer({"object": "list", "data": [_describe(name, model) for name, model in names.items()]})
@@ -260,8 +262,9 @@ async def list_models(service: Running) -> Response:
 
 @root.get("/v1/models/{model}", summary="One model", response_model=ModelItem)
 @router.get("/v1/models/{model}", summary="One model", response_model=ModelItem)
-async def retrieve_model(model: str, service: Running) -> Response:
+async def retrieve_model(model: str, call: ServedRequest) -> Response:
     """Describe the model that answers under a name."""
+    service = call.service
     return JsonAnswer(_describe(model, find_model(service, model)))
 
 

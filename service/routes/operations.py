@@ -3,18 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import Request
 from pydantic import BeforeValidator
 from starlette.responses import Response
 from starlette.types import Scope
 
 from service.errors import ForeignOrigin
 from service.models.registry import ModelRegistry
-from service.routes.context import JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, MAX_EXPLAINED_TOKENS, MAX_TEXT_CHARS
 from service.routes.paths import OPEN
-from service.routes.routing import router_for
+from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import Answer, Liveness, ModelsResponse, Readiness, ReloadReport
 from service.scoring.explaining import explanation_names
 from service.scoring.ranking import RERANK_TOP
@@ -30,8 +28,9 @@ Flag = Annotated[bool, BeforeValidator(lambda value: value == "" or value)]  # `
 
 
 @router.get("/models", summary="What is served here", response_model=ModelsResponse)
-async def models(service: Running, full: Flag = False) -> Response:
+async def models(call: ServedRequest, full: Flag = False) -> Response:
     """List the models, the defaults and the limits."""
+    service = call.service
     labelling = {} if service.classifier is None else {"/classify": service.classifier}
     defaults, registry, settings = {**service.defaults, **labelling}, service.registry, service.settings
     answer: Answer = {
@@ -56,9 +55,10 @@ async def models(service: Running, full: Flag = False) -> Response:
     response_model=ReloadReport,
     responses={409: _REFUSED},
 )
-async def reload(request: Request, service: Running) -> Response:
+async def reload(call: ServedRequest) -> Response:
     """Serve the models that are in the folders now."""
-    _check_origin(request.scope, service.settings.cors_origins)
+    service = call.service
+    _check_origin(call.scope, service.settings.cors_origins)
     report = await service.reloader.reload()
     service.reload_others()
     return JsonAnswer(report, status_code=409 if report["status"] == "failed" else 200)
@@ -84,16 +84,18 @@ async def live() -> Response:
     responses={503: {"model": Readiness}},
     openapi_extra=OPEN,
 )
-async def ready(service: Running) -> Response:
+async def ready(call: ServedRequest) -> Response:
     """Say whether the models answer."""
+    service = call.service
     readiness = service.readiness()
     return JsonAnswer(readiness, status_code=503 if readiness["status"] == "unready" else 200)
 
 
 @router.get("/metrics", summary="Prometheus metrics", responses={200: _METRICS}, response_class=Response)
-async def metrics(request: Request, service: Running) -> Response:
+async def metrics(call: ServedRequest) -> Response:
     """Give all figures, as Prometheus scrapes them."""
-    content, content_type = await service.exposition.page(request.headers.get("accept", ""))
+    service = call.service
+    content, content_type = await service.exposition.page(call.headers.get("accept", ""))
     return Response(content, media_type=content_type)
 
 

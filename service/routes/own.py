@@ -9,11 +9,10 @@ from core.measures import to_digits
 from core.scoring import most_likely
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
-from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.foreign import rows_of
 from service.routes.limits import MAX_EXPLAINED_TOKENS, RequestLimits, check_fixed, counted
-from service.routes.routing import router_for
+from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts
 from service.schemas import (
     SCALES,
@@ -34,8 +33,9 @@ router = router_for(OURS, "scoring")
 
 
 @router.post("/similarity", summary="Score pairs of sentences", response_model=SimilarityResponse)
-async def similarity(request: SimilarityRequest, service: Running, context: Context) -> Response:
+async def similarity(request: SimilarityRequest, call: ServedRequest) -> Response:
     """Say how alike the two sentences of each pair are."""
+    service, context = call.service, call.context
     limits = RequestLimits(service.settings)
     limits.check_count("pairs", len(request.pairs), "max_pairs")
     name = request.model or service.defaults["/similarity"]
@@ -63,8 +63,9 @@ async def similarity(request: SimilarityRequest, service: Running, context: Cont
 
 
 @router.post("/entailment", summary="Label pairs of premise and hypothesis", response_model=EntailmentResponse)
-async def entailment(request: EntailmentRequest, service: Running, context: Context) -> Response:
+async def entailment(request: EntailmentRequest, call: ServedRequest) -> Response:
     """Say whether each hypothesis follows from its premise."""
+    service, context = call.service, call.context
     limits = RequestLimits(service.settings)
     name = request.model or service.defaults["/entailment"]
     scorer = await service.registry.pick(context, name, "entailment")
@@ -84,8 +85,9 @@ async def entailment(request: EntailmentRequest, service: Running, context: Cont
 
 
 @router.post("/explain", summary="Show what made the score of two sentences", response_model=ExplainResponse)
-async def explain(request: ExplainRequest, service: Running, context: Context) -> Response:
+async def explain(request: ExplainRequest, call: ServedRequest) -> Response:
     """Say what each word of two sentences adds to their score."""
+    service, context = call.service, call.context
     name = request.model or service.defaults["/explain"]
     scorer = await service.registry.pick(context, name, "explanation")
     texts = RequestTexts([request.a, request.b], "ab".__getitem__)
@@ -97,8 +99,9 @@ async def explain(request: ExplainRequest, service: Running, context: Context) -
 
 
 @router.post("/embed", summary="Embed sentences", response_model=EmbedResponse)
-async def embed(request: EmbedRequest, service: Running, context: Context) -> Response:
+async def embed(request: EmbedRequest, call: ServedRequest) -> Response:
     """Give the embedding of each sentence."""
+    service, context = call.service, call.context
     limits, texts = RequestLimits(service.settings), RequestTexts.of("sentences", request.sentences)
     limits.check_count("sentences", len(request.sentences), "max_sentences")
     scorer = await service.registry.pick(context, request.model or service.defaults["/embed"], "embedding")

@@ -32,21 +32,24 @@ _GONE = {
 class Paths:
     """The paths of all routes."""
 
-    def __init__(self, routes: Sequence[BaseRoute]) -> None:
-        """Store the routes of an application, those of its routers too; mounted files are none."""
+    def __init__(self, routes: Sequence[BaseRoute], files: tuple[str, ...]) -> None:
+        """Store the routes of an application, those of its routers too; mounted files are none.
+
+        Args:
+            routes: of the application.
+            files: folders whose paths, but those of routes, need no key and count for no limit; they end with /.
+        """
+        self.files = files
         found = [each for each in iter_route_contexts(routes) if isinstance(each.original_route, Route)]
         self._routes = [each.original_route for each in found if isinstance(each.original_route, Route)]
-        self._open = frozenset(each.path for each in found if getattr(each, "openapi_extra", None) is OPEN)
+        # What anybody may ask.
+        self.open = frozenset(each.path for each in found if getattr(each, "openapi_extra", None) is OPEN)
         self.all = list(dict.fromkeys(route.path for route in self._routes))
 
     def find(self, path: str) -> str | None:
         """The path of the route that a path is of, such as `/v1/models/{model}`; None if it is nowhere."""
         found = self._of(path)
         return None if found is None else found.path
-
-    def is_open(self, path: str) -> bool:
-        """Whether anybody may ask this."""
-        return path in self._open
 
     def hint(self, path: str) -> str | None:
         """What to ask instead of a path that is nowhere, or has no such method; None if nothing is near."""

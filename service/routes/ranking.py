@@ -7,10 +7,9 @@ from starlette.responses import Response
 from core.ranking import ConfidenceFit, Match, digest_of, texts_of
 from service.engine.context import RequestContext
 from service.errors import InvalidRequest, UnknownModel, some
-from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import OURS
 from service.routes.limits import RequestLimits, counted
-from service.routes.routing import router_for
+from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts
 from service.schemas import Entry, RankRequest, RankResponse
 from service.scoring.ranking import RERANK_TOP, Candidates, RankOptions
@@ -30,8 +29,9 @@ _FIELDS: dict[Match, tuple[str, ...]] = {
 @router.post(
     "/rank", summary="Order candidates by their relevance, or similarity, to a query", response_model=RankResponse
 )
-async def rank(request: RankRequest, service: Running, context: Context) -> Response:
+async def rank(request: RankRequest, call: ServedRequest) -> Response:
     """Order candidates, or say which entry of an FAQ answers, if one does."""
+    service, context = call.service, call.context
     limits = RequestLimits(service.settings)
     if (request.candidates is None) == (request.entries is None):
         raise InvalidRequest("expected either candidates, or entries of an FAQ", field="candidates")

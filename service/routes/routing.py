@@ -1,10 +1,14 @@
-"""FastAPI's routes, with what ours do besides: a bounded body is parsed once, and errors name the field."""
+"""FastAPI's routes, with what ours do besides: a bounded body is parsed once, and errors name the field.
+
+An endpoint is given its request and a `ServedRequest`, and answers with a `JsonAnswer`.
+"""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
+import orjson
 from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -13,11 +17,62 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.routes.context import state_of
+from service.engine.context import RequestContext
+from service.observe.metrics import Timings
+from service.observe.telemetry import NO_MODEL
 from service.routes.dialects import Dialect
 from service.routes.json_body import SMALL_BYTES, parse, what_is_wrong
+from service.service import Service
 
+STATE = "semblance.state"  # in the scope
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class RequestState:
+    """One request and its answer, as the middleware keeps it."""
+
+    __slots__ = (
+        *("arrived", "began", "body", "caller", "context", "headers", "id", "key", "model", "received", "route"),
+        *("started", "status"),
+    )  # fmt: skip
+
+    def __init__(self, identity: str, began: float, received: Mapping[bytes, bytes]) -> None:
+        """Begin, with the time of `perf_counter` and the request's headers."""
+        self.id = identity
+        self.began = began
+        self.received = received
+        self.key: str | None = None  # name of the API key
+        self.caller = ""  # whose it is: `key:` and that name, else `address:` and the client's
+        self.body = b""
+        self.route: str | None = None  # path of the route that answers, once it is found
+        self.model = NO_MODEL  # that answers
+        self.context: RequestContext | None = None  # of a request that asks a model
+        self.arrived = False  # whether the whole body was read
+        self.started = False  # whether the answer's head was sent
+        self.status = 500
+        self.headers: list[tuple[bytes, bytes]] = []  # of every answer
+
+    @property
+    def timings(self) -> Timings | None:
+        """Its seconds by phase; None unless it asks a model."""
+        return None if self.context is None else self.context.timings
+
+
+class ServedRequest(Request):
+    """A request as our endpoints get it, with the service that answers; one attribute costs less than a dependency."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take what ASGI gives."""
+        super().__init__(scope, receive, send)
+        self.service: Service = scope["app"].state.service
+        self.request_state: RequestState = scope[STATE]
+
+    @property
+    def context(self) -> RequestContext:
+        """The context of a request that asks a model, as the middleware made it."""
+        context = self.request_state.context
+        assert context is not None, "only routes that ask a model have one"
+        return context
 
 
 class Route(APIRoute):
@@ -27,7 +82,7 @@ class Route(APIRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request of this route's path."""
-        state_of(scope).route = self.path
+        scope[STATE].route = self.path
         if scope["method"] not in self.methods:
             allowed = sorted(self.methods | ({"HEAD"} if "GET" in self.methods else set()))
             raise HTTPException(405, headers={"Allow": ", ".join(allowed)})
@@ -47,10 +102,11 @@ class Route(APIRoute):
         answer = super().get_route_handler()
 
         async def handler(request: Request) -> Response:
+            call = ServedRequest(request.scope, request.receive, request._send)
             if self.body_field is not None:
-                request._json = await self._read(request)  # where `Request.json` keeps it
+                call._body, call._json = call.request_state.body, await self._read(call)  # where `Request` keeps them
             try:
-                return await answer(request)
+                return await answer(call)
             except RequestValidationError as error:
                 # FastAPI's frame has a name for it: with its traceback that is a circle, which would keep the body.
                 error.__traceback__ = None
@@ -59,10 +115,10 @@ class Route(APIRoute):
 
         return handler
 
-    async def _read(self, request: Request) -> Any:
+    async def _read(self, call: ServedRequest) -> Any:
         """The body, parsed within its bounds: a large one in a thread."""
-        body = await request.body()
-        most = request.app.state.body_limits[self._is_strict]
+        body = call.request_state.body
+        most = call.app.state.body_limits[self._is_strict]
         return parse(body, most) if len(body) <= SMALL_BYTES else await asyncio.to_thread(parse, body, most)
 
     def _fields_at(self, path: Sequence[int | str]) -> list[str]:
@@ -102,3 +158,23 @@ def router_for(dialect: Dialect, tag: str, prefix: str = "") -> APIRouter:
     return APIRouter(
         prefix=prefix, route_class=Route, tags=[tag], responses=dialect.responses, strict_content_type=False
     )
+
+
+class JsonAnswer(Response):
+    """JSON of dicts, lists, numbers and arrays, for which logs and metrics name the model that answered."""
+
+    media_type = "application/json"
+
+    def __init__(self, content: Any, model: str = NO_MODEL, status_code: int = 200) -> None:
+        """Write the content; `model` is the id of the one that answered."""
+        super().__init__(content, status_code)
+        self._model = model
+
+    def render(self, content: Any) -> bytes:
+        """JSON by orjson, which writes NumPy's arrays in a third of the time of lists, and floats in their digits."""
+        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        scope[STATE].model = self._model
+        await super().__call__(scope, receive, send)

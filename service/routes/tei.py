@@ -18,7 +18,6 @@ from core.measures import to_digits
 from service.engine.graph import SentenceGraph
 from service.errors import InvalidRequest, quote
 from service.models.model import ServedModel
-from service.routes.context import Context, JsonAnswer, Running
 from service.routes.dialects import TEI
 from service.routes.fields import AllowedValues, Changes, ForeignRequest, ModelName, OneOrMany, TextsOrPairs
 from service.routes.foreign import compare, entail, find_model, label, resolve, rows_of, tokenise
@@ -26,7 +25,7 @@ from service.routes.foreign import embed as embedded
 from service.routes.limits import RequestLimits
 from service.routes.operations import ready
 from service.routes.paths import OPEN
-from service.routes.routing import router_for
+from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Readiness, Text
 from service.service import Service
@@ -193,8 +192,9 @@ class TeiInfo(TypedDict):
 
 @router.post("", summary="Embed texts", response_model=list[list[float]])
 @router.post("/embed", summary="Embed texts", response_model=list[list[float]])
-async def embed(request: TeiEmbedRequest, service: Running, context: Context) -> Response:
+async def embed(request: TeiEmbedRequest, call: ServedRequest) -> Response:
     """Give the embedding of each text."""
+    service, context = call.service, call.context
     name = _known(service, request.model)
     role = _role_of(service, request.prompt_name, name)
     if isinstance(request.inputs, list):
@@ -207,8 +207,9 @@ async def embed(request: TeiEmbedRequest, service: Running, context: Context) ->
 
 
 @router.post("/similarity", summary="Compare one sentence with others", response_model=list[float])
-async def similarity(request: TeiSimilarityRequest, service: Running, context: Context) -> Response:
+async def similarity(request: TeiSimilarityRequest, call: ServedRequest) -> Response:
     """Say how alike a sentence and each of others are."""
+    service, context = call.service, call.context
     inputs, cutting = request.inputs, request.parameters.cutting
     RequestLimits(service.settings).check_count("inputs.sentences", len(inputs.sentences), "max_pairs")
     found = await compare(
@@ -223,8 +224,9 @@ async def similarity(request: TeiSimilarityRequest, service: Running, context: C
 
 
 @router.post("/rerank", summary="Order texts", response_model=list[TeiRank])
-async def rerank(request: TeiRerankRequest, service: Running, context: Context) -> Response:
+async def rerank(request: TeiRerankRequest, call: ServedRequest) -> Response:
     """Order texts by their relevance, or similarity, to a query."""
+    service, context = call.service, call.context
     RequestLimits(service.settings).check_count("texts", len(request.texts), "max_candidates")
     found = await compare(
         context,
@@ -247,8 +249,9 @@ async def rerank(request: TeiRerankRequest, service: Running, context: Context) 
     summary="Label texts, or pairs of premise and hypothesis",
     response_model=list[TeiPrediction] | list[list[TeiPrediction]],
 )
-async def predict(request: TeiPredictRequest, service: Running, context: Context) -> Response:
+async def predict(request: TeiPredictRequest, call: ServedRequest) -> Response:
     """Give each text, or pair, its labels, the most probable first."""
+    service, context = call.service, call.context
     rows, one = request.inputs
     RequestLimits(service.settings).check_count("inputs", len(rows), "max_pairs")
     name = _known(service, request.model)
@@ -279,8 +282,9 @@ async def predict(request: TeiPredictRequest, service: Running, context: Context
 
 
 @router.post("/tokenize", summary="Cut texts into tokens", response_model=list[list[TeiToken]])
-async def tokenize(request: TeiTokenizeRequest, service: Running, context: Context) -> Response:
+async def tokenize(request: TeiTokenizeRequest, call: ServedRequest) -> Response:
     """Give the tokens that the model reads of each text."""
+    service, context = call.service, call.context
     texts = RequestTexts.of("inputs", request.inputs)
     scorer, read = await tokenise(context, service, _known(service, request.model), texts)
     tokens: list[list[TeiToken]] = [
@@ -294,8 +298,9 @@ async def tokenize(request: TeiTokenizeRequest, service: Running, context: Conte
 
 
 @router.get("/info", summary="The default model, or the one named", response_model=TeiInfo)
-async def info(service: Running, model: str | None = None) -> Response:
+async def info(call: ServedRequest, model: str | None = None) -> Response:
     """Describe the model that ranks."""
+    service = call.service
     found = service.registry.choose(resolve(service, model, "/rank"), "similarity")
     return JsonAnswer(_info(found, service))
 

@@ -82,6 +82,15 @@ def in_words(number: int) -> str:
         ("no. 2231 is late", "2231 is late"),
         ("please don\u2019t cancel", "please dont cancel"),
         ("give .5 mg", "give 0.5 mg"),
+        ("one in three people", "33 % of people"),
+        ("a third of the staff", "33.3 percent of the staff"),
+        ("nine in ten", "90 %"),
+        ("3 out of 4 users", "75 % of users"),
+        ("at least half of the seats", "62 % of the seats"),
+        ("a bag of 1.000 kg", "a bag of 1 kg"),  # three places of decimals
+        ("1.000 parts", "1,000 parts"),  # nobody counts decimals of a part
+        ("-$50", "$-50"),
+        ("the fee (-\u20ac5)", "-5 EUR"),
         ("in stock: 5 in the shop", "in stock: 5 at the shop"),  # "in" is no inch
     ],
 )
@@ -108,6 +117,11 @@ def test_texts_that_say_the_same_agree(a: str, b: str) -> None:
         ("1.5 m", "1.5 cm", "1.5 m is not 1.5 cm"),
         ("$12", "\u20ac12", "$12 is not \u20ac12"),
         ("$12", "12 EUR", "$12 is not 12 EUR"),
+        ("one in three people", "one in four people", "one in three is not one in four"),
+        ("two thirds of it", "a third of it", "two thirds is not a third"),
+        ("more than half of the seats", "50 % of the seats", "more than half is not 50 %"),
+        ("1.000 km", "1,000 km", "1.000 km is not 1,000 km"),
+        ("a balance of -$50", "a balance of $50", "-$50 is not $50"),
         ("within 30 days", "within two months", "within 30 days is not within two months"),
         ("24 months", "a year", "24 months is not a year"),
         ("58 %", "at least 60 %", "58 % is not at least 60 %"),
@@ -148,6 +162,9 @@ def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:
         ("1.000.000", [1000000]),
         ("call 0800 123", [800, 123]),
         ("no 5 and 1\u00a0000", [5, 1000]),
+        ("5 in 2019", [5, 2019]),
+        ("2 in 10 minutes", [2, 600]),
+        ("$10-$50", [10]),  # a range
         ("two three", [2, 3]),
         ("2\u00bd", [Fraction("2.5")]),
     ],

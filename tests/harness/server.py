@@ -11,8 +11,7 @@ from pathlib import Path
 import uvicorn
 
 from core.scoring import Array, Embeddings, Run
-from service.app import create_app
-from service.http.application import Application
+from service.app import Application, create_app
 from service.process.config import config_of
 from service.settings import Settings
 from tests.harness.service import NEEDED_SECONDS, expect

@@ -15,8 +15,8 @@ import httpx
 import pytest
 import redis
 
+from service.app import Application
 from service.engine.cost import Cost
-from service.http.application import Application
 from service.scoring.families import SiameseScorer
 from service.scoring.scorer import Scorer
 from service.settings import digest_of

@@ -1,11 +1,14 @@
 """The tables in papers/tables: every row can be trained, or says where its recipe is; the claims hold there."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 import papers.recipes  # noqa: F401 (makes them known)
+from papers.every_table import entries
 from papers.paper_table import PaperTable, collect, find_table, read_tables
+from papers.pictures.networks import PICTURES
 from papers.verdicts import judged
 from training.publish.figures import read_figures
 from training.recipes import RECIPES
@@ -43,3 +46,24 @@ def test_every_measured_figure_records_the_settings_that_its_recipe_has() -> Non
 @pytest.mark.parametrize("name", [n for n in TABLES if n.startswith(("gran-", "wieting", "malstm"))])
 def test_every_claim_that_the_paper_has_figures_for_holds_in_them(name: str) -> None:
     assert all(each.paper > -1e-9 for each in judged(collect(TABLES[name], FIGURES)) if each.paper is not None)
+
+
+def test_every_table_of_the_papers_is_in_the_list_and_is_made_by_a_command_that_is_there() -> None:
+    found = entries()
+    numbers = {
+        paper: {n for each in found if each.paper == paper for n in _numbers("Table", each.item)}
+        for paper in ("MaLSTM", "PWIM", "MGIM", "PARAGRAM-PHRASE", "GRAN")
+    }
+    last = {"MaLSTM": 4, "PWIM": 10, "MGIM": 2, "PARAGRAM-PHRASE": 8, "GRAN": 11}
+    assert numbers == {paper: set(range(1, number + 1)) for paper, number in last.items()}
+    made = {words[4] for each in found if (words := each.command.split())[1:4] == ["-m", "papers", "reproduce"]}
+    ours = {"gallery", "shipped", "gran-definitions", "gran-simple"}  # of no paper
+    assert made == set(TABLES) - ours
+    drawn = {words[4] for each in found if (words := each.command.split())[1:4] == ["-m", "papers", "draw"]}
+    assert drawn <= set(PICTURES)
+
+
+def _numbers(kind: str, item: str) -> list[int]:
+    """Those of `Table 3` or `Tables 9 to 11`."""
+    found = re.search(rf"{kind}s? (\d+)(?: to (\d+))?", item)
+    return [] if found is None else list(range(int(found[1]), int(found[2] or found[1]) + 1))

@@ -1,7 +1,7 @@
 """Encoders of the mean of the word vectors: word averaging (PARAGRAM-PHRASE), a projection, a deep averaging network.
 
 J. Wieting, M. Bansal, K. Gimpel, K. Livescu, "Towards Universal Paraphrastic Sentence Embeddings", ICLR 2016, sec. 3:
-    averaging   g(x) = 1/n sum_i Ww[x_i]                                                                      (eq. 1)
+    averaging   g(x) = 1/n sum_i Ww[x_i]
     projection  g(x) = Wp (1/n sum_i Ww[x_i]) + b
     DAN         g(x) = tanh(W (1/n sum_i Ww[x_i]) + b)
 DAN: M. Iyyer, V. Manjunatha, J. Boyd-Graber, H. Daume III, "Deep Unordered Composition Rivals Syntactic Methods for
@@ -39,7 +39,7 @@ class WordAveraging(nn.Module):
         self.output_dim = width(embedding)
 
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, D] (eq. 1)."""
+        """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, D]."""
         return masked_mean(self.noise(self.embedding(input_ids_BT)), lengths_B)
 
 

@@ -58,7 +58,7 @@ def _dropped(values: Tensor, rate: float, shape: Sequence[int]) -> Tensor:
 class WordEmbedding(nn.Module):
     """Trainable rows [V, D] with sparse gradients, and a copy of their start.
 
-    `start` is Ww0 of the regulariser ||Ww0 - Ww||^2 (Wieting et al. 2016, eq. 2).
+    `start` is Ww0 of the regulariser ||Ww0 - Ww||^2 (Wieting et al. 2016, eq. 1).
     """
 
     start: Tensor

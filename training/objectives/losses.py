@@ -40,7 +40,7 @@ def hardest_negatives(a_BD: Tensor, b_BD: Tensor, how: Negatives, generator: tor
 def margin_loss(a_BD: Tensor, b_BD: Tensor, margin: float, how: Negatives, generator: torch.Generator) -> Tensor:
     """Mean over pairs of max(0, d - cos(x1,x2) + cos(x1,t1)) + max(0, d - cos(x1,x2) + cos(x2,t2)).
 
-    Wieting et al. (2016), eq. 2, first term. Needs at least 2 pairs, because negatives come from other pairs.
+    Wieting et al. (2016), eq. 1, first term. Needs at least 2 pairs, because negatives come from other pairs.
     """
     a, b = normalize(a_BD, dim=1), normalize(b_BD, dim=1)
     t1, t2 = hardest_negatives(a.detach(), b.detach(), how, generator)

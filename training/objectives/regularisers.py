@@ -1,4 +1,4 @@
-"""Penalties of Wieting et al. (2016), eq. 2 and section 4.4."""
+"""Penalties of Wieting et al. (2016), eq. 1 and section 4.4."""
 
 from dataclasses import dataclass
 

@@ -162,6 +162,8 @@ def _imported(manifest: Manifest) -> str:
     recipe = manifest.provenance.recipe
     notes = recipe.get("notes")
     lines = [f"- Parity with its own library: {recipe.get('parity')}.", f"- Calibration: {recipe.get('calibration')}."]
+    if (origin := manifest.origin) is not None:
+        lines.insert(0, f"- From: `{origin.name}` of {origin.hub}, revision `{origin.revision}`.")
     lines += [f"- {note}" for note in notes] if isinstance(notes, list) else []
     return "## Import\n\n" + "\n".join(lines)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from core.golden import GoldenPair, GoldenPairs
-from core.manifest import EntailmentLabel, Figure, FileEntry, Manifest, Provenance, TrainingData, describe_file
+from core.manifest import EntailmentLabel, Figure, FileEntry, Manifest, Origin, Provenance, TrainingData, describe_file
 from training.publish.card import write_card
 from training.publish.domain import domains_of
 from training.publish.graphs import share_weights
@@ -30,6 +30,7 @@ def assemble(
     training_data: Sequence[TrainingData],
     provenance: Provenance,
     languages: tuple[str, ...] | None = None,
+    origin: Origin | None = None,
 ) -> Manifest:
     """The manifest of what was written into a folder, whose name is the model's id; `finish` adds what it still lacks.
 
@@ -43,6 +44,7 @@ def assemble(
         training_data: every corpus that moved a weight or a choice.
         provenance: how to make it again.
         languages: of the texts that it is for, as ISO 639 codes; None: not known.
+        origin: the model of a hub that it was made from.
     """
     GoldenPairs(pairs=()).save(folder / GOLDEN)
     rest = dict(fields)
@@ -58,6 +60,7 @@ def assemble(
         training_data=tuple(training_data),
         figures=(),
         languages=languages,
+        origin=origin,
         provenance=provenance,
         **rest,
     )

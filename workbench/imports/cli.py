@@ -1,6 +1,5 @@
 """`python -m workbench import`, which `semblance import` runs too."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,8 +13,13 @@ from workbench.imports.model import Head, ImportOptions, Storage
 
 
 def import_model(
-    folder: Annotated[Path, typer.Argument(help="of transformers, sentence-transformers or model2vec")],
-    model_id: Annotated[str, typer.Option("--id", help="id of the model")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="a folder of transformers, sentence-transformers or model2vec, or owner/name[@revision] of a model hub"
+        ),
+    ],
+    model_id: Annotated[str | None, typer.Option("--id", help="id of the model [default: its name]")] = None,
     models: Annotated[Path, typer.Option(help="where the new model goes")] = Path("own-models"),
     int8: Annotated[bool, typer.Option("--int8", help="weights in int8: a quarter of the size")] = False,
     float16: Annotated[bool, typer.Option("--float16", help="weights in float16: half of the size")] = False,
@@ -35,12 +39,16 @@ def import_model(
     ] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="of a text [default: what the model can read]")] = None,
     graph: Annotated[
-        str | None, typer.Option(help="the ONNX file within the folder [default: onnx/model.onnx, if there]")
+        str | None, typer.Option(help="the ONNX file in the folder, which runs as it is [default: docs/own-model.md]")
     ] = None,
     pooling: Annotated[PoolingMode | None, typer.Option(help="where no modules.json says it")] = None,
     prompt: Annotated[str | None, typer.Option(help="before every text [default: what the folder says]")] = None,
     query_prompt: Annotated[str | None, typer.Option(help="before the query of /rank")] = None,
     passage_prompt: Annotated[str | None, typer.Option(help="before the candidates of /rank")] = None,
+    licence: Annotated[str | None, typer.Option(help="of the model [default: what its README states]")] = None,
+    languages: Annotated[
+        str | None, typer.Option(help="ISO 639 codes, separated by commas [default: what its README states]")
+    ] = None,
 ) -> None:
     """Take a model that was trained elsewhere: check it against its library, write models/ID/ (docs/own-model.md)."""
     from workbench.imports.calibration import read_labelled
@@ -52,11 +60,11 @@ def import_model(
     given |= {"--pairs-head": pairs_head}
     given |= {"--encoding": encoding, "--delimiter": delimiter}
     given |= {"--prompt": prompt, "--query-prompt": query_prompt, "--passage-prompt": passage_prompt}
+    given |= {"--licence": licence, "--languages": languages}
     if int8 and float16:
         raise typer.BadParameter("give one of --int8 and --float16")
     storage: Storage = "int8" if int8 else "float16" if float16 else "float32"
-    words = ["semblance", "import", folder.resolve().name, "--id", model_id]
-    words += [f"--{storage}"] if storage != "float32" else []
+    words = [f"--{storage}"] if storage != "float32" else []
     for option, value in given.items():
         words += [option, str(value)] if value is not None else []
     if scale is not None:
@@ -64,15 +72,23 @@ def import_model(
     prompts = {"text": prompt, "query": query_prompt, "passage": passage_prompt}
     named = labels.split(",") if labels else None
     done = take(
-        folder,
+        source,
         model_id,
         models,
         storage=storage,
         options=ImportOptions(
-            graph, max_tokens, head, named, None if pairs_head is None else pairs_head == "yes", pooling, prompts
+            graph,
+            max_tokens,
+            head,
+            named,
+            None if pairs_head is None else pairs_head == "yes",
+            pooling,
+            prompts,
+            licence,
+            tuple(dict.fromkeys(languages.split(","))) if languages else None,
         ),
         labelled=(lambda model: read_labelled(pairs, model.label, scale, read_as)) if pairs is not None else None,
-        command=shlex.join(words),
+        arguments=words,
     )
     console = Console()
     unchecked = "[yellow]parity is not checked:[/yellow] the model's library is not installed"

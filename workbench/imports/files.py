@@ -1,24 +1,29 @@
 """What a folder of another library holds, read without running any of it; what cannot be taken is refused by name."""
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from training.errors import UserError
 
 TOKENIZER, WEIGHTS, CONFIG = "tokenizer.json", "model.safetensors", "config.json"
+GRAPHS = ("onnx/model.onnx", "model.onnx")  # where such folders have their graph
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-_HEAD = re.compile(r"---\n(.*?)\n---", re.DOTALL)
-_LANGUAGES = re.compile(r"^languages?:(.*(?:\n[ \t]*-[ \t]+.*)*)$", re.MULTILINE)
-_LANGUAGE = re.compile(r"[a-z]{2,3}")
-_LICENCE = re.compile(r"^license:\s*(\S+)\s*$", re.MULTILINE)
 
 
 class ImportRefused(UserError, ValueError):
     """A folder, or a part of it, that cannot be taken; says which file and field."""
+
+    exit_code = 2
+
+
+class Stated(NamedTuple):
+    """What a folder's README states in its head; None: nothing."""
+
+    licence: str | None
+    languages: tuple[str, ...] | None  # ISO 639 codes
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -113,22 +118,38 @@ def read_tensors(path: Path) -> dict[str, Any]:
         raise ImportRefused(f"{path}: cannot be read: {error}") from error
 
 
-def licence_of(folder: Path) -> str:
-    """The licence that the folder's README states in its head, or that it states none."""
-    path = folder / "README.md"
-    found = _LICENCE.search(path.read_text(encoding="utf-8", errors="replace")[:4000]) if path.is_file() else None
-    return found[1] if found is not None else "not stated in the folder"
+def static_kind(folder: Path) -> Literal["model2vec", "StaticEmbedding"] | None:
+    """The kind of a table of rows, one for each token; None: the folder holds a transformer.
+
+    Raises:
+        ImportRefused: as `read_modules`.
+    """
+    if object_or_none(folder / CONFIG).get("model_type") == "model2vec":
+        return "model2vec"
+    return "StaticEmbedding" if [name for name, _ in read_modules(folder)][:1] == ["StaticEmbedding"] else None
 
 
-def languages_of(folder: Path) -> tuple[str, ...] | None:
-    """The languages that the folder's README states in its head; None: it states none, or more than ISO 639 codes."""
-    path = folder / "README.md"
-    head = _HEAD.match(path.read_text(encoding="utf-8", errors="replace")[:4000]) if path.is_file() else None
-    found = _LANGUAGES.search(head[1]) if head is not None else None
-    if found is None:
-        return None
-    stated = re.findall(r"[A-Za-z][\w-]*", found[1])
-    return tuple(dict.fromkeys(stated)) if stated and all(map(_LANGUAGE.fullmatch, stated)) else None
+def read_stated(folder: Path) -> Stated:
+    """What the head of a folder's README states, as a model hub reads it; nothing where none can be read."""
+    from huggingface_hub import metadata_load
+
+    try:
+        head = metadata_load(folder / "README.md") or {}
+    except Exception:  # YAML's own errors, and whatever a head of another kind raises: it states nothing
+        return Stated(None, None)
+    licence = head.get("license_name") if head.get("license") == "other" else None
+    licence = licence or head.get("license")
+    languages = head.get("language", head.get("languages", []))
+    found = [_language(each) for each in (languages if isinstance(languages, list) else [languages])]
+    return Stated(str(licence) if licence else None, tuple(dict.fromkeys(each for each in found if each)) or None)
+
+
+def _language(code: object) -> str | None:
+    """An ISO 639 code; None of what is none: "multilingual", "code"."""
+    if code is False:  # YAML's reading of `no`, Norwegian
+        return "no"
+    first = str(code).lower().partition("-")[0]  # of zh-Hant
+    return first if first.isascii() and first.isalpha() and 2 <= len(first) <= 3 else None
 
 
 def _json(path: Path) -> Any:

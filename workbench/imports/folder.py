@@ -1,6 +1,8 @@
-"""A folder of another library -> `models/<id>/`: read, held against its library, exported, calibrated, described."""
+"""A model of another library -> `models/<id>/`: read, held against its library, exported, calibrated, described."""
 
 import logging
+import re
+import shlex
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from training.publish.graphs import ParityError
 from training.publish.runtime import PublishedModel
 from training.publish.texts import texts
 from workbench.imports.calibration import calibrated, sample
-from workbench.imports.files import ImportRefused, languages_of, licence_of, object_or_none, read_modules
+from workbench.imports.files import ImportRefused, read_stated, static_kind
 from workbench.imports.model import (
     COSINE,
     NO_OPTIONS,
@@ -31,6 +33,7 @@ from workbench.imports.model import (
     Storage,
     check_id,
 )
+from workbench.imports.sources import Source, opened
 from workbench.imports.static import read_model2vec, read_static
 from workbench.imports.transformer import read_transformer
 
@@ -79,47 +82,66 @@ def read_model(folder: Path, options: ImportOptions) -> ImportedModel:
     Raises:
         ImportRefused: it cannot be taken; names the file and the field.
     """
-    if not folder.is_dir():
-        raise ImportRefused(f"{folder}: no such folder")
-    modules = [name for name, _ in read_modules(folder)]
-    is_model2vec = object_or_none(folder / "config.json").get("model_type") == "model2vec"
-    if is_model2vec or modules[:1] == ["StaticEmbedding"]:
-        return (read_model2vec if is_model2vec else read_static)(folder, options.max_tokens)
-    return read_transformer(folder, options)
+    if (kind := static_kind(folder)) is None:
+        return read_transformer(folder, options)
+    return (read_model2vec if kind == "model2vec" else read_static)(folder, options.max_tokens)
 
 
 def import_model(
-    source: Path,
-    model_id: str,
+    source: str | Path,
+    model_id: str | None,
     models: Path,
     *,
     storage: Storage = "float32",
     options: ImportOptions = NO_OPTIONS,
     labelled: Callable[[ImportedModel], CalibrationPairs] | None = None,
-    command: str | None = None,
+    arguments: Sequence[str] = (),
 ) -> Imported:
     """Publish a model that was trained elsewhere.
 
     Args:
-        source: its folder.
-        model_id: id that it gets.
+        source: its folder, or its name on a hub, as in `sources.opened`.
+        model_id: id that it gets; None: made of its name.
         models: where model folders live.
         storage: of its weights.
         options: what the folder does not say, or what is wanted otherwise.
         labelled: the pairs it is calibrated on; None: a cosine on those that come with this package, others not.
-        command: that makes it again.
+        arguments: of the command that makes it again, behind source and id.
 
     Raises:
-        ImportRefused: the folder, the id or the storage cannot be taken; names the file and the field.
+        ImportRefused: the source, the id or the storage cannot be taken; names the file and the field.
         ParityError: it does not compute what its library does; nothing is published.
     """
-    check_id(model_id, ImportRefused)
+    named = model_id if model_id is not None else id_of(source)
+    check_id(named, ImportRefused)
+    if not all(re.fullmatch("[a-z]{2,3}", each) for each in options.languages or ()):
+        raise ImportRefused(f"--languages {','.join(options.languages or ())}: expected ISO 639 codes, as en,de")
+    with opened(source, options.graph) as found:
+        command = shlex.join(["semblance", "import", found.name, "--id", named, *arguments])
+        return _publish(found, named, models, storage, options, labelled, command)
+
+
+def id_of(source: str | Path) -> str:
+    """The id of a model that is given none: the name of its folder, or on its hub, in small letters and hyphens."""
+    name = Path(str(source).partition("@")[0]).name or Path(source).resolve().name
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64]
+
+
+def _publish(
+    source: Source,
+    model_id: str,
+    models: Path,
+    storage: Storage,
+    options: ImportOptions,
+    labelled: Callable[[ImportedModel], CalibrationPairs] | None,
+    command: str,
+) -> Imported:
     target = models / model_id
     with tempfile.TemporaryDirectory(prefix="import-") as temporary:
         folders = {name: Path(temporary) / name / model_id for name in ("float32", "float16", "int8")}
         for folder in folders.values():
             folder.mkdir(parents=True)
-        model = read_model(source, options)
+        model = read_model(source.folder, options)
         if labelled is not None and model.facts.architecture == "transformer_classifier":
             raise ImportRefused("--pairs: a classifier of single texts is not calibrated on pairs")
         pairs = labelled(model) if labelled is not None else None
@@ -130,7 +152,7 @@ def import_model(
             fields = model.write(folder, model_id, stored)
             if pairs is None and fields.get("similarity") == COSINE:  # which is no score by itself
                 pairs = sample()
-            return folder, _assemble(folder, fields, model.facts, source, command, stored, pairs)
+            return folder, _assemble(folder, fields, model.facts, source, options, command, stored, pairs)
 
         folder, manifest = written("float32")
         opened = PublishedModel(folder, manifest)
@@ -233,13 +255,15 @@ def _assemble(
     folder: Path,
     fields: dict[str, Any],
     facts: ImportFacts,
-    source: Path,
-    command: str | None,
+    source: Source,
+    options: ImportOptions,
+    command: str,
     storage: Storage,
     labelled: CalibrationPairs | None,
 ) -> Manifest:
     """The manifest of what was written into a folder; `finish` adds what it still lacks."""
-    name = source.resolve().name
+    stated, origin = read_stated(source.folder), source.origin
+    name = source.name if origin is None else origin.name
     settings: dict[str, JsonValue] = {
         "imported": name,
         "storage": storage,
@@ -252,8 +276,8 @@ def _assemble(
             name=name,
             use="its weights and tokenizer; what they were trained on is for its authors to say",
             rows=0,
-            licence=licence_of(source),
-            source="a local folder",
+            licence=options.licence or stated.licence or "not stated",
+            source="a local folder" if origin is None else f"{origin.hub}, revision {origin.revision}",
         )
     ]
     data += [labelled.credit()] if labelled is not None else []
@@ -267,9 +291,10 @@ def _assemble(
         provenance=Provenance(
             created=datetime.now(UTC).date(),
             recipe=settings,
-            commands=(command or f"python -m workbench import {name} --id {folder.name}",),
+            commands=(command,),
             seed=0,
             environment=environment(),
         ),
-        languages=languages_of(source),
+        languages=options.languages or stated.languages,
+        origin=origin,
     )

@@ -33,6 +33,8 @@ class ImportOptions:
     pairs_head: bool | None = None  # whether a model of labels reads two texts; None: as its labels tell
     pooling: PoolingMode | None = None  # of the states, where no `modules.json` says it
     prompts: Mapping[str, str | None] = field(default_factory=dict)  # by role, instead of the folder's
+    licence: str | None = None  # instead of what the README states
+    languages: tuple[str, ...] | None = None  # ISO 639 codes, instead of what the README states
 
 
 NO_OPTIONS = ImportOptions()

@@ -39,6 +39,7 @@ from workbench.imports.described import (
 )
 from workbench.imports.files import (
     CONFIG,
+    GRAPHS,
     TOKENIZER,
     ImportRefused,
     check_weights,
@@ -51,7 +52,6 @@ from workbench.imports.small_graphs import classes_graph
 
 Task = Literal["embedding", "similarity", "relevance", "entailment", "labels"]
 ENCODER, PAIR, CLASSES = "encoder.onnx", "pair.onnx", "classes.onnx"
-GRAPHS = ("onnx/model.onnx", "model.onnx")  # where such folders have it
 _LONGEST_RUN = 512  # tokens of the run that tries a graph
 _TOLERANCE = 1e-4  # of an exported graph beside its module
 Outputs = Callable[..., npt.NDArray[np.float32]]  # one text or two -> what the library's graph or network gives

@@ -14,16 +14,16 @@ import httpx
 import pytest
 
 from core.tokenizer import Encoded
+from service.app import Application
 from service.engine.context import RequestContext
 from service.engine.queue import INLINE_SECONDS
 from service.errors import Overloaded
-from service.http.application import Application
+from service.http.admission import TimeLimit
 from service.http.connection import MAX_PIPELINED
 from service.http.middleware import ClientLeft
-from service.http.time_limit import TimeLimit
 from tests.harness.process import BODY, address_of, question, raw, running
 from tests.harness.process import until as wait_until
-from tests.harness.server import MB, Gate, counted, pairs_of, post, serving
+from tests.harness.server import MB, Address, Gate, counted, pairs_of, post, serving
 from tests.harness.service import NEEDED_SECONDS, until
 
 pytestmark = pytest.mark.anyio
@@ -170,25 +170,52 @@ def test_an_answer_that_nobody_reads_gives_its_place_back(models: Path) -> None:
         wait_until(left, "they are counted")
 
 
+async def read_slowly(address: Address, piece: int, seconds: float) -> tuple[bytes, int]:
+    """Read an answer of some 600 KB in pieces, for so long; what comes then is read at once.
+
+    Returns:
+        What was read, and in how many pieces before it ended.
+    """
+    loop = asyncio.get_running_loop()
+    answer, pauses, slowly = bytearray(), 0, loop.time() + seconds
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        connection.setblocking(False)
+        await loop.sock_connect(connection, address)
+        asked = post({"sentences": [f"a dog {i}" for i in range(4000)]}, "/embed")
+        await loop.sock_sendall(connection, asked.replace(b"host: a", b"host: a\r\nconnection: close"))
+        with suppress(ConnectionError):
+            while part := await loop.sock_recv(connection, piece if loop.time() < slowly else MB):
+                answer += part
+                if loop.time() < slowly:
+                    await asyncio.sleep(0.1)
+                    pauses += 1
+    return bytes(answer), pauses
+
+
+def is_whole(answer: bytes) -> bool:
+    head, body = answer.split(b"\r\n\r\n", 1)
+    return b"content-length: %d" % len(body) in head
+
+
 async def test_a_slow_reader_gets_its_whole_answer(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SEND_SECONDS, 1.0)
     async with serving(models, max_sentences=4000) as (_, address):
-        loop = asyncio.get_running_loop()
-        with socket.socket() as connection:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
-            connection.setblocking(False)
-            await loop.sock_connect(connection, address)
-            asked = post({"sentences": [f"a dog {i}" for i in range(4000)]}, "/embed")
-            await loop.sock_sendall(connection, asked.replace(b"host: a", b"host: a\r\nconnection: close"))
-            answer = bytearray()
-            pauses = 0
-            while part := await loop.sock_recv(connection, 16384):
-                answer += part
-                await asyncio.sleep(0.1)
-                pauses += 1
-        assert pauses > 20  # longer than who does not read at all is waited for
-        head, body = bytes(answer).split(b"\r\n\r\n", 1)
-        assert b"content-length: %d" % len(body) in head
+        answer, pauses = await read_slowly(address, 16384, NEEDED_SECONDS)
+    assert pauses > 20  # longer than who does not read at all is waited for
+    assert is_whole(answer)
+
+
+@pytest.mark.parametrize(("piece", "pace"), [(1, None), (8192, 10 * MB)])
+async def test_who_reads_more_slowly_than_the_least_pace_is_disconnected(
+    models: Path, monkeypatch: pytest.MonkeyPatch, piece: int, pace: int | None
+) -> None:
+    monkeypatch.setattr(SEND_SECONDS, 0.3)
+    if pace is not None:
+        monkeypatch.setattr("service.http.connection.LEAST_PACE", pace)
+    async with serving(models, max_sentences=4000) as (_, address):
+        answer, _ = await read_slowly(address, piece, 1.5)
+    assert not is_whole(answer)
 
 
 UPGRADES = {
@@ -264,7 +291,7 @@ async def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
 async def test_a_time_limit_ends_nothing_after_its_block() -> None:
     task = asyncio.current_task()
     assert task is not None
-    with TimeLimit(RequestContext(deadline=time.perf_counter() + 60)) as limit:
+    with TimeLimit(RequestContext(deadline=time.perf_counter() + 60), 60) as limit:
         pass
     limit.end(ClientLeft)
     await asyncio.sleep(0)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from service.http.application import _COSTS, _READ_ANYWAY, Application
+from service.app import Application
+from service.http.admission import _COSTS, _READ_ANYWAY
 from service.http.connection import FEW_BYTES
 from tests.harness.server import Address, Gate, counted, pairs_of, post, serving
 from tests.harness.service import until

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.parser import text_string_to_metric_families as families
-
 from scripts.guide.pages_of_service import metric_rows
+
 from service.observe.metrics import PHASES, observe_all
 from tests.harness.dialects import REQUESTS, slow
 from tests.harness.requests import GOOD

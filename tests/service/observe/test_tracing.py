@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from service.app import create_app
+from service.app import Application, create_app
 from service.errors import SettingsError
-from service.http.application import Application
 from service.observe.tracing import Tracing, open_tracing
 from service.settings import Settings
 from tests.harness.process import command

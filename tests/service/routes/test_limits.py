@@ -2,6 +2,7 @@
 an empty list.
 """
 
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -109,6 +110,14 @@ def test_characters_inside_of_texts_are_counted_while_they_are_few(
         with pytest.raises(TooLarge, match=f"^the body has more than {found}$") as caught:
             check(body, limits)
         assert caught.value.limit == int(found[0])
+
+
+@pytest.mark.parametrize("text", [rb"x\\", rb"x\\\"", rb"\\\\", rb"\"", rb"\\\\\","])
+def test_a_text_that_ends_in_backslashes_ends_where_its_quote_is(text: bytes) -> None:
+    """What follows it is counted, and what is in the next text is not."""
+    body = b'{"a": "%s", "b": [1, "c,,,:["]}' % text
+    assert json.loads(body)["b"] == [1, "c,,,:["]
+    assert counts(body, BodyLimits(4, 2)) == (4, 2)
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_a_mixture_by_hand() -> None:
         ("It takes 6 days.", "It takes 5 days.", 0.6, 0.2),  # the model may judge
         ("It takes 6 days.", "It takes 5 to 7 days.", 0.6, 0.2),
         ("It costs $12.", "It costs 12 EUR.", 0.0, 0.6),
+        ("The balance is -$50.", "The balance is $50.", 0.0, 0.6),
         ("It costs $12.", "It costs 12 EUR or 12 dollars.", 0.6, 0.2),
         ("You pay $10.", "You pay 10 %.", 0.0, 0.6),
         ("It takes 12 weeks.", "It takes 12 months.", 0.0, 0.6),

@@ -1,5 +1,5 @@
-"""Every family that docs/own-model.md names: tiny random models of transformers, imported, served, and asked; the
-answers are those of transformers itself."""
+"""Every family that docs/own-model.md names: tiny random models of transformers, fetched from a small hub by name,
+imported, served, and asked; the answers are those of transformers itself."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import torch
 from scipy.special import softmax
 
 from core.tokenizer import pad
+from tests.harness.hub import Hub
 from tests.workbench import foreign
 from workbench.imports.folder import import_model
 from workbench.imports.model import ImportOptions
@@ -27,9 +28,10 @@ POOLING = {"qwen3": "lasttoken", "roberta": "cls"}  # of the others the mean
 
 
 @pytest.mark.parametrize("family", foreign.FAMILIES)
-def test_an_encoder_answers_as_its_library(family: str, tmp_path: Path) -> None:
+def test_an_encoder_answers_as_its_library(family: str, hub: Hub, tmp_path: Path) -> None:
     folder = foreign.encoder(tmp_path / family, family, POOLING.get(family, "mean"))
-    done = import_model(folder, "taken", tmp_path / "models")
+    hub.add(f"people/{family}", folder)
+    done = import_model(f"people/{family}", "taken", tmp_path / "models")
     assert done.parity is not None
     assert done.parity.float32 < 1e-4
     a, b = foreign.embedded(folder, A), foreign.embedded(folder, B)
@@ -54,9 +56,10 @@ def test_an_encoder_answers_as_its_library(family: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("family", ["bert", "xlm-roberta", "modernbert"])
-def test_a_reranker_answers_as_transformers(family: str, tmp_path: Path) -> None:
+def test_a_reranker_answers_as_transformers(family: str, hub: Hub, tmp_path: Path) -> None:
     folder = foreign.transformer(tmp_path / family, family, ["score"])
-    done = import_model(folder, "taken", tmp_path / "models")
+    hub.add(f"people/{family}", folder)
+    done = import_model(f"people/{family}", "taken", tmp_path / "models")
     assert done.parity is not None
     expected = foreign.logits(folder, A, B)[:, 0]
     with foreign.served(tmp_path / "models") as client:
@@ -71,10 +74,13 @@ def test_a_reranker_answers_as_transformers(family: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("family", ["roberta", "deberta-v2"])
-def test_an_entailment_model_answers_as_transformers_in_its_own_order_of_labels(family: str, tmp_path: Path) -> None:
+def test_an_entailment_model_answers_as_transformers_in_its_own_order_of_labels(
+    family: str, hub: Hub, tmp_path: Path
+) -> None:
     names = ["contradiction", "Entailment", "neutral"]
     folder = foreign.transformer(tmp_path / family, family, names)
-    import_model(folder, "taken", tmp_path / "models")
+    hub.add(f"people/{family}", folder)
+    import_model(f"people/{family}", "taken", tmp_path / "models")
     expected = softmax(foreign.logits(folder, A, B), axis=1)
     with foreign.served(tmp_path / "models") as client:
         pairs = [{"premise": a, "hypothesis": b} for a, b in zip(A, B, strict=True)]

@@ -10,7 +10,7 @@ from scipy.special import softmax
 from tests.workbench import foreign
 from training.publish.runtime import PublishedModel
 from workbench.imports.described import pair_of
-from workbench.imports.files import ImportRefused, languages_of
+from workbench.imports.files import ImportRefused, read_stated
 from workbench.imports.folder import import_model
 from workbench.imports.model import ImportOptions
 
@@ -110,7 +110,9 @@ class TestServed:
         ("---\nlanguage:\n  - de\n  - en\n---\n", ("de", "en")),
         ('---\nlanguage: ["en", "nl"]\n---\n', ("en", "nl")),
         ("---\nlanguage: multilingual\n---\n", None),
-        ("---\nlanguage:\n- en\n- code\n---\n", None),
+        ("---\nlanguage:\n- en\n- code\n- zh-Hant\n---\n", ("en", "zh")),
+        ("---\nlanguage: no\n---\n", ("no",)),  # which YAML reads as false
+        ("---\nlanguage: [\n---\n", None),
         ("---\nlicense: mit\n---\nlanguage: en\n", None),
         ("# A model\n\nlanguage: en\n", None),
         ("", None),
@@ -122,4 +124,4 @@ def test_they_are_those_of_the_readmes_head(
 ) -> None:
     if readme is not None:
         (tmp_path / "README.md").write_text(readme)
-    assert languages_of(tmp_path) == languages
+    assert read_stated(tmp_path).languages == languages

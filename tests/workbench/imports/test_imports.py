@@ -1,6 +1,7 @@
 """Models of other libraries: imported, equal to their own library, served; refused by name where they cannot be."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from core.manifest import Manifest
 from core.measures import Logistic
+from tests.harness.hub import Hub
 from tests.harness.tables import write
 from tests.workbench import foreign
 from tests.workbench.foreign import changed
@@ -131,19 +133,28 @@ def test_fewer_bytes_a_weight_are_close(
     assert "onnxruntime" in str(Manifest.load(done.folder).provenance.recipe["parity"])
 
 
-def test_the_command_takes_a_graph_without_weights(copy: Path, tmp_path: Path) -> None:
+def test_the_command_takes_a_graph_without_weights_from_the_hub_that_the_environment_names(
+    copy: Path, hub: Hub, tmp_path: Path
+) -> None:
     (copy / "model.safetensors").unlink()
-    command = ["import", str(copy), "--id", "mine", "--models", str(tmp_path / "models"), "--query-prompt", "the "]
+    repository = hub.add("people/bert", copy)
+    repository.token = "secret"
+    command = ["import", "people/bert", "--id", "mine", "--models", str(tmp_path / "models"), "--query-prompt", "the "]
+    names = {"HF_ENDPOINT": hub.url, "HF_TOKEN": "secret", "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     ran = subprocess.run(
         [sys.executable, "-c", "from semblance.__main__ import main; main()", *command],
         cwd=ROOT,
+        env=inherited | names,
         capture_output=True,
         text=True,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "onnxruntime" in ran.stdout
+    assert any((tmp_path / "home" / "hub").iterdir())
     manifest = Manifest.load(tmp_path / "models" / "mine")
-    assert manifest.provenance.commands == ("semblance import changed --id mine --query-prompt 'the '",)
+    name = f"people/bert@{repository.revisions['main']}"
+    assert manifest.provenance.commands == (f"semblance import {name} --id mine --query-prompt 'the '",)
     assert manifest.prompts is not None
     assert (manifest.prompts.query, manifest.prompts.text) == ("the ", "")
 

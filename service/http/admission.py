@@ -1,45 +1,31 @@
-"""The application that the server calls: FastAPI's router, and the middleware that every request passes before it.
-
-What a request that asks a model may take is limited here too: a place, time, and bytes of a body.
-"""
+"""The middleware of routes that ask a model: each request has a place, time, and bytes of a body, and no more."""
 
 import asyncio
+import logging
 import re
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, NoReturn
+from types import TracebackType
+from typing import NoReturn, Self
 
-from fastapi import FastAPI
-from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.engine.context import RequestContext
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
-from service.http.buffered import BufferedBytes, Held
 from service.http.connection import ABORT, FEW_BYTES
 from service.http.middleware import (
     CLIENT_LEFT,
-    AccessControl,
-    AccessLogMiddleware,
     ClientLeft,
-    EarlyResponseCloser,
-    Errors,
-    RequestId,
-    SecurityHeaders,
-    caller_of,
 )
-from service.http.time_limit import TimeLimit
+from service.observe.logs import ThrottledWarning
 from service.observe.metrics import Timings
-from service.observe.tracing import Tracing
-from service.routes.context import RequestState, state_of
-from service.routes.paths import Paths
+from service.routes.routing import STATE, RequestState
 from service.service import Service
 
-if TYPE_CHECKING:  # its library brings that of Redis along
-    from service.http.rate_limit import RateLimit
-
 BUFFERED_BYTES = 163_840  # of bodies and unread answers, for each request that may be in flight: 160 MiB of 1,024
+_TIME_LEFT_SECONDS = 0.05  # at least, between two looks whether a paused request has more time
 _LONGEST_REFUSAL = 1.0  # seconds
 _COSTS = 16  # requests of a route, at least, by which the work of the next is told before it is read
 _COSTS_SECONDS = 60.0  # for which those of a model count
@@ -49,6 +35,105 @@ PIECE_BYTES = 65_536  # of an answer
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 # Headers that scripts of other origins may read.
 _EXPOSED = ("X-Request-Id", "Server-Timing", "Retry-After", "retry-after-ms")
+
+
+_gave_up = ThrottledWarning(
+    logging.getLogger(__name__), "callers are given up: what they make this process hold is too much"
+)
+
+
+class TimeLimit:
+    """Cancels the current task inside the block `with TimeLimit(context, seconds):`.
+
+    The block then raises `TimeoutError` when the context's time is over, or the error of `end`. After a call of `stop`
+    it goes on to its end.
+    """
+
+    __slots__ = ("_context", "_ended_by", "_entered", "_task", "_timer")
+
+    def __init__(self, context: RequestContext, seconds: float) -> None:
+        """Begin with this time, which is that of the context."""
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
+        assert task is not None, "requests are answered in tasks"
+        self._task = task
+        self._entered = True
+        self._ended_by: Exception | type[Exception] | None = None
+        self._context = context
+        self._timer = loop.call_later(seconds, self._over)
+
+    def _over(self) -> None:
+        if (left := self._context.left) > 0:  # it was paused, or is
+            self._timer = asyncio.get_running_loop().call_later(max(left, _TIME_LEFT_SECONDS), self._over)
+        else:
+            self.end(TimeoutError)
+
+    def end(self, by: Exception | type[Exception]) -> None:
+        """End the block with an error; no effect after the block."""
+        if self._entered and self._ended_by is None:
+            self._ended_by = by
+            self._task.cancel()
+
+    def stop(self) -> None:
+        """End nothing any more."""
+        self._entered = False
+        self._timer.cancel()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        # A server that shuts down may have cancelled the task too: then it stays cancelled.
+        if self._ended_by is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
+            raise self._ended_by from error
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """What one request holds."""
+
+    caller: str
+    end: Callable[[Overloaded], None]  # ends the request
+    size: int = 0
+    stalled: bool = True  # whether it waits for its client, not the client for an answer
+
+
+class BufferedBytes:
+    """All bytes that are held.
+
+    Beyond the limit, requests of the caller with the most bytes are ended, so that nobody takes the room of others: the
+    oldest one that is stalled, or else the newest, so that those before it are answered.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Begin with none; `most` is in bytes."""
+        self.most = most
+        self.bytes = 0
+        self._of: dict[str, dict[Held, None]] = {}  # each caller's requests, the oldest first
+
+    def hold(self, request: Held, size: int) -> None:
+        """Hold `size` bytes of a request in all from now on, and end others, or itself, where all are too many."""
+        self._set(request, size)
+        while self.bytes > self.most:
+            crowded = max(self._of, key=lambda caller: sum(each.size for each in self._of[caller]))
+            requests = self._of[crowded]
+            chosen = next((each for each in requests if each.stalled), None) or next(reversed(requests))
+            _gave_up.note(bytes=self.bytes, caller=crowded)
+            self._set(chosen, 0)
+            chosen.end(Overloaded(f"requests and answers of {self.most} bytes are held", limit=self.most))
+
+    def _set(self, request: Held, size: int) -> None:
+        self.bytes += size - request.size
+        request.size = size
+        if size:
+            self._of.setdefault(request.caller, {})[request] = None
+        elif request.caller in self._of:
+            self._of[request.caller].pop(request, None)
+            if not self._of[request.caller]:
+                del self._of[request.caller]
 
 
 class ModelCosts:
@@ -85,8 +170,8 @@ class AdmissionMiddleware:
         Raises:
             Overloaded: too many requests are being answered, or too much work is waiting.
         """
-        scoring, state = self._scoring, state_of(scope)
-        context = RequestContext(caller_of(scope, state), timings=Timings(scoring.spans))
+        scoring, state = self._scoring, scope[STATE]
+        context = RequestContext(state.caller, timings=Timings(scoring.spans))
         scoring.check_room(context)
         state.context = context
         size, costs = length_of(state.received), self._costs.setdefault(state.route or "", {})
@@ -124,8 +209,8 @@ def _cheapest(costs: Mapping[str, ModelCosts]) -> float | None:
 class Deadline:
     """Reads the body, and ends the work when its time is over, or when the client leaves.
 
-    What is behind it receives one message. A large answer is sent in pieces, each when the client has read those before
-    it, and counts until then as what its request holds.
+    What is behind it finds the body in the state. A large answer is sent in pieces, each when the client has read those
+    before it, and counts until then as what its request holds.
     """
 
     def __init__(self, app: ASGIApp, reader: "BodyReader", seconds: float) -> None:
@@ -141,7 +226,7 @@ class Deadline:
             TookTooLong: there is no answer in time.
             ClientLeft: nobody wants one.
         """
-        state = state_of(scope)
+        state: RequestState = scope[STATE]
         context, held = state.context, self._reader.held
         assert context is not None, "the middleware before this one made it"
         context.deadline = perf_counter() + self._seconds
@@ -166,19 +251,16 @@ class Deadline:
             limit.end(ClientLeft)
 
         try:
-            with TimeLimit(context) as limit:
-                body = await self._reader.read(state, context, receive, request)
+            with TimeLimit(context, self._seconds) as limit:
+                state.body = await self._reader.read(state, context, receive, request)
                 leaving = asyncio.get_running_loop().create_task(leaves())
-
-                async def whole() -> Message:
-                    return {"type": "http.request", "body": body, "more_body": False}
-
-                await self._app(scope, whole, in_time)
+                await self._app(scope, receive, in_time)
         except TimeoutError:
             if state.arrived:
                 raise TookTooLong(f"no answer within {self._seconds:g} seconds") from None
             raise BodyTimeout(f"no whole body within {self._seconds:g} seconds") from None
         finally:
+            state.body = b""
             held.hold(request, 0)
             if leaving is not None:
                 leaving.cancel()
@@ -315,62 +397,3 @@ class ScoringMiddleware:
         settings = self._settings
         reader = BodyReader(settings.max_body_bytes, self.held, self.arrived)
         return AdmissionMiddleware(Deadline(app, reader, settings.request_timeout), self)
-
-
-class Application:
-    """FastAPI with this service's routes and middleware."""
-
-    def __init__(
-        self,
-        app: FastAPI,
-        service: Service,
-        *,
-        paths: Paths,
-        scoring: ScoringMiddleware,
-        files: tuple[str, ...],
-        rate_limit: "RateLimit | None",
-        tracing: Tracing | None,
-    ) -> None:
-        """Put the middleware around the router of `app`.
-
-        Args:
-            app: FastAPI, with all routes.
-            service: see `Service`.
-            paths: those of its routes.
-            scoring: what those of them that score pass besides.
-            files: folders whose paths, but those of routes, need no key and count for no limit; they end with /.
-            rate_limit: see `RateLimit`; None: callers may ask as often as they like.
-            tracing: see `Tracing`.
-        """
-        self.app = app
-        self.service = service
-        self.scoring = scoring
-        settings = service.settings
-
-        def is_open(scope: Scope) -> bool:
-            path = scope["path"]
-            return paths.is_open(path) or (f"{path}/".startswith(files) and paths.find(path) is None)
-
-        # From the inside out. A request passes them in the other order.
-        stack: ASGIApp = AccessControl(app.router, settings.api_keys, rate_limit, is_open)
-        stack = SecurityHeaders(stack)
-        stack = Errors(stack, paths)
-        if settings.cors_origins:  # outside the keys: a preflight request has none
-            stack = CORSMiddleware(
-                stack,
-                allow_origins=settings.cors_origins,
-                allow_methods=("GET", "POST"),
-                allow_headers=("*",),
-                expose_headers=_EXPOSED,
-            )
-        stack = AccessLogMiddleware(stack, service.telemetry, paths, tracing, access_log=settings.access_log)
-        stack = EarlyResponseCloser(stack)
-        self._stack = RequestId(stack, lambda: service.shutting_down or service.replaced)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or begin and end with the server."""
-        if scope["type"] == "http":
-            scope["app"] = self.app
-            await self._stack(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)

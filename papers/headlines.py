@@ -1,0 +1,100 @@
+"""The figures that each page of docs/papers begins with: the paper's, ours, and whether ours is as good."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from papers.paper_table import FOLDER, Column, ResultRow, collect, read_tables
+from papers.verdicts import measured_cell
+from training.markdown import number, table
+from training.publish.figures import FIGURES, read_figures
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A figure of a page.
+
+    Attributes:
+        what: in words.
+        table: its table in papers/tables.
+        row: the recipe of our side.
+        column: of the table.
+        paper: the recipe whose row has the paper's figure, where it is another one.
+    """
+
+    what: str
+    table: str
+    row: str
+    column: str
+    paper: str = ""
+
+
+HEADLINES: Mapping[str, tuple[Headline, ...]] = {
+    "malstm": (
+        Headline("SICK relatedness, r", "malstm-sick", "malstm-sick", "SICK r"),
+        Headline("SICK relatedness, rho", "malstm-sick", "malstm-sick", "SICK rho"),
+        Headline("SICK relatedness, squared error", "malstm-sick", "malstm-sick", "SICK MSE"),
+        Headline("SICK entailment, accuracy", "malstm-sick", "malstm-sick", "SICK accuracy"),
+        Headline("without the teacher: SICK r", "malstm-ablations", "malstm-adam", "SICK r", "malstm-adam-synonyms"),
+    ),
+    "pwim": (
+        Headline("SICK relatedness, r", "pwim-sick", "pwim-sick", "SICK r"),
+        Headline("without the teacher: SICK r", "pwim-sick", "pwim-sick-alone", "SICK r"),
+        Headline("MSRvid, r", "pwim-sts", "pwim-msrvid", "MSRvid"),
+        Headline("STS 2014, r", "pwim-sts", "pwim-sts2014", "STS 2014"),
+        Headline("WikiQA, MAP", "pwim-answers", "pwim-wikiqa", "WikiQA MAP"),
+        Headline("TrecQA, MAP", "pwim-answers", "pwim-qa", "TrecQA raw MAP"),
+    ),
+    "mgim": (
+        Headline("SICK relatedness, r", "mgim-sick", "mgim-sick", "SICK r"),
+        Headline("without the teacher: SICK r", "mgim-sick", "mgim-sick-alone", "SICK r"),
+        Headline("as printed: SICK r", "mgim-sick", "mgim-sick-as-printed", "SICK r"),
+        Headline("MSRP, accuracy", "mgim-msrp", "mgim-msrp-overlaps", "accuracy"),
+        Headline("MSRP, F1", "mgim-msrp", "mgim-msrp-overlaps", "F1"),
+    ),
+    "paragram_phrase": (
+        Headline("averaging, margin loss: mean r of 20 sets", "wieting2016-table2", "pp-avg", "mean of 20"),
+        Headline("LSTM, margin loss: mean r of 20 sets", "wieting2016-table2", "pp-lstm", "mean of 20"),
+        Headline("averaging, supervised: SICK r", "wieting2016-table5", "pp-sick-avg-similarity", "SICK"),
+        Headline(
+            "averaging, supervised: SICK entailment",
+            "wieting2016-table5",
+            "pp-sick-avg-similarity",
+            "SICK entailment",
+        ),
+        Headline("LSTM, supervised: SST", "wieting2016-table5", "pp-sst-lstm-phrases", "SST"),
+    ),
+    "gran": (
+        Headline("GRAN: mean r of 20 sets", "gran-table3", "gran-1", "mean of 20"),
+        Headline("averaging: mean r of 20 sets", "gran-table1", "gran-avg", "mean of 20"),
+        Headline("LSTM-AVG: mean r of 20 sets", "gran-table2", "gran-lstm-avg-regularised", "mean of 20"),
+        Headline("GRAN, supervised: STS split r", "gran-table6", "sts-gran-dropout-scrambling", "STS split"),
+        Headline("GRAN, supervised: SICK r", "gran-table6", "sts-gran-dropout-scrambling", "SICK"),
+    ),
+}
+
+
+def page_table(page: str, tables: Path = FOLDER, figures: Path = FIGURES) -> str:
+    """The rows of a page.
+
+    Raises:
+        KeyError: no such page, or one of its figures is not there.
+    """
+    measured = read_figures(figures)
+    known = {name: collect(each, measured) for name, each in read_tables(tables).items()}
+    rows = []
+    for each in HEADLINES[page]:
+        found = known[each.table]
+        column = next(column for column in found.columns if column.name == each.column)
+        row = found.row(each.row)
+        paper = found.row(each.paper or each.row).paper[each.column].value
+        rows.append([each.what, number(paper, column.digits), measured_cell(row, column), verdict(row, column, paper)])
+        rows[-1] += [f"`{row.recipe}`", str(sum(column.name in seed.figures for seed in row.seeds))]
+    return table(("figure", "paper", "ours", "", "recipe", "seeds"), rows)
+
+
+def verdict(row: ResultRow, column: Column, paper: float) -> str:
+    """Whether our mean is as good as the paper's figure, both as they are printed."""
+    gap = round(row.mean[column.name], column.digits) - round(paper, column.digits)
+    gap = -gap if column.lower_is_better else gap
+    return "reached" if gap > -(0.1**column.digits) / 2 else f"missed by {-gap:.{column.digits}f}"

@@ -1,0 +1,50 @@
+"""The pictures of networks are what the modules compute: steps, shapes, weights and what feeds what."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from papers.pictures.networks import PICTURES
+from papers.pictures.trace import Step, traced
+from training.recipes import RECIPES
+
+PAGES = Path(__file__).parents[2] / "docs" / "papers"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_committed_picture_is_what_its_module_draws(name: str) -> None:
+    assert (PAGES / f"{name}.svg").read_text(encoding="utf-8") == PICTURES[name].draw(), "python -m papers draw"
+    assert f"]({name}.svg)" in (PAGES / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [name for name in PICTURES if name != "cross_encoder"])
+def test_every_weight_of_a_network_is_in_one_of_the_boxes(name: str) -> None:
+    network = PICTURES[name].network()
+    drawn = sum(step.weights for step in network.steps)
+    assert drawn == sum(weight.numel() for weight in network.module.parameters())
+
+
+def test_arrows_follow_the_values_that_are_read() -> None:
+    boxes = PICTURES["pwim"].trace().boxes
+    reads = {(box.title, boxes[source].title) for box in boxes for source in box.sources}
+    assert {source for title, source in reads if title == "convolutions"} == {"cube of word pairs", "similarity focus"}
+    assert {source for title, source in reads if title == "cube of word pairs"} == {"BiLSTM"}
+    assert [box.shape for box in boxes if box.title == "cube of word pairs"] == [(13, 6, 8)]
+
+
+def test_another_network_is_another_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = RECIPES["mgim-sick"]
+    apart = replace(recipe.architecture, conditional=False)
+    monkeypatch.setitem(RECIPES, "mgim-sick", replace(recipe, architecture=apart))
+    boxes = PICTURES["mgim"].trace().boxes
+    second = next(box for box in boxes if box.title == "BiLSTM of b")
+    assert {boxes[source].title for source in second.sources} == {"word vectors"}  # no longer the memory of a
+
+
+def test_a_step_that_never_runs_is_a_fault() -> None:
+    layer = torch.nn.Linear(2, 2)
+    with pytest.raises(ValueError, match="these steps never ran: a layer"):
+        traced(lambda: None, [Step(layer, "forward", "a layer", "")], {"a": torch.zeros(1, 2)})
+    assert "forward" not in vars(layer)

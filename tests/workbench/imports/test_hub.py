@@ -1,0 +1,220 @@
+"""Models by name: fetched from a hub over HTTP, pinned to a commit, without pickles and code; else refused in one line.
+
+test_families.py imports every family in this way.
+"""
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.manifest import Manifest
+from tests.harness.hub import Hub, Repository
+from tests.workbench import foreign
+from training.publish.runtime import PublishedModel
+from workbench.__main__ import run_cli
+from workbench.imports import sources
+from workbench.imports.files import ImportRefused, read_stated
+from workbench.imports.folder import id_of, import_model
+from workbench.imports.sources import opened
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the other libraries
+NAME = "people/Tiny_Static.v2"
+CARD = "---\nmodel-index:\n- name: x\nlanguage:\n- multilingual\n- de\n- zh-Hant\n- no\nlicense: mit\n---\n# Tiny\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A static model, which is imported in a fraction of a second, beside what must never be fetched."""
+    made = foreign.static(tmp_path_factory.mktemp("static") / "model")
+    (made / "README.md").write_text(CARD)
+    for name in ("pytorch_model.bin", "modeling_mine.py", "training_args.pt", "model.pkl", "openvino/weights.bin"):
+        (made / name).parent.mkdir(exist_ok=True)
+        (made / name).write_bytes(b"never")
+    return made
+
+
+def refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str = NAME, *options: str) -> str:
+    """What the command says of a source that it does not take, which is one line and exit code 2."""
+    with pytest.raises(SystemExit) as ended:
+        run_cli(["import", name, "--models", str(tmp_path / "models"), *options])
+    said = capsys.readouterr()
+    assert ended.value.code == 2
+    assert "Traceback" not in said.err
+    assert said.out.startswith("error: ")
+    assert said.out.count("\n") == 1
+    assert not (tmp_path / "models").exists()
+    return said.out
+
+
+def test_a_model_by_its_name(hub: Hub, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sha = hub.add(NAME, folder).revisions["main"]
+    with pytest.raises(SystemExit) as ended:
+        run_cli(["import", NAME, "--models", str(tmp_path / "models")])
+    assert ended.value.code == 0, capsys.readouterr().out
+    assert {"README.md", "modules.json", "model.safetensors"} <= {*hub.asked}
+    assert not [each for each in hub.asked if each.endswith((".bin", ".py", ".pt", ".pkl"))]
+    made = tmp_path / "models" / "tiny-static-v2"
+    manifest = Manifest.load(made)
+    assert manifest.origin is not None
+    assert manifest.origin.model_dump() == {"hub": hub.url.removeprefix("http://"), "name": NAME, "revision": sha}
+    assert manifest.provenance.commands == (f"semblance import {NAME}@{sha} --id tiny-static-v2",)
+    assert manifest.languages == ("de", "zh", "no")
+    assert manifest.training_data[0].licence == "mit"
+    card = (made / "README.md").read_text()
+    assert f"- From: `{NAME}` of {manifest.origin.hub}, revision `{sha}`." in card
+    local = import_model(folder, "local", tmp_path / "models").folder
+    texts = ["the cat sat on the sofa", "a dog"]
+    assert PublishedModel(made).embed(texts).tolist() == PublishedModel(local).embed(texts).tolist()
+    assert Manifest.load(local).origin is None
+
+
+def test_licence_and_languages_by_option(hub: Hub, folder: Path, tmp_path: Path) -> None:
+    hub.add(NAME, folder)
+    with pytest.raises(SystemExit):
+        run_cli(["import", NAME, "--models", str(tmp_path), "--licence", "CC0", "--languages", "en,nl"])
+    manifest = Manifest.load(tmp_path / "tiny-static-v2")
+    assert (manifest.training_data[0].licence, manifest.languages) == ("CC0", ("en", "nl"))
+    assert manifest.provenance.commands[0].endswith("--licence CC0 --languages en,nl")
+
+
+def test_a_revision_is_a_branch_a_tag_a_pull_request_or_a_commit(hub: Hub, folder: Path) -> None:
+    repository = hub.add(NAME, folder)
+    first = repository.revisions["main"]
+    for revision, card in (("v2", "---\nlicense: x\n---\n"), ("refs/pr/1", "---\nlicense: y\n---\n")):
+        files = repository.commits[first] | {"README.md": card.encode()}
+        repository.commit(files, revision)
+        for wanted in (revision, repository.revisions[revision]):
+            with opened(f"{NAME}@{wanted}") as found:
+                assert found.origin is not None
+                assert found.origin.revision == repository.revisions[revision]
+                assert read_stated(found.folder).licence == card.split()[2]
+    with opened(NAME) as found:
+        assert found.name == f"{NAME}@{first}"
+
+
+def test_without_the_hub_the_cache_answers(hub: Hub, folder: Path, offline: Callable[[], None]) -> None:
+    sha = hub.add(NAME, folder).revisions["main"]
+    with opened(NAME) as found:
+        before = {path.name: path.read_bytes() for path in found.folder.rglob("*") if path.is_file()}
+    offline()
+    for name in (NAME, f"{NAME}@{sha}"):
+        with opened(name) as found:
+            assert {path.name: path.read_bytes() for path in found.folder.rglob("*") if path.is_file()} == before
+    for name in ("people/other", f"{NAME}@v9", f"{NAME}@{'0' * 40}"):
+        with pytest.raises(ImportRefused, match="not in the cache, and HF_HUB_OFFLINE forbids to ask"), opened(name):
+            pass
+
+
+def test_what_others_left_in_the_cache_is_not_read(hub: Hub, folder: Path) -> None:
+    hub.add(NAME, folder)
+    from huggingface_hub import snapshot_download
+
+    assert (Path(snapshot_download(NAME)) / "modeling_mine.py").is_file()
+    with opened(NAME) as found:
+        suffixes = {path.suffix for path in found.folder.rglob("*") if path.is_file()}
+    assert suffixes == {".json", ".md", ".safetensors"}
+
+
+def _private(repository: Repository) -> None:
+    repository.token = "secret"
+
+
+def _gated(repository: Repository) -> None:
+    repository.token, repository.gated = "secret", True
+
+
+def _files(*changes: str, **content: str) -> Callable[[Repository], None]:
+    """Without the files whose name ends so, and with others."""
+
+    def change(repository: Repository) -> None:
+        files = repository.commits[repository.revisions["main"]]
+        kept = {name: value for name, value in files.items() if not name.endswith(changes)}
+        repository.commit(kept | {name: value.encode() for name, value in content.items()})
+
+    return change
+
+
+REFUSED: dict[str, tuple[str, Callable[[Repository], None], str]] = {
+    "unknown": ("people/none", lambda _: None,
+        "people/none: no such folder, and no such model on HUB, or a private one: then give a token in HF_TOKEN"),
+    "revision": (f"{NAME}@v7", lambda _: None, f"{NAME}: HUB has no revision v7 of it"),
+    "private": (NAME, _private,
+        f"{NAME}: no such folder, and no such model on HUB, or a private one: then give a token in HF_TOKEN"),
+    "gated": (NAME, _gated,
+        f"{NAME}: HUB asks to agree to its conditions there first; then give a token in HF_TOKEN"),
+    "pickle": (NAME, _files(".safetensors"),
+        f"{NAME}: pytorch_model.bin: weights in a pickle, which can run code when it is read"),
+    "pickled module": (NAME, _files(**{"2_Dense/pytorch_model.bin": "x"}),
+        f"{NAME}: 2_Dense/pytorch_model.bin: weights in a pickle"),
+    "nothing": (NAME, _files(".safetensors", ".bin"), f"{NAME}: has neither model.safetensors nor onnx/model.onnx"),
+    "code": (NAME, _files(**{"config.json": json.dumps({"auto_map": {"AutoModel": "modeling_mine.X"}})}),
+        f"{NAME}/config.json: auto_map: custom code, which is never run"),
+    "large": (NAME, lambda repository: repository.stated_bytes.update(
+        {name: 3 << 30 for name in repository.commits[repository.revisions["main"]] if name.endswith("tensors")}),
+        "model.safetensors has 3,221,225,472), the limit is 2,147,483,648"),
+    "name": ("people/a..b", lambda _: None, "people/a..b: no such folder, and it cannot be fetched from HUB: "),
+    "folder": ("./people/none", lambda _: None, "./people/none: no such folder (a model of a hub is named owner/name"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_fetched_is_one_line(
+    case: str, hub: Hub, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, change, reason = REFUSED[case]
+    change(hub.add(NAME, folder))
+    assert reason.replace("HUB", hub.url.removeprefix("http://")) in refused(capsys, tmp_path, name, "--id", "x")
+    assert not [each for each in hub.asked if each.endswith((".safetensors", ".bin", ".py"))]
+
+
+def test_a_private_model_with_a_token(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    _private(hub.add(NAME, folder))
+    monkeypatch.setenv("HF_TOKEN", "other")
+    assert "or a private one: the token may not read it" in refused(capsys, tmp_path)
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    with opened(NAME) as found:
+        assert (found.folder / "modules.json").is_file()
+
+
+def test_a_hub_that_cannot_be_reached(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    monkeypatch.setattr(importlib.import_module("huggingface_hub.constants"), "ENDPOINT", "http://127.0.0.1:9")
+    assert "cannot be fetched from 127.0.0.1:9: " in refused(capsys, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("torch", "options", "taken"),
+    [
+        (True, None, "model.safetensors"),
+        (False, None, "onnx/model.onnx"),
+        (True, "onnx/model_O2.onnx", "onnx/model_O2.onnx"),
+    ],
+)
+def test_weights_or_where_torch_is_missing_a_graph(
+    torch: bool, options: str | None, taken: str, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs = {"onnx/model.onnx": "x", "onnx/model_O2.onnx": "x", "model.safetensors": "x", "config.json": "{}"}
+    hub.add(NAME, tmp_path, **graphs)
+    if not torch:
+        monkeypatch.setattr(sources, "find_spec", lambda _: None)
+    with opened(NAME, options) as found:
+        files = {str(path.relative_to(found.folder)) for path in found.folder.rglob("*") if path.is_file()}
+    assert files == {"config.json", taken}
+
+
+def test_weights_in_parts(hub: Hub, tmp_path: Path) -> None:
+    parts = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json")
+    hub.add(NAME, tmp_path, **dict.fromkeys(("config.json", "other-00001-of-00001.safetensors", *parts), "{}"))
+    with opened(NAME) as found:
+        assert {path.name for path in found.folder.rglob("*")} == {"config.json", *parts}
+
+
+def test_the_id_of_a_model_that_is_given_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_model").mkdir()
+    found = {name: id_of(name) for name in (NAME, f"{NAME}@refs/pr/1", "my_model", "a/b/My Model/", Path("../X"))}
+    assert [*found.values()] == ["tiny-static-v2", "tiny-static-v2", "my-model", "my-model", "x"]

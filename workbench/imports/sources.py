@@ -1,0 +1,170 @@
+"""Where an imported model comes from: a local folder, or `owner/name[@revision]` of a model hub."""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from core.manifest import Origin
+from workbench.imports.described import check_code
+from workbench.imports.files import GRAPHS, WEIGHTS, ImportRefused, static_kind
+
+if TYPE_CHECKING:
+    from huggingface_hub import ResolvedRevision
+
+MOST_BYTES = 2 << 30  # of what is fetched: a graph in float32 is one file, of 2 GB at most
+_NAMED = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?", re.ASCII)
+# Beside the graph and the weights only these are fetched: never a pickle, never code.
+_DESCRIBED = re.compile(
+    r"(\d+_\w+/)?([\w.-]+\.json|vocab\.txt|merges\.txt|(spiece|spm|tokenizer|sentencepiece\.bpe)\.model)|README\.md"
+)
+_WEIGHTS = re.compile(r"(\d+_\w+/)?model\.safetensors")
+_PARTS = re.compile(r"model-\d+-of-\d+\.safetensors")
+_PICKLES = re.compile(r"(\d+_\w+/)?pytorch_model(-\d+-of-\d+)?\.bin")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model of another library that lies in a folder."""
+
+    folder: Path
+    name: str  # as commands and cards name it; a hub's with the commit
+    origin: Origin | None = None  # None: a local folder
+
+
+@contextmanager
+def opened(source: str | Path, graph: str | None = None) -> Iterator[Source]:
+    """A model by its folder, or, where there is no such folder, by its name on a hub, from which it is fetched.
+
+    Args:
+        source: a folder, or `owner/name[@revision]`; what is a Path is a folder.
+        graph: the ONNX file that is wanted; None: the weights, or where torch cannot export them the graph.
+
+    Raises:
+        ImportRefused: no such folder or model, or nothing in it can be taken; or the hub cannot be reached.
+    """
+    named = _NAMED.fullmatch(source) if isinstance(source, str) else None
+    if Path(source).is_dir():
+        yield Source(Path(source), Path(source).resolve().name)
+    elif named is None:
+        raise ImportRefused(f"{source}: no such folder (a model of a hub is named owner/name or owner/name@revision)")
+    else:
+        with tempfile.TemporaryDirectory(prefix="import-") as temporary:
+            folder = Path(temporary) / named[1]
+            try:
+                origin = _fetch(named[1], named[2], graph, folder)
+                yield Source(folder, f"{origin.name}@{origin.revision}", origin)
+            except ImportRefused as error:  # about the copy, which nobody else knows
+                raise ImportRefused(str(error).replace(str(folder), str(source))) from error
+
+
+def _fetch(name: str, revision: str | None, graph: str | None, folder: Path) -> Origin:
+    """Fill a folder with links to the files of a model in the hub's cache, into which they are fetched."""
+    from huggingface_hub import HfApi, constants
+
+    with _hub_errors(name, revision):
+        pinned = HfApi().resolve_revision(name, revision=revision)
+        sizes = _sizes(name, pinned)
+    _link(name, pinned, sizes, [each for each in sizes if _DESCRIBED.fullmatch(each)], folder)
+    check_code(folder)  # before the larger files
+    _link(name, pinned, sizes, _weights_or_graph(name, sizes, graph, folder), folder)
+    return Origin(
+        hub=urlsplit(constants.ENDPOINT).netloc.rpartition("@")[2].lower(), name=name, revision=pinned.resolved
+    )
+
+
+def _sizes(name: str, revision: "ResolvedRevision") -> dict[str, int]:
+    """Bytes of every file of a model at a commit, from the cache where it has them."""
+    from huggingface_hub import HfApi, RepoFile, get_cached_repo_tree
+    from huggingface_hub.errors import CachedRepoTreeNotFoundError
+
+    try:
+        found = list(get_cached_repo_tree(name, revision=revision))
+    except CachedRepoTreeNotFoundError:
+        tree = HfApi().list_repo_tree(name, revision=revision.resolved, recursive=True)
+        found = [each for each in tree if isinstance(each, RepoFile)]
+    return {each.path: each.size for each in found}
+
+
+def _weights_or_graph(name: str, sizes: Mapping[str, int], graph: str | None, folder: Path) -> list[str]:
+    """Which large files of a model are taken, its small ones being in the folder.
+
+    Raises:
+        ImportRefused: it has neither weights in safetensors nor a graph.
+    """
+    if graph is not None:
+        if graph not in sizes or not graph.endswith(".onnx"):
+            raise ImportRefused(f"--graph {graph}: {name} has no such ONNX file")
+        return [graph]
+    weights = [each for each in sizes if _WEIGHTS.fullmatch(each)]
+    if WEIGHTS not in weights:
+        weights += [each for each in sizes if _PARTS.fullmatch(each)]
+    folders = {each.rpartition("/")[0] for each in weights}
+    pickles = [each for each in sizes if _PICKLES.fullmatch(each) and each.rpartition("/")[0] not in folders]
+    graphs = [each for each in GRAPHS if each in sizes][:1]
+    if pickles and (weights or not graphs):
+        raise ImportRefused(
+            f"{name}: {pickles[0]}: weights in a pickle, which can run code when it is read, and neither {WEIGHTS} nor "
+            f"{GRAPHS[0]}: its pull requests on the hub may have them (@refs/pr/NUMBER)"
+        )
+    if not weights and not graphs:
+        raise ImportRefused(f"{name}: has neither {WEIGHTS} nor {GRAPHS[0]}")
+    by_weights = weights and (not graphs or find_spec("torch") is not None or static_kind(folder) is not None)
+    return weights if by_weights else graphs
+
+
+def _link(
+    name: str, revision: "ResolvedRevision", sizes: Mapping[str, int], names: Sequence[str], folder: Path
+) -> None:
+    """Fetch files of a model, those that the cache lacks, and link them into a folder.
+
+    Raises:
+        ImportRefused: they are larger than `MOST_BYTES` together, or cannot be fetched.
+    """
+    from huggingface_hub import snapshot_download
+
+    if (total := sum(sizes[each] for each in names)) > MOST_BYTES:
+        largest = max(names, key=lambda each: sizes[each])
+        raise ImportRefused(
+            f"{name}: {total:,} bytes are to be fetched ({largest} has {sizes[largest]:,}), the limit is {MOST_BYTES:,}"
+        )
+    with _hub_errors(name, revision.initial):
+        snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=list(names)))
+        for each in names:
+            (folder / each).parent.mkdir(parents=True, exist_ok=True)
+            (folder / each).symlink_to((snapshot / each).resolve(strict=True))
+
+
+@contextmanager
+def _hub_errors(name: str, revision: str | None) -> Iterator[None]:
+    """What huggingface_hub raises, in one line; its errors share no base class.
+
+    Raises:
+        ImportRefused: in place of those.
+    """
+    from huggingface_hub import constants, errors
+
+    hub = urlsplit(constants.ENDPOINT).netloc.rpartition("@")[2]
+    token = "the token may not read it" if os.environ.get("HF_TOKEN") else "then give a token in HF_TOKEN"
+    try:
+        yield
+    except ImportRefused:
+        raise
+    except errors.GatedRepoError as error:
+        raise ImportRefused(f"{name}: {hub} asks to agree to its conditions there first; {token}") from error
+    except errors.RepositoryNotFoundError as error:
+        raise ImportRefused(f"{name}: no such folder, and no such model on {hub}, or a private one: {token}") from error
+    except errors.RevisionNotFoundError as error:
+        raise ImportRefused(f"{name}: {hub} has no revision {revision} of it") from error
+    except Exception as error:
+        cause = error.__cause__ or error
+        if constants.is_offline_mode():
+            raise ImportRefused(f"{name}: not in the cache, and HF_HUB_OFFLINE forbids to ask {hub}") from error
+        reason = " ".join(str(cause).split())[:300] or type(cause).__name__
+        raise ImportRefused(f"{name}: no such folder, and it cannot be fetched from {hub}: {reason}") from error
