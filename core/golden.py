@@ -14,16 +14,18 @@ from core.manifest import EntailmentLabel, Label
 
 TOLERANCE = 1e-4  # for rounding on other CPUs; far below the effect of another model
 _ON = {"cpu": TOLERANCE, "cuda": 5e-4}
+INTEGER_TOLERANCE = 0.05  # of a graph with integer products: where a last digit moves one code, others follow
 MOST_GOLDEN_BYTES = 4 << 20
 
 
-def tolerance_on(provider: str) -> float:
+def tolerance_on(provider: str, *, has_integers: bool = False) -> float:
     """How far an answer may be from the published one where a model runs on `cpu` or `cuda`.
 
     CUDA's kernels sum in another order, in full float32: TensorFloat-32 is off. That was not yet measured on a GPU. On
-    a CPU, kernels that are not fused move no golden answer by more than 7e-7.
+    a CPU, kernels that are not fused move no golden answer by more than 7e-7; of a graph with integer products they
+    move the cosine by .011 (all-MiniLM-L6-v2), so these answers differ on another kind of CPU.
     """
-    return _ON[provider]
+    return INTEGER_TOLERANCE if has_integers else _ON[provider]
 
 
 class GoldenPair(BaseModel):

@@ -11,7 +11,7 @@ digits, and with integer products a last digit that moves can move the third one
 no time on padding either.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -76,8 +76,8 @@ class Feeds(Protocol):
     def added(self) -> int:
         """The special tokens of one item."""
 
-    def lengths(self, sides: Sequence[Ids]) -> tuple[int, ...]:
-        """The sizes of one item: tokens of each of its texts, or of the sequence that they make, as it is padded."""
+    def lengths(self, items: Iterable[Sequence[Ids]]) -> list[tuple[int, ...]]:
+        """The sizes of each item: tokens of each of its texts, or of the sequence that they make, as it is padded."""
 
     def rows(self, run: Run, sides: Sides, least: Sequence[int] = ()) -> Rows:
         """The graph's row of each item; word models pad texts to `least`, of each side, if that is longer."""
@@ -88,12 +88,12 @@ class WordFeeds:
 
     added = 0
 
-    def lengths(self, sides: Sequence[Ids]) -> tuple[int, ...]:
-        """The number of tokens of each text."""
-        return tuple(map(len, sides))
+    def lengths(self, items: Iterable[Sequence[Ids]]) -> list[tuple[int, ...]]:
+        """The number of tokens of each text, of each item."""
+        return [tuple(map(len, texts)) for texts in items]
 
     def rows(self, run: Run, sides: Sides, least: Sequence[int] = ()) -> Rows:
-        """As `Feeds.rows`."""
+        """The rows of the graph's outputs, one for each text or pair; see `Feeds.rows`."""
         names = ("",) if len(sides) == 1 else ("_a", "_b")
         feeds: dict[str, Array] = {}
         for name, ids, length in zip(names, sides, least or (1,) * len(sides), strict=True):
@@ -122,16 +122,17 @@ class SequenceFeeds:
         """The special tokens of a sequence."""
         return self.special.number
 
-    def lengths(self, sides: Sequence[Ids]) -> tuple[int, ...]:
-        """The number of tokens of the sequence with its padding."""
-        tokens = self.added + sum(map(len, sides))
-        return (max(tokens, min(self.added + self.most_tokens, -(-tokens // LENGTH_STEP) * LENGTH_STEP)),)
+    def lengths(self, items: Iterable[Sequence[Ids]]) -> list[tuple[int, ...]]:
+        """The number of tokens of each item's sequence with its padding."""
+        added, most = self.added, self.added + self.most_tokens
+        tokens = [added + sum(map(len, texts)) for texts in items]
+        return [(max(number, min(most, -(-number // LENGTH_STEP) * LENGTH_STEP)),) for number in tokens]
 
     def rows(self, run: Run, sides: Sides, least: Sequence[int] = ()) -> Rows:
         """As `Feeds.rows`; in several runs where padded lengths differ."""
         by_length: dict[int, list[int]] = {}
-        for place, texts in enumerate(zip(*sides, strict=True)):
-            by_length.setdefault(self.lengths(texts)[0], []).append(place)
+        for place, (length,) in enumerate(self.lengths(zip(*sides, strict=True))):
+            by_length.setdefault(length, []).append(place)
         parts = []
         for length, places in by_length.items():
             feeds, lengths = self.joined([[ids[place] for place in places] for ids in sides], length)

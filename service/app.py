@@ -95,7 +95,7 @@ class Application:
             )
         stack = AccessLogMiddleware(stack, service.telemetry, paths, tracing, access_log=settings.access_log)
         stack = EarlyResponseCloser(stack)
-        self._stack = RequestId(stack, lambda: service.shutting_down or service.replaced)
+        self._stack = RequestId(stack, service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or begin and end with the server."""

@@ -174,7 +174,7 @@ class PremiseAndHypothesis(TypedDict):
 
 
 class EntailmentRequest(OwnRequest):
-    """Pairs to label."""
+    """Pairs of premise and hypothesis to label."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"pairs": [_PREMISE]}]})
 

@@ -22,7 +22,7 @@ class Package(NamedTuple):
 
 
 TABLE = {
-    "core": Package(()),
+    "core": Package(()),  # one folder, whose modules may import each other where that makes no circle
     "service": Package(
         ("core",),
         (
@@ -75,7 +75,7 @@ TABLE = {
         ("core", "training", "semblance"),
         ("imports confidence upgrade", "tuning", "minilm", "__main__", "commands"),
     ),
-    "papers": Package(("core", "training")),
+    "papers": Package(("core", "training")),  # likewise, over recipes/, which imports none of them
     "benchmarks": Package(("core", "service", "semblance", "training")),
     "scripts": Package(("core", "service", "semblance", "training", "workbench", "papers", "benchmarks")),
 }

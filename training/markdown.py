@@ -1,4 +1,4 @@
-"""Markdown tables."""
+"""Tables of Markdown, and numbers in their cells."""
 
 from collections.abc import Iterable, Sequence
 

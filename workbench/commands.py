@@ -18,5 +18,6 @@ def tune(context: typer.Context) -> None:
 def import_model(context: typer.Context) -> None:
     """Take a model that was trained elsewhere: `semblance import --help`, docs/own-model.md."""
     with needs("importing", extra="import"):
+        import_module("huggingface_hub")  # before the command begins
         from workbench.__main__ import run_cli
     run_cli(["import", *context.args], name="semblance")

@@ -18,8 +18,7 @@ from semblance.cli.render import bar
 from semblance.tables.formats import KNOWN
 
 if TYPE_CHECKING:
-    from semblance.jobs.threshold.choice import Quality
-    from semblance.jobs.threshold.models import ModelComparison
+    from semblance.jobs.threshold import ModelComparison, Quality
 
 SHOWN = np.arange(0.1, 1.0, 0.1)  # thresholds of the table, beside the recommended one
 
@@ -95,9 +94,18 @@ def choose(
             as_json=as_json,
         )
         return
-    from semblance.jobs.threshold.choice import choose, quality, resampled
-    from semblance.jobs.threshold.labelled import COLUMNS, read_pairs
-    from semblance.jobs.threshold.models import OF_A_PAIR, Candidate, candidates, compare, recommended
+    from semblance.jobs.threshold import (
+        COLUMNS,
+        OF_A_PAIR,
+        Candidate,
+        candidates,
+        choose,
+        compare,
+        quality,
+        read_pairs,
+        recommended,
+        resampled,
+    )
 
     read = read_pairs(pairs, tuple(column) if column else COLUMNS, read_as)
     for note in read.notes:

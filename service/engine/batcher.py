@@ -9,23 +9,99 @@ as long as one sentence or pair takes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from time import perf_counter
+from math import prod
+from time import perf_counter, thread_time
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from service.engine.admission import PIECE_SECONDS
 from service.engine.context import RequestContext
-from service.engine.cost import UNKNOWN, Cost, best_time
 from service.engine.graph import Padding, Rows, Shape, TextGraph
 from service.engine.queue import INLINE_SECONDS, MIN_THREAD_SECONDS, Job, Queue
 from service.observe.metrics import INFERENCE
 
 DIRECT_SECONDS = 0.0002  # waking a waiting request costs a tenth of it
+# Of a measured cost:
+_TRIES = 3
+_LONG_SECONDS, _CHEAP_SECONDS = 0.05, 0.002
+_FEW_TOKENS, _MORE_TOKENS, _SEVERAL, _MANY = 4, 64, 8, 32  # what is measured: tokens of a text, items of a batch
 
 K = TypeVar("K")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of a run: `fixed`, and for each item `per_item`, and more for the tokens that it is padded to.
+
+    These are `per_token` for each, of both sentences of a pair, and `per_cell` for each pair of a token of one and a
+    token of the other. What a graph computes decides which of these counts: a transformer reads both sentences as
+    one row of tokens, others compare each token with each.
+    """
+
+    fixed: float
+    per_token: float
+    per_item: float = 0.0
+    per_cell: float = 0.0
+
+    def of_item(self, shape: Shape) -> float:
+        """Seconds of one item more of this shape."""
+        seconds = self.per_item + self.per_token * sum(shape)
+        return seconds + self.per_cell * prod(shape) if self.per_cell else seconds
+
+    def of_batch(self, padding: Padding) -> float:
+        """Seconds of one batch."""
+        return self.fixed + padding.items * self.of_item(padding.longest)
+
+    @classmethod
+    def measured(cls, seconds: Callable[[int, Shape], float], axes: int, max_tokens: int) -> "Cost":
+        """The cost that timed runs give.
+
+        Args:
+            seconds: number of items, their shape -> seconds of a run.
+            axes: 1 for sentences, 2 for pairs.
+            max_tokens: of a sentence.
+        """
+        more = min(_MORE_TOKENS, max_tokens)
+        few = max(1, min(_FEW_TOKENS, more // 2))
+        longer = max(1, more - few)
+        alone = seconds(1, (few,) * axes)
+        number, several = _SEVERAL, seconds(_SEVERAL, (few,) * axes)
+        if several < _CHEAP_SECONDS:  # more of them tell it more exactly
+            number, several = _MANY, seconds(_MANY, (few,) * axes)
+        each = max(0.0, several - alone) / (number - 1)
+        longest = seconds(1, (more,) * axes)
+        per_cell = 0.0
+        if axes > 1:  # how much more than twice one long sentence two of them take
+            per_cell = max(0.0, longest + alone - 2 * seconds(1, (more, few))) / longer**2
+        grown = longest - alone
+        if longest < _CHEAP_SECONDS:
+            grown = (seconds(number, (more,) * axes) - several) / number
+        if axes > 1:
+            grown -= per_cell * (more**2 - few**2)
+        per_token = max(0.0, grown) / (axes * longer)
+        of_few = per_token * axes * few + (per_cell * few**2 if axes > 1 else 0.0)
+        return cls(max(0.0, alone - max(each, of_few)), per_token, max(0.0, each - of_few), per_cell)
+
+
+# Before a graph is measured: large, so that nothing runs in the event loop.
+UNKNOWN = Cost(2e-3, 1e-5)
+
+
+def best_time(work: Callable[[], object]) -> float:
+    """Seconds of the fastest of a few runs, the first of which warm up; long work runs once.
+
+    It is the CPU time of this thread, which other processes do not make longer; what they take of the CPUs shows in
+    the pace of the pool.
+    """
+    times: list[float] = []
+    while len(times) < _TRIES and sum(times) < _LONG_SECONDS:
+        started = thread_time()
+        work()
+        times.append(thread_time() - started)
+    return min(times)
 
 
 def padded(shapes: Sequence[Shape]) -> Padding:
@@ -81,12 +157,12 @@ class Batcher(Generic[K]):
 
     def measure(self, keys: Sequence[K], max_tokens: int) -> None:
         """Measure the cost of a run, with tokens of these keys, at most `max_tokens` each; warms the graph up."""
-        key = max(keys, key=lambda key: sum(self.graph.shape(key)))
+        key, shape = max(zip(keys, self.graph.shapes(keys), strict=True), key=lambda each: sum(each[1]))
 
         def seconds(items: int, shape: Shape) -> float:
             return best_time(partial(self.graph.rows, [self.graph.resized(key, shape)] * items))
 
-        self.cost = Cost.measured(seconds, len(self.graph.shape(key)), max_tokens)
+        self.cost = Cost.measured(seconds, len(shape), max_tokens)
         if self.graph.has_loop:
             self.cost = replace(self.cost, fixed=max(self.cost.fixed, MIN_THREAD_SECONDS))
 
@@ -96,7 +172,7 @@ class Batcher(Generic[K]):
 
     def seconds_of_one_more(self, keys: Sequence[K]) -> float:
         """Expected seconds that the median one of these keys adds to a batch."""
-        return sorted(self.cost.of_item(self.graph.shape(key)) for key in keys)[len(keys) // 2]
+        return sorted(map(self.cost.of_item, self.graph.shapes(keys)))[len(keys) // 2]
 
     def rows_if_quick(self, context: RequestContext, keys: Sequence[K]) -> Rows | None:
         """The rows, computed at once in the event loop; None if that would take too long.
@@ -105,13 +181,13 @@ class Batcher(Generic[K]):
             Exception: whatever the run raises.
         """
         # Two lower bounds, by the number of keys and without padding, are cheaper than batches.
-        of_units = self._inline_limit() - self.cost.fixed
-        if (self.cost.per_item + self.cost.per_token) * len(keys) > of_units:
+        cost = self.cost
+        if not self._is_quick(cost.fixed + (cost.per_item + cost.per_token) * len(keys)):
             return None
-        if sum(self.cost.of_item(self.graph.shape(key)) for key in keys) > of_units:
+        if not self._is_quick(cost.fixed + sum(map(cost.of_item, self.graph.shapes(keys)))):
             return None
         pieces = self._pieces(keys)
-        if _seconds_of(pieces) > self._inline_limit():
+        if not self._is_quick(_seconds_of(pieces)):
             return None
         return self._run_inline(context, pieces, len(keys))
 
@@ -136,7 +212,8 @@ class Batcher(Generic[K]):
             Exception: whatever the run raises of these keys.
         """
         pieces = self._pieces(keys)
-        if (expected := _seconds_of(pieces)) <= self._inline_limit():
+        expected = _seconds_of(pieces)
+        if self._is_quick(expected):
             return self._run_inline(context, pieces, len(keys))
         admission = self._queue.admissions.admit(context, expected)
         done = await self._queue.done(Job(pieces, admission, partial(_Batch, self), kind=self))
@@ -150,7 +227,7 @@ class Batcher(Generic[K]):
         return joined.items <= self._max_items(joined.longest) and self.cost.of_batch(joined) <= apart
 
     def _pieces(self, keys: Sequence[K]) -> list[_Piece[K]]:
-        shapes = list(map(self.graph.shape, keys))
+        shapes = self.graph.shapes(keys)
         together = padded(shapes)
         same_shape = self.graph.reproducible
         may_join = not same_shape or len(set(shapes)) == 1
@@ -164,17 +241,19 @@ class Batcher(Generic[K]):
 
     def _max_items(self, longest: Shape) -> int:
         """How many items of this shape are in one batch at most."""
-        most = self.graph.budget.most(longest)
+        budget = self.graph.budget
+        most = max(1, min(budget.items, budget.size // prod(longest)))
         each = self.cost.of_item(longest)
         return max(1, min(most, int(PIECE_SECONDS / each))) if each else most
 
-    def _inline_limit(self) -> float:
-        """Of a run in the event loop, at most: more where all threads are busy, and it would wait much longer."""
-        return INLINE_SECONDS if self._queue.saturated else DIRECT_SECONDS
+    def _is_quick(self, seconds: float) -> bool:
+        """Whether a run is in the event loop: a longer one too where all threads are busy, and it would wait longer."""
+        return seconds <= DIRECT_SECONDS or (seconds <= INLINE_SECONDS and self._queue.saturated)
 
     def _run_inline(self, context: RequestContext, pieces: Sequence[_Piece[K]], count: int) -> Rows:
         began = perf_counter()
-        rows = _joined([(piece.places, self.graph.rows(piece.keys)) for piece in pieces], count)
+        graph = self.graph
+        rows = _joined([(each.places, graph.rows(each.keys, each.padding.longest)) for each in pieces], count)
         context.timings.spent(INFERENCE, began, perf_counter())
         return rows
 

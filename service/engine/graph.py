@@ -11,7 +11,6 @@ always are (`core.sequences`).
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache
-from math import prod
 from pathlib import Path
 from threading import current_thread, main_thread
 from time import monotonic, perf_counter
@@ -25,7 +24,7 @@ from core.errors import ArtifactError
 from core.graph import GraphKind, GraphSignature, Signature, read_signature
 from core.manifest import Manifest
 from core.scoring import Array, Run
-from core.sequences import LENGTH_STEP, Feeds, SequenceFeeds, Sides
+from core.sequences import LENGTH_STEP, Feeds, SequenceFeeds
 from core.tensors import tensors_of
 from service.engine.cache import Ids, Pair
 from service.errors import InferenceFailed, ProviderError
@@ -38,6 +37,7 @@ CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 _EXTERNAL_DATA = b"\x0a\x08location\x12"
 # How ONNX writes the kinds of node that run a graph again and again: the key "op_type", before its value.
 _LOOP_NODES = (b"\x22\x04Loop", b"\x22\x04Scan")
+_INTEGER_NODE = b"\x22\x0dMatMulInteger"
 _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 
 _LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
@@ -65,6 +65,7 @@ class Session:
         weights: Sequence[ort.OrtValue] = (),
         *,
         has_loop: bool = False,
+        has_integers: bool = False,
     ) -> None:
         self._run = session.run
         self._weights = weights  # the session uses their memory
@@ -72,6 +73,7 @@ class Session:
         self.signature = signature
         self.has_cuda = CUDA in session.get_providers()
         self.has_loop = has_loop  # a loop in it may take any time, whatever shorter runs took
+        self.has_integers = has_integers  # it multiplies integers: its answers follow from the kind of CPU
 
     def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
         """Run the graph: feeds by tensor name -> its one output."""
@@ -208,7 +210,8 @@ def open_session(
         raise ArtifactError(f"{path}: onnxruntime cannot open it: {first_line}") from error
     found = read_signature(kind, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
     has_loop = any(each in content for each in _LOOP_NODES)
-    opened = Session(session, found, list(weights.values()), has_loop=has_loop)
+    has_integers = _INTEGER_NODE in content
+    opened = Session(session, found, list(weights.values()), has_loop=has_loop, has_integers=has_integers)
     if must_use_cuda and not opened.has_cuda:
         raise ProviderError(f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on the CPU")
     return opened
@@ -234,10 +237,6 @@ class BatchBudget(NamedTuple):
 
     size: int  # padded: longest x count for sentences, longest of a x longest of b x count for pairs
     items: int
-
-    def most(self, longest: Shape) -> int:
-        """How many items of this shape one batch may have, at least 1."""
-        return max(1, min(self.items, self.size // prod(longest)))
 
 
 class Graph:
@@ -308,28 +307,33 @@ class TextGraph(Graph, ABC, Generic[K]):
         self.reproducible = reproducible or self.is_transformer
 
     @abstractmethod
-    def rows(self, keys: Sequence[K]) -> Rows:
-        """n keys -> n rows, in any thread. A row does not depend on the other keys.
+    def rows(self, keys: Sequence[K], longest: Shape = ()) -> Rows:
+        """n keys -> n rows, in any thread; `longest` is their shape together, where it is known.
+
+        A row does not depend on the other keys.
 
         Raises:
             InferenceFailed: the graph raised, or gave a number that is not finite.
         """
 
     @abstractmethod
-    def shape(self, key: K) -> Shape:
-        """Number of tokens of each sentence, or of the sequence they make, with the padding that is its own."""
+    def shapes(self, keys: Sequence[K]) -> list[Shape]:
+        """Of each key the number of tokens of each sentence, or of the sequence they make, with its own padding."""
 
     @abstractmethod
     def resized(self, key: K, shape: Shape) -> K:
         """A key of this shape, with the tokens of another one: cut, or repeated."""
 
-    def _of(self, sides: Sides, shapes: Sequence[Shape]) -> Rows:
-        return self.feeds.rows(self, sides, tuple(map(max, zip(*shapes, strict=True))))
+    def _longest(self, keys: Sequence[K]) -> Shape:
+        return tuple(map(max, zip(*self.shapes(keys), strict=True)))
 
-    def _padded(self, lengths: Sequence[int]) -> Shape:
+    def _padded(self, lengths: list[Shape]) -> list[Shape]:
         if self.is_transformer or not self.reproducible:
-            return tuple(lengths)
-        return tuple(max(tokens, min(self._most, -(-tokens // LENGTH_STEP) * LENGTH_STEP)) for tokens in lengths)
+            return lengths
+        return [
+            tuple(max(tokens, min(self._most, -(-tokens // LENGTH_STEP) * LENGTH_STEP)) for tokens in each)
+            for each in lengths
+        ]
 
 
 class SentenceGraph(TextGraph[Ids]):
@@ -339,13 +343,13 @@ class SentenceGraph(TextGraph[Ids]):
     # of 4096 and .33 in those of 8192; models that compute more take the same in all of them.
     budget = BatchBudget(1024, 1024)
 
-    def rows(self, keys: Sequence[Ids]) -> Rows:
+    def rows(self, keys: Sequence[Ids], longest: Shape = ()) -> Rows:
         """One row for each sentence, as in `TextGraph.rows`."""
-        return self._of([keys], list(map(self.shape, keys)))
+        return self.feeds.rows(self, [keys], longest or self._longest(keys))
 
-    def shape(self, key: Ids) -> Shape:
-        """Number of tokens of the sentence."""
-        return self._padded(self.feeds.lengths([key]))
+    def shapes(self, keys: Sequence[Ids]) -> list[Shape]:
+        """The number of tokens of each sentence."""
+        return self._padded(self.feeds.lengths([key] for key in keys))
 
     def resized(self, key: Ids, shape: Shape) -> Ids:
         """A sentence of this shape, as in `TextGraph.resized`."""
@@ -359,13 +363,13 @@ class PairGraph(TextGraph[Pair]):
     # within itself: 64 pairs took pwim-sick 355 ms in batches of 32, 295 in batches of 8, and 316 in batches of 4.
     budget = BatchBudget(8 * 32 * 32, 8)
 
-    def rows(self, keys: Sequence[Pair]) -> Rows:
+    def rows(self, keys: Sequence[Pair], longest: Shape = ()) -> Rows:
         """One row for each pair, as in `TextGraph.rows`."""
-        return self._of([[a for a, _ in keys], [b for _, b in keys]], list(map(self.shape, keys)))
+        return self.feeds.rows(self, [[a for a, _ in keys], [b for _, b in keys]], longest or self._longest(keys))
 
-    def shape(self, key: Pair) -> Shape:
-        """Numbers of tokens of both sentences, or of the sequence that a transformer reads."""
-        return self._padded(self.feeds.lengths(key))
+    def shapes(self, keys: Sequence[Pair]) -> list[Shape]:
+        """Of each pair the numbers of tokens of both sentences, or of the sequence that a transformer reads."""
+        return self._padded(self.feeds.lengths(keys))
 
     def resized(self, key: Pair, shape: Shape) -> Pair:
         """A pair of this shape, as in `TextGraph.resized`."""

@@ -173,7 +173,7 @@ class AdmissionMiddleware:
         scoring, state = self._scoring, scope[STATE]
         context = RequestContext(state.caller, timings=Timings(scoring.spans))
         scoring.check_room(context)
-        state.context = context
+        state.context, state.timings = context, context.timings
         size, costs = length_of(state.received), self._costs.setdefault(state.route or "", {})
 
         async def ended(message: Message) -> None:
@@ -367,8 +367,9 @@ class ScoringMiddleware:
 
     def leave(self, context: RequestContext) -> None:
         """A request is answered or given up; no effect the second time."""
-        self.queue.ended(context)
-        self._answering.discard(context)
+        if not context.ended:
+            self.queue.ended(context)
+            self._answering.discard(context)
 
     async def refuse(self, client: object, refusal: Overloaded) -> NoReturn:
         """Refuse a request, later if its caller asks sooner than the last refusal told: then, or in a second.

@@ -94,7 +94,7 @@ class Connection(HttpToolsProtocol):
             self._wait(self._head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the limits."""
+        """Stop the clocks of a connection that has ended, and drop the requests that it still had waiting."""
         self._stop_waiting()
         self._stop_send_clock()
         self.pipeline.clear()
@@ -192,7 +192,7 @@ class Connection(HttpToolsProtocol):
         self._start_send_clock()
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Stop the clock of a client that reads its answer again."""
         super().resume_writing()
         if not self.transport.is_closing():
             self._stop_send_clock()

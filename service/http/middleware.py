@@ -11,7 +11,7 @@ import logging
 import os
 import re
 from asyncio import CancelledError, timeout
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_network
@@ -29,6 +29,7 @@ from service.observe.tracing import METHOD, ROUTE, STATUS, Tracing
 from service.routes.dialects import dialect_of
 from service.routes.paths import Paths
 from service.routes.routing import STATE, RequestState
+from service.service import Service
 
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit
@@ -102,10 +103,10 @@ class EarlyResponseCloser:
 class RequestId:
     """Gives each request an id, the caller's own or a new one, and begins its `RequestState`."""
 
-    def __init__(self, app: ASGIApp, closing: Callable[[], bool]) -> None:
-        """Prepare; while `closing` says so, each answer closes its connection."""
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        """Prepare; once the service ends, each answer closes its connection."""
         self._app = app
-        self._closing = closing
+        self._service = service
         # The prefix is unique for each process, the number within it.
         self._prefix = os.urandom(8).hex()
         self._numbers = count()
@@ -124,7 +125,7 @@ class RequestId:
             if message["type"] == "http.response.start":
                 state.started, state.status = True, message["status"]
                 message["headers"] = [*message.get("headers", ()), *state.headers]
-                if self._closing():
+                if self._service.shutting_down or self._service.replaced:
                     message["headers"].append(CLOSE)
                 if state.timings is not None:
                     spent = state.timings.header(perf_counter() - began)

@@ -44,7 +44,7 @@ router, docs_router = (router_for(OURS, "operations") for _ in range(2))
 
 @router.get(PAGE, summary="A page for people", responses=_HTML, response_class=Response, openapi_extra=OPEN)
 async def playground() -> Response:
-    """Show the page."""
+    """Show the page on which a person tries the models."""
     return _page("page.html", inline_styles=False)
 
 

@@ -72,8 +72,13 @@ class OpenModel:
         telemetry: ModelTelemetry,
         golden: GoldenPairs,
         provider: str,
+        *,
+        has_integers: bool = False,
     ) -> None:
-        """Take a model that is not yet proven; `provider` is `cuda` where any of its graphs has it, else `cpu`."""
+        """Take a model that is not yet proven.
+
+        `provider` is `cuda` where any of its graphs has it, else `cpu`; `has_integers`: any multiplies integers.
+        """
         self.scorer = scorer
         self.telemetry = telemetry
         self.provider = provider
@@ -81,6 +86,7 @@ class OpenModel:
         self.problem: str | None = None  # what was wrong at the last check
         self._name = name
         self._golden = golden.pairs
+        self._tolerance = tolerance_on(provider, has_integers=has_integers)
 
     def prove(self, policy: CachePolicy) -> None:
         """Check all golden pairs and the manifest's other claims, measure expected times, choose the cache tiers.
@@ -116,6 +122,6 @@ class OpenModel:
             return error.message
         for name, value in pair.answers().items():
             answer = found.get(name, math.nan)
-            if not abs(answer - value) <= tolerance_on(self.provider):
+            if not abs(answer - value) <= self._tolerance:
                 return f"golden pair {pair.a!r} / {pair.b!r}: {name} is {answer:.6f}, published {value:.6f}"
         return None

@@ -137,7 +137,8 @@ class Opener:
             graphs[name] = KINDS[kind](name, session, manifest, telemetry, feeds, **more)
         parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._queue, self._cache)
         scorer = FAMILIES[manifest.family](parts)
-        opened = OpenModel(release.id, scorer, telemetry, golden, provider)
+        has_integers = any(session.has_integers for session in sessions.values())
+        opened = OpenModel(release.id, scorer, telemetry, golden, provider, has_integers=has_integers)
         opened.prove(self._settings.cache)
         log.info(
             "model opened",

@@ -88,7 +88,7 @@ class _WorkerProcess:
         self._counted = dict.fromkeys(self._families, 0.0)
 
     def refresh(self) -> None:
-        """Read them."""
+        """Set each metric to what the system says of this process now; counters grow by what was added since."""
         for family in self._process.collect():
             metric, value = self._families[family.name], family.samples[0].value
             if isinstance(metric, Counter):
@@ -361,7 +361,7 @@ class ModelTelemetry:
     """What one model counts, once it is served: nothing of a model that is still being proven, and may be refused."""
 
     def __init__(self, graphs: Iterable[str]) -> None:
-        """Begin without series."""
+        """Name the graphs of the model, whose series begin when `Telemetry.serve` is called."""
         self.graphs = tuple(graphs)
         self.series: ModelSeries | None = None
 

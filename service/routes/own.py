@@ -36,10 +36,10 @@ router = router_for(OURS, "scoring")
 async def similarity(request: SimilarityRequest, call: ServedRequest) -> Response:
     """Say how alike the two sentences of each pair are."""
     service, context = call.service, call.context
-    limits = RequestLimits(service.settings)
-    limits.check_count("pairs", len(request.pairs), "max_pairs")
     name = request.model or service.defaults["/similarity"]
     scorer = await service.registry.pick(context, name, request.task)
+    limits = RequestLimits(service.settings)
+    limits.check_count("pairs", len(request.pairs), "max_pairs")
     with counted("pairs", len(request.pairs)):
         a, b = await _read_pairs(context, limits, scorer, request.pairs, ("a", "b"))
         raw, ratings, scores = await scorer.similarity(context, a, b, request.task)

@@ -33,7 +33,7 @@ class RequestState:
 
     __slots__ = (
         *("arrived", "began", "body", "caller", "context", "headers", "id", "key", "model", "received", "route"),
-        *("started", "status"),
+        *("started", "status", "timings"),
     )  # fmt: skip
 
     def __init__(self, identity: str, began: float, received: Mapping[bytes, bytes]) -> None:
@@ -47,15 +47,11 @@ class RequestState:
         self.route: str | None = None  # path of the route that answers, once it is found
         self.model = NO_MODEL  # that answers
         self.context: RequestContext | None = None  # of a request that asks a model
+        self.timings: Timings | None = None  # of the same: its seconds by phase
         self.arrived = False  # whether the whole body was read
         self.started = False  # whether the answer's head was sent
         self.status = 500
         self.headers: list[tuple[bytes, bytes]] = []  # of every answer
-
-    @property
-    def timings(self) -> Timings | None:
-        """Its seconds by phase; None unless it asks a model."""
-        return None if self.context is None else self.context.timings
 
 
 class ServedRequest(Request):
@@ -66,13 +62,8 @@ class ServedRequest(Request):
         super().__init__(scope, receive, send)
         self.service: Service = scope["app"].state.service
         self.request_state: RequestState = scope[STATE]
-
-    @property
-    def context(self) -> RequestContext:
-        """The context of a request that asks a model, as the middleware made it."""
-        context = self.request_state.context
-        assert context is not None, "only routes that ask a model have one"
-        return context
+        # Of a request that asks a model, as the middleware made it; other endpoints need none.
+        self.context = cast(RequestContext, self.request_state.context)
 
 
 class Route(APIRoute):
@@ -175,6 +166,6 @@ class JsonAnswer(Response):
         return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Note which model answered, for metrics and logs, and send the answer."""
         scope[STATE].model = self._model
         await super().__call__(scope, receive, send)

@@ -29,7 +29,7 @@ from service.engine.graph import PairGraph, Rows, SentenceGraph
 from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vectors import Vectors
 from service.scoring.reading import ScorerParts
-from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, as_pairs, sides_of
+from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, as_pairs
 
 _ADDITIVE_TOLERANCE = 1e-5  # relative to the largest component; rounding in float32 is far smaller
 _RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range
@@ -107,8 +107,8 @@ class SiameseScorer(Scorer):
         if self.manifest.classification is not None:
             yield partial(self._label_embeddings, np.repeat(self.embed_at_once([pairs[0][0]]), MEASURED_PAIRS, axis=0))
 
-    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
-        yield self.embeddings, sides_of(pairs)
+    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> list[tuple[Vectors[Any], Sequence[Any]]]:
+        return [(self.embeddings, sides_of(pairs))]
 
     def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
         assert isinstance(task, SimilarityTask), "the manifest's own rule for siamese models"
@@ -175,12 +175,13 @@ class InteractionScorer(Scorer):
         if self.embeddings is not None:
             yield self.embeddings, list(dict.fromkeys(chain.from_iterable(pairs)))
 
-    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> list[tuple[Vectors[Any], Sequence[Any]]]:
         pairs = self._ordered(pairs, name)
         task = self._tasks[name]
-        yield self.outputs[task.graph or ""], pairs
+        inputs: list[tuple[Vectors[Any], Sequence[Any]]] = [(self.outputs[task.graph or ""], pairs)]
         if isinstance(task, SimilarityTask | ProbabilityTask) and task.blend and self.embeddings is not None:
-            yield self.embeddings, sides_of(pairs)  # whose cosine counts
+            inputs.append((self.embeddings, sides_of(pairs)))  # whose cosine counts
+        return inputs
 
     def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
         return read_similarity(task, raw_scores(task, *features))
@@ -191,6 +192,12 @@ class InteractionScorer(Scorer):
     def _explanation_graph(self) -> PairGraph:
         assert self.manifest.explanation is not None, "asked only of models that have one"
         return cast(PairGraph, self.graphs[self.manifest.explanation.graph])
+
+
+def sides_of(pairs: Sequence[Pair]) -> list[Ids]:
+    """The sentences to embed: those of a, or just one if a is the same in all pairs; then those of b."""
+    a = [a for a, _ in pairs]
+    return [*(a[:1] if len(set(map(id, a))) == 1 else a), *(b for _, b in pairs)]
 
 
 FAMILIES: Mapping[Family, type[Scorer]] = {"siamese": SiameseScorer, "interaction": InteractionScorer}

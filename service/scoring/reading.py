@@ -144,7 +144,8 @@ class Reader:
         """Texts -> token ids; known ones are given."""
         new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
         chars, scored = self._costs(new)
-        if sum(chars) <= _FEW_CHARS:
+        few = sum(chars) <= _FEW_CHARS
+        if few:
             began = perf_counter()
             sentences = self.tokenise(new)
             context.timings.spent(TOKENISE, began, perf_counter())
@@ -157,7 +158,7 @@ class Reader:
             sentences = list(chain.from_iterable(read))
             self._cost.read(scored, sum(len(sentence.ids) for sentence in sentences))
         again = compress(zip(new, sentences, strict=True), self._memory.seen.seen_before(new))
-        self._lru.keep(each for each in again if len(each[0]) <= _FEW_CHARS)
+        self._lru.keep(again if few else [each for each in again if len(each[0]) <= _FEW_CHARS])
         if len(new) == len(texts):  # all of them, each once
             return sentences
         found = dict(zip(new, sentences, strict=True))

@@ -16,9 +16,9 @@ from core.manifest import EntailmentTask, Manifest, ProbabilityTask, ScoreTask, 
 from core.scoring import CalibratedScores, Embeddings, entailment
 from core.subwords import fit_together
 from core.tokenizer import Encoded
+from service.engine.batcher import best_time
 from service.engine.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
 from service.engine.context import RequestContext
-from service.engine.cost import best_time
 from service.engine.graph import Rows
 from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vectors import Vectors
@@ -296,7 +296,7 @@ class Scorer(Reader, ABC):
         """The vectors that answers are made of, and what n pairs need of each."""
 
     @abstractmethod
-    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> list[tuple[Vectors[Any], Sequence[Any]]]:
         """The vectors that a task asks of n pairs, each with what it asks; of `embeddings` by `sides_of`."""
 
     async def _features(
@@ -341,9 +341,3 @@ def _cut(sentence: Encoded, tokens: int) -> Encoded:
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
     """The token ids of n pairs."""
     return [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
-
-
-def sides_of(pairs: Sequence[Pair]) -> list[Ids]:
-    """The sentences to embed: those of a, or just one if a is the same in all pairs; then those of b."""
-    a = [a for a, _ in pairs]
-    return [*(a[:1] if len(set(map(id, a))) == 1 else a), *(b for _, b in pairs)]

@@ -1,6 +1,6 @@
 """What a model is made to expect that its work takes."""
 
-from service.engine.cost import Cost
+from service.engine.batcher import Cost
 from tests.harness.service import Client
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from semblance import AsyncClient
-from semblance.jobs.threshold.labelled import BinaryLabelledPairs, Scored, scores_of
+from semblance.jobs.threshold import BinaryLabelledPairs, Scored, scores_of
 from tests.harness import fakes
 
 ALIKE = [

@@ -16,7 +16,7 @@ import pytest
 import redis
 
 from service.app import Application
-from service.engine.cost import Cost
+from service.engine.batcher import Cost
 from service.scoring.families import SiameseScorer
 from service.scoring.scorer import Scorer
 from service.settings import digest_of

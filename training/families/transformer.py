@@ -153,7 +153,7 @@ class AnswersOfPairs(nn.Module):
     """What is exported of a cross-encoder: the outputs of its heads side by side."""
 
     def __init__(self, model: CrossEncoder) -> None:
-        """Take the model."""
+        """Wrap a cross-encoder, whose weights are shared and not copied."""
         super().__init__()
         self.model = model
 

@@ -243,7 +243,7 @@ class StatesOfTokens(nn.Module):
     """What is exported of a bi-encoder: the states of all tokens; the service pools them."""
 
     def __init__(self, network: nn.Module) -> None:
-        """Take the network."""
+        """Wrap a transformer, whose weights are shared and not copied."""
         super().__init__()
         self.network = network
 

@@ -2,14 +2,17 @@
 
 A `MatMul` or `Gemm` with constant weights W [in, out] becomes, for its input x [..., in]:
 
-    m = max |x| over the last axis, at least 1e-12        one number for each token
-    q = round(127 x / m) + 128                            uint8
-    s = max |W| of each column / 63,  C = round(W / s)    int8, at most 63: 7 bits
-    x W = (q - 128) C  m s / 127                          the product is of integers, exact on every CPU
+    l = min x, t = (max x - min x) / 255, at least 1e-12    over the last axis: two numbers for each token
+    q = round((x - l) / t)                                  uint8
+    s = max |W| of each column / 63,  C = round(W / s)      int8, at most 63: 7 bits
+    x W = (q C) t s + l (1 C) s                             q C is of integers, exact on every CPU
 
-A token's scale is its own, so its row is the same whatever stands beside it, and sums of integers have no order. One
-quantisation of x serves all matrices that read it. Two products of 8 and 7 bits fit into the 16 bits in which a CPU
-without VNNI adds them; with 8 bits of weights they would not.
+A token's least value and step are its own, so its row is the same whatever stands beside it, and sums of integers have
+no order. One quantisation of x serves all matrices that read it. Two products of 8 and 7 bits fit into the 16 bits in
+which a CPU without VNNI adds them; with 8 bits of weights they would not.
+
+What stands between the products is float32, whose last digits follow from the CPU's kernels; where one moves a code,
+later ones move too. So another CPU gives other answers, as far off as the rounding itself (`core.golden`).
 
 A table of rows that a `Gather` reads has a scale for each row, and a row becomes float32 once it is gathered. Products
 of two activations, norms and biases stay float32.
@@ -25,12 +28,11 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 
 from training.publish.graphs import graphs_in
 
-CODES, SCALE, HALF = ".codes", ".scale", ".half"  # after the name of the weights
+CODES, SCALE, SUMS, HALF = ".codes", ".scale", ".sums", ".half"  # after the name of the weights
 LEAST_MATRIX, NARROWEST = 1_024, 16  # weights of a matrix that is worth it, and its shorter side: heads stay exact
 LEAST_TABLE = 1_000_000  # of a table: one of positions is small beside one of words, and counts in every text
-ROW_STEPS, COLUMN_STEPS, TABLE_STEPS = 127, 63, 127  # of the largest value
+ROW_STEPS, COLUMN_STEPS, TABLE_STEPS = 255, 63, 127  # of a row's range; of the largest value
 _LEAST = 1e-12  # of a scale
-_ZERO = 128  # what stands for 0 in an unsigned row
 Matrix = npt.NDArray[np.float32]
 
 
@@ -82,7 +84,7 @@ def float_weights(arrays: Mapping[str, npt.NDArray[np.generic]]) -> dict[str, Ma
         if name.endswith(CODES):
             owner = name.removesuffix(CODES)
             found[owner] = array.astype(np.float32) * np.asarray(arrays[owner + SCALE], np.float32)
-        elif not name.endswith(SCALE) and np.issubdtype(array.dtype, np.floating):
+        elif not name.endswith((SCALE, SUMS)) and np.issubdtype(array.dtype, np.floating):
             found[name.removesuffix(HALF)] = array.astype(np.float32)
     return found
 
@@ -148,7 +150,7 @@ class _Builder:
         self._constants: dict[str, TensorProto] = {}
         self._first: list[NodeProto] = []  # before all others
         self._gone: set[str] = set()
-        self._rows: dict[str, tuple[str, str]] = {}  # a value -> its quantised rows and their steps
+        self._rows: dict[str, tuple[str, str, str]] = {}  # a value -> its quantised rows, their steps and least values
 
     def matrix(self, name: str, values: Matrix, readers: list[NodeProto]) -> None:
         """Replace products with a matrix [in, out]."""
@@ -156,18 +158,19 @@ class _Builder:
         self._gone.add(name)
         self._constant(name + CODES, np.ascontiguousarray(codes))
         self._constant(name + SCALE, scale[0])
+        self._constant(name + SUMS, codes.sum(axis=0, dtype=np.float32) * scale[0])
         for node in readers:
             output, x = node.output[0], node.input[0]
-            before, rows, step = self._quantised(x)
+            before, rows, step, least = self._quantised(x)
             biased = node.op_type == "Gemm" and len(node.input) > 2 and bool(node.input[2])
             product = f"{output}/product" if biased else output
             nodes = [
-                helper.make_node(
-                    "MatMulInteger", [rows, name + CODES, self._zero()], [f"{output}/sums"], name=f"{output}/sums"
-                ),
+                helper.make_node("MatMulInteger", [rows, name + CODES], [f"{output}/sums"], name=f"{output}/sums"),
                 helper.make_node("Cast", [f"{output}/sums"], [f"{output}/whole"], to=TensorProto.FLOAT),
                 helper.make_node("Mul", [f"{output}/whole", step], [f"{output}/of_token"]),
-                helper.make_node("Mul", [f"{output}/of_token", name + SCALE], [product]),
+                helper.make_node("Mul", [f"{output}/of_token", name + SCALE], [f"{output}/above"]),
+                helper.make_node("Mul", [least, name + SUMS], [f"{output}/least"]),
+                helper.make_node("Add", [f"{output}/above", f"{output}/least"], [product]),
             ]
             nodes += [helper.make_node("Add", [product, node.input[2]], [output])] if biased else []
             self._instead[output] = before + nodes
@@ -214,29 +217,28 @@ class _Builder:
         made = {output for node in nodes for output in node.output}
         graph.value_info.extend(info for info in values if info.name in made)
 
-    def _quantised(self, x: str) -> tuple[list[NodeProto], str, str]:
-        """Nodes, none where another product has them already; the rows uint8, and what a step of each is."""
+    def _quantised(self, x: str) -> tuple[list[NodeProto], str, str, str]:
+        """Nodes, none where another product has them already; the rows uint8, what a step of each is, and its least."""
         if x in self._rows:
             return [], *self._rows[x]
         at = f"{x}/rows"
         last: dict[str, Any] = {} if self._opset >= 18 else {"axes": [-1]}
         axes = [self._constant("rows/last", np.array([-1]))] if self._opset >= 18 else []
-        least = self._constant("rows/least", np.float32(_LEAST))
+        narrowest = self._constant("rows/narrowest", np.float32(_LEAST * ROW_STEPS))
         part, one = self._constant("rows/part", np.float32(1 / ROW_STEPS)), self._constant("rows/one", np.float32(1))
         nodes = [
-            helper.make_node("Abs", [x], [f"{at}/size"]),
-            helper.make_node("ReduceMax", [f"{at}/size", *axes], [f"{at}/most"], keepdims=1, **last),
-            helper.make_node("Max", [f"{at}/most", least], [f"{at}/largest"]),
-            helper.make_node("Mul", [f"{at}/largest", part], [f"{at}/step"]),
+            helper.make_node("ReduceMin", [x, *axes], [f"{at}/least"], keepdims=1, **last),
+            helper.make_node("ReduceMax", [x, *axes], [f"{at}/most"], keepdims=1, **last),
+            helper.make_node("Sub", [f"{at}/most", f"{at}/least"], [f"{at}/range"]),
+            helper.make_node("Max", [f"{at}/range", narrowest], [f"{at}/width"]),
+            helper.make_node("Mul", [f"{at}/width", part], [f"{at}/step"]),
             helper.make_node("Div", [one, f"{at}/step"], [f"{at}/factor"]),
-            helper.make_node("Mul", [x, f"{at}/factor"], [f"{at}/scaled"]),
-            helper.make_node("QuantizeLinear", [f"{at}/scaled", one, self._zero()], [at]),
+            helper.make_node("Sub", [x, f"{at}/least"], [f"{at}/above"]),
+            helper.make_node("Mul", [f"{at}/above", f"{at}/factor"], [f"{at}/scaled"]),
+            helper.make_node("QuantizeLinear", [f"{at}/scaled", one, self._constant("rows/zero", np.uint8(0))], [at]),
         ]
-        self._rows[x] = at, f"{at}/step"
+        self._rows[x] = at, f"{at}/step", f"{at}/least"
         return nodes, *self._rows[x]
-
-    def _zero(self) -> str:
-        return self._constant("rows/zero", np.uint8(_ZERO))
 
     def _constant(self, name: str, values: npt.ArrayLike) -> str:
         self._constants.setdefault(name, numpy_helper.from_array(np.asarray(values), name))

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import JsonValue
 
-from core.golden import GOLDEN_TEXTS, TOLERANCE, GoldenPairs
+from core.golden import GOLDEN_TEXTS, INTEGER_TOLERANCE, TOLERANCE, GoldenPairs
 from core.manifest import MANIFEST_NAME, Figure, Manifest, Provenance, TrainingData
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND
@@ -47,9 +47,7 @@ TRAPS = (
     ("The ticket costs 20 euros.", "The ticket costs 50 euros."),
     ("The dog chased the cat.", "The cat chased the dog."),
 )
-# How far a golden raw score may be from that of the weights read back: sums come in another order, and a transformer in
-# int8 multiplies integers.
-_CLOSE, _CLOSE_OF_INTEGERS = 10 * TOLERANCE, 0.05
+_CLOSE = 10 * TOLERANCE  # of a golden raw score and that of the weights read back: sums come in another order
 
 
 @dataclass(frozen=True)
@@ -225,7 +223,7 @@ def _agrees(folder: Path, start: Start, objective: TuneObjective) -> None:
     wanted = np.array([pair.raw_score for pair in asked], dtype=np.float64)
     off = float(np.abs(objective.answers(tokens) - wanted).max())
     integers = start.manifest.network_config is not None and start.storage != "float32"
-    if not off <= (_CLOSE_OF_INTEGERS if integers else _CLOSE):  # NaN fails too
+    if not off <= (INTEGER_TOLERANCE if integers else _CLOSE):  # NaN fails too
         raise TuneRefused(
             f"{start.manifest.id}: its weights, read back, give other answers than its golden pairs (by up to "
             f"{off:.1e}): it cannot be tuned"

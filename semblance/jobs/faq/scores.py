@@ -13,7 +13,7 @@ from semblance.client.clients import Client
 from semblance.errors import BatchError
 from semblance.jobs.faq.files import Faq, Questions
 from semblance.jobs.faq.logistic import Floats
-from semblance.jobs.threshold.models import to_compare
+from semblance.jobs.threshold import to_compare
 from semblance.tables.rows import Step
 from semblance.types import ModelInfo
 

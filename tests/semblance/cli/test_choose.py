@@ -8,9 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from semblance.cli.app import app
-from semblance.jobs.threshold.choice import choose
-from semblance.jobs.threshold.labelled import Scored, read_pairs
-from semblance.jobs.threshold.models import Candidate, compare, recommended
+from semblance.jobs.threshold import Candidate, Scored, choose, compare, read_pairs, recommended
 from tests.harness.labelled import ALIKE, models_in, scored
 from tests.harness.tables import write
 

@@ -44,8 +44,9 @@ def test_a_client_without_its_packages_says_what_to_install(package: str) -> Non
     [
         *([[], package, "the command line", "cli"] for package in ("typer", "rich", "httpx")),
         (["tune", "x.csv"], "torch", "tuning", "training"),
+        (["import", "x/y"], "huggingface_hub", "importing", "import"),
     ],
-    ids=["typer", "rich", "httpx", "torch"],
+    ids=["typer", "rich", "httpx", "torch", "huggingface_hub"],
 )
 def test_a_command_without_its_packages_says_what_to_install(
     arguments: list[str], package: str, what: str, extra: str

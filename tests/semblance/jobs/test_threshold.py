@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from semblance.errors import BatchError
-from semblance.jobs.threshold.choice import choose, quality, resampled
-from semblance.jobs.threshold.labelled import BinaryLabelledPairs, Scored
+from semblance.jobs.threshold import BinaryLabelledPairs, Scored, choose, quality, resampled
 from tests.harness.labelled import ALIKE, models_in, scored
 from training.publish.runtime import PublishedModel
 

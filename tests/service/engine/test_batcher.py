@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from service.engine.admission import PIECE_SECONDS
-from service.engine.batcher import Batcher, padded
+from service.engine.batcher import Batcher, Cost, padded
 from service.engine.context import RequestContext
-from service.engine.cost import Cost
 from service.engine.graph import BatchBudget, Padding
 from service.engine.queue import INLINE_SECONDS, Queue
 from tests.harness.service import NEEDED_SECONDS
@@ -33,10 +32,10 @@ class Graph:
         self.open = threading.Event()
         self.open.set()
 
-    def shape(self, key):
-        return (key,)
+    def shapes(self, keys):
+        return [(key,) for key in keys]
 
-    def rows(self, keys):
+    def rows(self, keys, longest=()):
         assert self.open.wait(NEEDED_SECONDS)
         self.batches.append(list(keys))
         self.threads.add(threading.get_ident())
@@ -169,8 +168,8 @@ async def test_what_a_run_costs_is_measured(queue, cost: Cost, axes: int, max_to
         budget = BatchBudget(10_000, 100)
         has_loop = False
 
-        def shape(self, key):
-            return key
+        def shapes(self, keys):
+            return list(keys)
 
         def resized(self, key, shape):
             return shape
@@ -181,7 +180,7 @@ async def test_what_a_run_costs_is_measured(queue, cost: Cost, axes: int, max_to
             longest = max(longest, *map(max, keys))
             return keys
 
-    monkeypatch.setattr("service.engine.cost.thread_time", lambda: now)
+    monkeypatch.setattr("service.engine.batcher.thread_time", lambda: now)
     batcher = Batcher(queue, Timed())
     batcher.measure([(5, 7)[:axes], (3, 3)[:axes]], max_tokens)
     assert longest <= max_tokens

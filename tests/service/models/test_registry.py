@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from core.errors import ArtifactError
 from core.golden import GoldenPair
@@ -85,6 +86,20 @@ def test_a_model_that_answers_otherwise_than_published(root, task: str) -> None:
     fakes.misstate(root / "avg-sick", task)
     message = refusal(root)
     assert "model avg-sick does not answer as published: golden pair 'a dog runs in the park'" in message
+
+
+def test_answers_of_integer_products_may_be_those_of_another_cpu(root) -> None:
+    path = root / "avg-sick" / "relatedness.onnx"
+    graph = onnx.load(path)
+    one = [numpy_helper.from_array(np.ones((1, 1), kind), name) for name, kind in (("q", np.uint8), ("c", np.int8))]
+    graph.graph.initializer.extend(one)
+    graph.graph.node.append(helper.make_node("MatMulInteger", ["q", "c"], ["of_integers"]))
+    onnx.save(graph, path)
+    fakes.sign(root / "avg-sick", path.name)
+    fakes.misstate(root / "avg-sick", "score")
+    create_app(Settings(models_dir=root, preload=("all",)))
+    fakes.misstate(root / "avg-sick", "score", 0.06)
+    assert "model avg-sick does not answer as published" in refusal(root)
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,11 @@ def test_the_equation_is_that_of_the_docstring(transposed: bool) -> None:
     assert to_integers(model) == 2 * weight.size
     assert [each.op_type for each in model.graph.node].count("QuantizeLinear") == 1  # one for both products
     found, other = session(model).run(None, {"x": x})
-    m = np.maximum(np.abs(x).max(axis=1, keepdims=True), 1e-12)
-    q, s = np.rint(x * (127 / m)), np.abs(weight).max(axis=0) / 63
-    wanted = q @ np.rint(weight / s) * m * s / 127
+    least = x.min(axis=1, keepdims=True)
+    t = np.maximum((x.max(axis=1, keepdims=True) - least) / 255, 1e-12)
+    q, s = np.rint((x - least) / t), np.abs(weight).max(axis=0) / 63
+    codes = np.rint(weight / s)
+    wanted = q @ codes * t * s + least * codes.sum(axis=0) * s
     assert found - (bias if transposed else 0) == pytest.approx(wanted, rel=1e-4, abs=1e-6 * 1e3)
     assert other == pytest.approx(wanted, rel=1e-4, abs=1e-6 * 1e3)
     # No two neighbouring products exceed 16 bits, where a CPU without VNNI would cut them.
