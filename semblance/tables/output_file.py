@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from semblance.errors import BatchError
@@ -13,6 +14,17 @@ from semblance.tables.rows import BadRow, Kind, Rows, RowSource
 def errors_of(output: Path) -> Path:
     """The file of the rows without an answer."""
     return output.with_name(f"{output.name}.errors.jsonl")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Errors of writing, such as of a full disk, name this file: the system's name none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
 
 
 class OutputFile:
@@ -71,8 +83,9 @@ class OutputFile:
 
         Raises:
             BatchError: the format has nothing for a value, or the input changed while it was read.
+            OSError: the disk is full.
         """
-        with self._unfinished.open("wb") as file:
+        with naming(self._path), self._unfinished.open("wb") as file:
             try:
                 self._write(file, source, adds, rows)
             except Exception:
@@ -83,7 +96,8 @@ class OutputFile:
         source.file.check_content()
         errors = errors_of(self._path)
         if lines := [_line(row, why) for row, why in bad]:
-            errors.write_text("".join(lines), encoding="utf-8")
+            with naming(errors):
+                errors.write_text("".join(lines), encoding="utf-8")
         elif errors.exists():
             errors.unlink()
         os.replace(self._unfinished, self._path)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from semblance.errors import BatchError
+from semblance.tables.output_file import naming
 from semblance.tables.rows import BadRow, Outcome
 
 
@@ -34,6 +35,7 @@ class Journal:
 
         Raises:
             BatchError: it is of another batch, no journal, or another batch is writing it.
+            OSError: the disk is full, here and when more is written.
         """
         self.path = path
         self.rows = self.skipped = 0
@@ -43,17 +45,15 @@ class Journal:
             if overwrite:
                 self._file.truncate(0)
             if not os.fstat(self._file.fileno()).st_size:
-                self._file.write(_line({"batch": identity}))
-                self._file.flush()
+                self._write({"batch": identity})
             self._resume(identity)
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
     def append(self, outcomes: Sequence[Outcome]) -> None:
         """Add the next rows."""
-        self._file.write(_line(outcomes))
-        self._file.flush()
+        self._write(outcomes)
         self._count(outcomes)
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -65,7 +65,13 @@ class Journal:
 
     def close(self) -> None:
         """Close the file of the journal."""
-        self._file.close()
+        with naming(self.path):  # what could not be written is tried once more
+            self._file.close()
+
+    def _write(self, content: Any) -> None:
+        with naming(self.path):
+            self._file.write(_line(content))
+            self._file.flush()
 
     def _resume(self, identity: Mapping[str, Any]) -> None:
         self._file.seek(0)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from semblance.errors import BatchError
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import open_source
+from semblance.tables.output_file import naming
 from semblance.tables.outputs import no_formula
 from semblance.tables.rows import Row, Unreadable, numbered
 
@@ -71,10 +72,10 @@ def refuse_loss(path: Path, given: Path | None, *, overwrite: bool) -> None:
 
 
 def write_review(path: Path, pairs: Iterable[ReviewRow], *, quote_formulas: bool = False) -> None:
-    """Write pairs in the order given; an earlier file stays until they are written."""
+    """Write pairs in the order given; an earlier file stays until they are written. Raises OSError on a full disk."""
     shown = no_formula if quote_formulas else str
     unfinished = path.with_name(f"{path.name}.unfinished")
-    with unfinished.open("w", encoding="utf-8", newline="") as file:
+    with naming(path), unfinished.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for pair in pairs:

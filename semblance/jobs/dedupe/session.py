@@ -12,7 +12,7 @@ from semblance.jobs.batch.job import BatchProgress, run_batch
 from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND
-from semblance.tables.output_file import errors_of
+from semblance.tables.output_file import errors_of, naming
 from semblance.tables.rows import Say, Step
 
 Texts = tuple[str, str]
@@ -105,7 +105,8 @@ class DedupeSession:
     async def _scores(self, pairs: Sequence[Texts], task: Name, model: str) -> list[float | None]:
         given, names = self.working_file("pairs.jsonl"), DEFAULT_COLUMNS[task]
         lines = [json.dumps({"n": n, **dict(zip(names, pair, strict=True))}) + "\n" for n, pair in enumerate(pairs)]
-        given.write_text("".join(lines), encoding="utf-8", newline="\n")
+        with naming(given):
+            given.write_text("".join(lines), encoding="utf-8", newline="\n")
         # Of other pairs the progress is in another file.
         digest = hashlib.sha256(f"{model} {task}\n{''.join(lines)}".encode()).hexdigest()[:12]
         scored = self.working_file(f"{digest}.scored.jsonl")

@@ -312,3 +312,13 @@ def test_a_batch_that_cannot_be_says_why_in_a_line(
     assert err.startswith("semblance: ")
     assert message in err
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("out", SUFFIXES)
+@pytest.mark.parametrize("full", ["partial", "unfinished"])
+def test_a_full_disk_is_told_with_the_file(batch: Batch, tmp_path: Path, out: str, full: str) -> None:
+    source, output = write(tmp_path / "in.csv", rows(20)), tmp_path / f"out{out}"
+    output.with_name(f"{output.name}.{full}").symlink_to("/dev/full")
+    named = f"{output}.partial" if full == "partial" else str(output)
+    assert batch(source, output) == Ran(2, "", f"semblance: {named}: No space left on device\n")
+    assert not output.exists()

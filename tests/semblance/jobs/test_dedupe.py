@@ -363,3 +363,10 @@ def test_no_column_of_json_is_replaced(semblance: Run, url: str, tmp_path: Path,
     ran = semblance("dedupe", source, tmp_path / "out.jsonl", "--url", url)
     assert (ran.code, f"a column '{name}' already" in ran.err) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+def test_a_review_that_a_full_disk_does_not_take_is_named(tmp_path: Path) -> None:
+    (tmp_path / "review.csv.unfinished").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        write_review(tmp_path / "review.csv", [])
+    assert raised.value.filename == str(tmp_path / "review.csv")
