@@ -1,4 +1,4 @@
-"""The figures that each page of docs/papers begins with: the paper's, ours, and whether ours is as good."""
+"""What pages say of the tables: the figures that each page of docs/papers begins with, and how long a table takes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -98,3 +98,23 @@ def verdict(row: ResultRow, column: Column, paper: float) -> str:
     gap = round(row.mean[column.name], column.digits) - round(paper, column.digits)
     gap = -gap if column.lower_is_better else gap
     return "reached" if gap > -(0.1**column.digits) / 2 else f"missed by {-gap:.{column.digits}f}"
+
+
+def minutes_table(tables: Path = FOLDER, figures: Path = FIGURES) -> str:
+    """Of every table the runs that its commands would train anew, their recorded minutes, and the quickest of them."""
+    measured = read_figures(figures)
+    rows = []
+    for name, each in read_tables(tables).items():
+        rows_here = [row for row in collect(each, measured).rows if not row.retired]
+        spent = {
+            (run.recipe, seed.seed): run.training.seconds
+            for row in rows_here
+            for seed in row.seeds
+            for run in seed.runs
+            if run.training is not None and run.training.seconds
+        }
+        if spent:
+            (recipe, seed), least = min(spent.items(), key=lambda item: item[1])
+            rows.append((sum(spent.values()), name, len(spent), f"`{recipe}` seed {seed}, {least:.0f} s"))
+    shown = [(f"`{name}`", str(runs), f"{seconds / 60:.0f}", least) for seconds, name, runs, least in sorted(rows)]
+    return table(("table", "runs", "minutes", "its quickest run"), shown)

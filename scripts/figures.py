@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.kept_aside import DEPTH
 from core.manifest import Figure, Manifest
-from papers.headlines import HEADLINES, page_table
+from papers.headlines import HEADLINES, minutes_table, page_table
 from scripts import peer_fields
 from service import errors, schemas
 from service.app import create_app
@@ -31,6 +31,7 @@ from training.markdown import table
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     *("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text.md", "docs/settings.md"),
+    "docs/reproducing.md",
     *(f"docs/papers/{name}.md" for name in HEADLINES),
     *(f"docs/reference/{name}.md" for name in ("errors", "metrics", "models", "routes")),
 )
@@ -331,6 +332,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "entailment": _entailment,
     "peer-fields": peer_fields.table,
     "settings": _settings,
+    "minutes": minutes_table,
     **{name.replace("_", "-"): partial(page_table, name) for name in HEADLINES},
 }
 

@@ -1,15 +1,19 @@
 """The tables in papers/tables: every row can be trained, or says where its recipe is; the claims hold there."""
 
+import html
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 import papers.recipes  # noqa: F401 (makes them known)
+from papers import report
 from papers.every_table import entries
-from papers.paper_table import PaperTable, collect, find_table, read_tables
+from papers.headlines import verdict
+from papers.paper_table import Column, PaperTable, ResultRow, collect, find_table, read_tables
 from papers.pictures.networks import PICTURES
-from papers.verdicts import judged
+from papers.verdicts import OrderVerdict, judged
 from training.publish.figures import read_figures
 from training.recipes import RECIPES
 from training.recipes.recipe import differences
@@ -67,3 +71,26 @@ def _numbers(kind: str, item: str) -> list[int]:
     """Those of `Table 3` or `Tables 9 to 11`."""
     found = re.search(rf"{kind}s? (\d+)(?: to (\d+))?", item)
     return [] if found is None else list(range(int(found[1]), int(found[2] or found[1]) + 1))
+
+
+def test_the_report_and_its_plots_are_of_the_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: dict[str, list[OrderVerdict]] = {}
+    monkeypatch.setattr(report, "claims", lambda title, orders, path: drawn.update({path.name: orders}))
+    shutil.copy(PAPERS / "apart.jsonl", tmp_path)
+    report.write_report(PAPERS / "figures", tmp_path / "RESULTS.md", FOLDER)
+    written = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    assert written == (PAPERS / "RESULTS.md").read_text(encoding="utf-8"), "python -m papers results"
+    assert len(drawn) == 7
+    for name, orders in drawn.items():
+        said = "".join(re.findall(r"<text[^>]*>(.*?)</text>", (PAPERS / "plots" / name).read_text(encoding="utf-8")))
+        for each in orders:
+            assert html.escape(each.claim, quote=False).replace(" ", "") in said.replace(" ", ""), name
+
+
+def test_a_figure_is_reached_where_it_is_as_good_as_the_papers_in_print() -> None:
+    up, down = (
+        Column(name="r", corpus="", split="", metric="", digits=1, lower_is_better=low) for low in (False, True)
+    )
+    row = ResultRow(recipe="a", label="a", mean={"r": 74.96})
+    assert [verdict(row, up, paper) for paper in (75.0, 75.04, 75.1)] == ["reached", "reached", "missed by 0.1"]
+    assert [verdict(row, down, paper) for paper in (74.9, 75.0)] == ["missed by 0.1", "reached"]

@@ -19,7 +19,7 @@ from training.families.heads import HeadCalibrations, Heads, served_heads
 from training.families.words import embedding
 from training.models import PWIMConfig, PWIMTasks, PWIMTasksConfig
 from training.models.kinds import InteractionModel
-from training.models.pwim import CHANNELS, PWIM, STEP, UNMATCHED
+from training.models.pwim import CHANNELS, PWIM, STEP
 from training.publish.folders import assemble, finish
 from training.publish.runtime import PublishedModel
 from training.recipes import find
@@ -88,7 +88,7 @@ def brute_cube(net: PWIM, a: toys.Ids, b: toys.Ids) -> np.ndarray:
 
 def brute_focus(cube: np.ndarray) -> np.ndarray:
     """Algorithm 2, one cell after the other, for the paper's channels 10 and 11 [S, T]."""
-    weights = np.full(cube.shape[1:], UNMATCHED)
+    weights = np.full(cube.shape[1:], 0.1)  # the paper's weight of words that are not matched
     for channel in (9, 10):
         for cell in matched(np.round(cube[channel] / STEP).tolist()):
             weights[cell] = 1.0

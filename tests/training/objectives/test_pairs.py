@@ -1,6 +1,7 @@
 """Objectives of networks that read both texts: of one task, and of several at once."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +146,20 @@ def test_negatives_are_drawn_anew_each_epoch_from_the_questions_own() -> None:
         assert metrics["selection"] == metrics[name]
 
 
+@pytest.mark.parametrize("negatives", [1, 2])
+def test_every_right_answer_of_a_question_has_negatives_of_its_own(negatives: int) -> None:
+    right = {"man": 1, "cat": 2}
+    answers = [
+        Pair(f"the {question}", f"a {'big ' * at}dog", target=float(at < count), group=question)
+        for question, count in right.items()
+        for at in range(8)
+    ]
+    task = objective(replace(CHOSEN, negatives=negatives), answers)
+    drawn = [answers[i] for batch in task.batches(0) for i in batch.tolist()]
+    wrong = Counter(each.group for each in drawn if not each.target)
+    assert wrong == {question: negatives * count for question, count in right.items()}
+
+
 @pytest.mark.parametrize("both_orders", [False, True])
 def test_predictions_are_expected_classes_in_the_order_of_the_pairs(both_orders: bool) -> None:
     pairs = toys.pairs(150)  # more than two batches
@@ -202,6 +217,15 @@ ASKED = tuple(
     for g in range(6)
     for i, text in enumerate(("a cat sleeps", "a dog", "the dog runs and runs", "rain", "a man plays")[:GROUP])
 )
+
+
+def test_the_order_of_ratings_chooses_the_epoch_not_their_distances() -> None:
+    tasks = several()
+    rated = [Pair(p.a, p.b, p.target) for p in toys.RATED]
+    tasks.development = {"stsb": (PairTokens(rated, toys.tokenizer(), 12), rated)}
+    figures = tasks.evaluate()
+    assert figures["stsb_spearman"] != pytest.approx(figures["stsb_pearson"], abs=1e-3)
+    assert figures["selection"] == figures["stsb_spearman"]
 
 
 def test_questions_come_in_batches_of_whole_groups() -> None:
