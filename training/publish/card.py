@@ -1,5 +1,6 @@
 """The README of a model folder, generated from its manifest."""
 
+import re
 from pathlib import Path
 
 from core.manifest import Manifest, ProbabilityTask, SimilarityTask
@@ -18,6 +19,7 @@ _NAMED = {
     "nl": "Dutch",
     "pt": "Portuguese",
 }
+_RESTRICTED = re.compile(r"research|non-commercial|\bNC\b|unstated|none stated", re.IGNORECASE)  # licences
 _ORDERLESS = ("word_averaging", "projection", "dan")
 _WITHOUT_ORDER = (
     '- Word averaging sees no word order: "dog bites man" and "man bites dog" score 1, and a negation is one word '
@@ -152,10 +154,13 @@ def _figures(manifest: Manifest) -> str:
 def _data(manifest: Manifest) -> str:
     rows = [f"| {d.name} | {d.use} | {d.rows} | {d.licence} | {d.source} |" for d in manifest.training_data]
     head = "| data | use | rows | licence | source |\n|---|---|---|---|---|"
-    return (
-        f"## Data\n\n{head}\n" + "\n".join(rows) + "\n\nSeveral of these allow research or non-commercial use only; "
-        "whether weights trained on them inherit that is for you and your lawyer to decide before commercial use."
+    restricted = sum(_RESTRICTED.search(d.licence) is not None for d in manifest.training_data)
+    some = "Several of these allow" if restricted > 1 else "One of these allows"
+    note = (
+        f"\n\n{some} research or non-commercial use only; whether weights trained on them inherit that is for you and "
+        "your lawyer to decide before commercial use."
     )
+    return f"## Data\n\n{head}\n" + "\n".join(rows) + (note if restricted else "")
 
 
 def _imported(manifest: Manifest) -> str:

@@ -183,3 +183,19 @@ def test_card_and_domain_of_a_published_model_follow_from_its_manifest(folder: P
     derived = domains_of(manifest.model_copy(update={"domain": None}))
     differ = {each.task for each, said in zip(derived, manifest.domain or (), strict=True) if each != said}
     assert {(manifest.id, task) for task in differ} == {each for each in STATED if each[0] == manifest.id}
+
+
+@pytest.mark.parametrize(
+    ("licences", "said"),
+    [
+        (["Apache-2.0", "MIT"], None),
+        (["Apache-2.0", "CC BY-NC 4.0"], "One of these allows research"),
+        (["unstated", "research use"], "Several of these allow research"),
+    ],
+)
+def test_a_card_speaks_of_research_where_a_licence_does(tmp_path: Path, licences: list[str], said: str | None) -> None:
+    manifest = Manifest.load(PUBLISHED[0])
+    data = [manifest.training_data[0].model_copy(update={"licence": each}) for each in licences]
+    write_card(manifest.model_copy(update={"training_data": tuple(data)}), tmp_path / "card.md")
+    assert ("research or" in (card := (tmp_path / "card.md").read_text())) == (said is not None)
+    assert said is None or said in card
