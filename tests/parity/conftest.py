@@ -1,6 +1,6 @@
 """The service in this process, as the tests of service/ have it."""
 
-from tests.harness.exports import keep_registry
+from tests.harness.exports import faster_exports
 from tests.service.conftest import anyio_backend, models, serve  # noqa: F401 - fixtures
 
-keep_registry()
+faster_exports()

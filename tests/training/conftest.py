@@ -12,12 +12,12 @@ import torch
 from hypothesis import settings
 
 from tests.harness.console_log import root_logger_as_it_was  # noqa: F401 (used by each test)
-from tests.harness.exports import keep_registry, remembering
+from tests.harness.exports import faster_exports, remembering
 from training.data import catalogue
 from training.publish import export
 
 torch.set_num_threads(1)
-keep_registry()
+faster_exports()
 settings.register_profile("semblance", derandomize=True, deadline=None, database=None)
 settings.load_profile("semblance")
 

@@ -23,7 +23,7 @@ RESTARTS, ANSWERED = "semblance_worker_restarts_total", "semblance_requests_tota
 
 
 class Scrapes(threading.Thread):
-    """`with Scrapes(url) as scrapes:` asks for the metrics ten times a second, of whichever worker accepts each."""
+    """`with Scrapes(url) as scrapes:` asks for the metrics twice a second, of whichever worker accepts each."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
@@ -42,7 +42,7 @@ class Scrapes(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        while not self._over.wait(0.1):
+        while not self._over.wait(0.5):
             with suppress(httpx.TransportError):  # of the worker that is killed
                 ready = httpx.get(f"{self._url}/health/ready")
                 self.unready += [ready.text] if ready.status_code != 200 else []

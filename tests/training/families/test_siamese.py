@@ -50,7 +50,7 @@ FEATURES = replace(
 )
 
 
-PAIRS = toys.pairs(64)
+PAIRS = toys.pairs(48)
 HELD_OUT = [Pair("the dog runs in the park", "a dog runs", 4.0, "entailment"), *toys.RATED[:3]]
 FINE = replace(
     find("malstm-sick"),
@@ -58,7 +58,7 @@ FINE = replace(
     table=toys.TABLE,
     architecture=replace(MALSTM, hidden=5),
     optimiser=OptimiserConfig(learning_rate=0.02, embedding_learning_rate=None, clip=5.0),
-    schedule=Schedule(epochs=4, batch_size=8),
+    schedule=Schedule(epochs=2, batch_size=8),
     start=None,
     publication=Publication("toy-malstm", "A toy", storage="float32"),
 )
@@ -69,7 +69,8 @@ PARTS = {"sick-train": [*PAIRS, HELD_OUT[0]], "sick-dev": HELD_OUT, "sick-test":
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """SICK and the split of STS are a few sentences of ours."""
+    """SICK and the split of STS are a few sentences of ours, in three folds."""
+    monkeypatch.setattr(malstm, "FOLDS", 3)
     return toy_runs.runs_in(tmp_path, monkeypatch, STS, labelled=PARTS.__getitem__, split={5: SPLIT}.__getitem__)
 
 

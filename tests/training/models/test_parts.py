@@ -208,7 +208,7 @@ def test_the_module_decides_as_scikit_learn_does() -> None:
 
 
 def test_it_is_exported_saved_and_loaded(tmp_path: Path) -> None:
-    a, b, label = by_distance()
+    a, b, label = by_distance(150)
     head, sides = fit_svm(a, b, label), (torch.from_numpy(a), torch.from_numpy(b))
     expected = head(*sides).numpy()
     assert (expected.argmax(1) == label).mean() > 0.7
