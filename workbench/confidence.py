@@ -130,16 +130,39 @@ def fitted(by_source: Sequence[Rows]) -> Fit:
     """The confidence fitted on all rows."""
     chances = []
     for left_out, rows in enumerate(by_source):
-        others = _joined([each for n, each in enumerate(by_source) if n != left_out])
+        others = joined([each for n, each in enumerate(by_source) if n != left_out])
         chances.append(fit(others.features, others.right).probability(rows.features))
-    features, right, none = _joined(by_source)
+    features, right, none = joined(by_source)
     found = np.concatenate(chances)
     auc = float(roc_auc_score(right, found)) if right.any() and not right.all() else 1.0
     line = fit(features, right)
     return Fit(line, best_threshold(right, none), len(right), calibration_error(found, right), auc)
 
 
-def _joined(rows: Sequence[Rows]) -> Rows:
+def fit_of(
+    first: Manifest, second: Manifest | None, by_source: Sequence[Rows], command: str
+) -> tuple[ConfidenceFit, float]:
+    """The fit of a ranking by one model, or two, for a manifest; and its AUC."""
+    found = fitted(by_source)
+    features = ONE_STAGE if second is None else TWO_STAGES
+    fit = ConfidenceFit(
+        model=first.id,
+        fingerprint=first.fingerprint,
+        rerank_model=None if second is None else second.id,
+        rerank_fingerprint=None if second is None else second.fingerprint,
+        rerank_top=None if second is None else RERANK_TOP,
+        intercept=round(found.line.intercept, 6),
+        weights={each: round(w, 6) for each, w in found.line.named(features).items()},
+        threshold=round(found.threshold, 4),
+        rows=found.rows,
+        calibration_error=round(found.calibration_error, 4),
+        fitted_by=command,
+    )
+    return fit, found.auc
+
+
+def joined(rows: Sequence[Rows]) -> Rows:
+    """The rows of several FAQs."""
     return Rows(*(np.concatenate(each) for each in zip(*rows, strict=True)))
 
 
@@ -181,7 +204,7 @@ def write_fits(
         own: list[ConfidenceFit] = []
         for second in (None, *names[place + 1 :]):
             by_source = [
-                _joined(
+                joined(
                     [
                         rows_of(faq, raw[name][source][n], None if second is None else raw[second][source][n])
                         for n, faq in enumerate(faqs)
@@ -189,28 +212,18 @@ def write_fits(
                 )
                 for source, faqs in drawn.items()
             ]
-            found = fitted(by_source)
-            features = ONE_STAGE if second is None else TWO_STAGES
-            own.append(
-                ConfidenceFit(
-                    model=name,
-                    fingerprint=manifests[name].fingerprint,
-                    rerank_model=second,
-                    rerank_fingerprint=None if second is None else manifests[second].fingerprint,
-                    rerank_top=None if second is None else RERANK_TOP,
-                    intercept=round(found.line.intercept, 6),
-                    weights={each: round(w, 6) for each, w in found.line.named(features).items()},
-                    threshold=round(found.threshold, 4),
-                    rows=found.rows,
-                    calibration_error=round(found.calibration_error, 4),
-                    fitted_by=f"python -m workbench confidence --seed {seed}",
-                )
+            fit_found, auc = fit_of(
+                manifests[name],
+                None if second is None else manifests[second],
+                by_source,
+                f"python -m workbench confidence --seed {seed}",
             )
-            share = _joined(by_source).right.mean()
+            own.append(fit_found)
+            share = joined(by_source).right.mean()
             pair = name if second is None else f"{name}, {second}"
             said(
-                f"{pair}: {found.rows} questions, first right {share:.3f}, AUC {found.auc:.3f}, calibration error "
-                f"{found.calibration_error:.3f}, answers from {found.threshold:.3f} on"
+                f"{pair}: {fit_found.rows} questions, first right {share:.3f}, AUC {auc:.3f}, calibration error "
+                f"{fit_found.calibration_error:.3f}, answers from {fit_found.threshold:.3f} on"
             )
         manifests[name].model_copy(update={"confidence": tuple(own)}).save(models / name)
         fits += own

@@ -11,7 +11,8 @@ from service.settings import PREFIX, Settings
 
 log = logging.getLogger(__name__)
 
-MAIN = ("minilm-small", "avg-paraphrase", "minilm", "minilm-cross")  # GET /models lists these first
+# GET /models lists these first; `make models-large` builds the last one.
+MAIN = ("minilm-small", "avg-paraphrase", "minilm", "minilm-cross", "mpnet")
 # The default where the settings name none: the first of these that is there, else the only model with the capability.
 USUAL: dict[Capability, tuple[str, ...]] = {
     "similarity": ("minilm-small", "avg-paraphrase"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+import papers.recipes  # noqa: F401 (makes them known)
 from core.manifest import Figure, Manifest, TaskDomain, TrainingData
 from tests.harness import fakes
 from training.data import catalogue, pairwise
