@@ -15,7 +15,7 @@ from core.numerals import plain_spelling
 from core.units import Fact
 
 # Of a text; what is beyond is not compared.
-MOST_MENTIONS, MOST_FACTS, MOST_LOOSE, MOST_AMOUNTS = 2000, 64, 8, 32
+MOST_CHARS, MOST_MENTIONS, MOST_FACTS, MOST_LOOSE, MOST_AMOUNTS = 20_000, 2000, 64, 8, 32
 _DAY = 86400  # seconds
 _SAME_KIND = {"month": "s"}
 # Amounts whose number may stand beside one with a unit.
@@ -51,6 +51,7 @@ class Facts(NamedTuple):
 
 def facts_of(text: str) -> Facts:
     """The facts of a text."""
+    text = text[:MOST_CHARS]
     said: dict[Fact, str] = {}
     loose, after = 0, 0
     words: list[str | None] = []  # None: an amount

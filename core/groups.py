@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 
 from core.attributes import stem
-from core.facts import Difference, Facts, compared_with, difference, differences, facts_of
+from core.facts import Difference, Facts, compared_with, difference, differences
 from core.units import Fact
 
 Pair = tuple[int, int]  # two texts, the earlier one first
@@ -30,9 +30,9 @@ MOST_WAYS = 16  # of a group: how many different sets of facts of one kind its t
 class KeptApart:
     """Which texts differ in a fact, told by a few sets: facts of one kind, negated words, affirmed words."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        """Read the facts of N texts."""
-        self._facts = [facts_of(text) for text in texts]
+    def __init__(self, facts: Sequence[Facts]) -> None:
+        """Of the facts of N texts."""
+        self._facts = facts
         self._numbers: dict[frozenset[Fact], int] = {}
         self._sets: list[Facts] = []
         self._known: dict[Pair, bool] = {}

@@ -21,6 +21,8 @@ _TIMES = re.compile(r"(?<=\d)[x\u00d7](?=\d)", re.IGNORECASE)
 _MODEL = re.compile(r"(\d{3,30})([a-z]{1,3})$")
 _THREE_PLACES = re.compile(r"[1-9]\d{0,2}\.\d{3}$")
 MOST_IN_WHOLE = 10  # nine in ten, but not 5 in 2019
+_YEARS = range(1100, 2200)  # number one in 1984
+_MOST_ROUNDED = 20  # a whole: up to it no two parts are rounded alike
 MOST_BETWEEN = 8  # words between a negation and a comparison
 _TURNED = {"low": "high", "high": "low"}
 
@@ -55,6 +57,9 @@ _FIRST = frozenset(("a", "an", "half", "quarter", "noon", "midnight", "-", "once
 )  # words that begin facts without a digit
 
 
+_SIGNS = frozenset("-$").union(mark for mark in units.MONEY if not mark.isalpha())
+
+
 class _Scanner(Tokens):
     """Reads facts at a token."""
 
@@ -75,6 +80,8 @@ class _Scanner(Tokens):
             return self._code(i + 2)
         if self.words[i] not in _FIRST and not self.words[i][0].isdecimal():
             return self._code(i)
+        if self.words[i] in _SIGNS and not any(word[0].isdecimal() for word in self.words[i + 1 : i + 4]):
+            return None
         return self._bounded(i) or date(self, i) or self._quantity(i) or self._ordinal(i) or self._code(i)
 
     def _bounded(self, i: int) -> Found:
@@ -253,7 +260,9 @@ class _Scanner(Tokens):
         (*_, whole), end = second
         if part.denominator != 1 or not 0 < part < whole or not (out or part == 1 or whole <= MOST_IN_WHOLE):
             return None
-        return [_share(part / whole)], end
+        if not out and whole in _YEARS and "," not in self.word(end - 1):
+            return None
+        return [_share(part / whole) if whole <= _MOST_ROUNDED else _exact(Unit("%"), 100 * part / whole)], end
 
     def _unit(self, i: int, money: str) -> tuple[Unit, int]:
         """The unit after a number, and the token after it."""

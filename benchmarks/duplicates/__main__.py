@@ -30,6 +30,7 @@ from typer.testing import CliRunner
 from benchmarks.duplicates.edits import EDITS
 from benchmarks.report import arguments, command, figures, machine, write
 from core.duplicates import JOINED_FROM, LEAST_MEAN, DuplicateDecision, find_candidates, nearest_texts
+from core.facts import facts_of
 from core.groups import KeptApart, group
 from core.same_words import same_words
 from semblance import Client
@@ -143,7 +144,7 @@ def measured(client: Client, texts: Sequence[str], truth: Sequence[str]) -> Meas
         [np.array(client.embed(texts[i : i + 200], model=ENCODER).embeddings) for i in range(0, len(texts), 200)]
     ).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    kept_apart = KeptApart(texts)
+    kept_apart = KeptApart([facts_of(text) for text in texts])
     words = [same_words(text).split() for text in texts]
     duplicates = DuplicateDecision(words, find_candidates(nearest_texts(vectors, 20)), kept_apart)
     candidates = [duplicates.candidates[i] for i in duplicates.to_read]

@@ -16,6 +16,7 @@ boundaries with an F of .977, .991 and 1.000; syntok 1.4.4 with .974, .985 and 1
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
+from unicodedata import category
 
 _WORD = re.compile(r"\S+")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
@@ -35,6 +36,7 @@ _SHORT_WORDS, _SHORT_CHARS = 10, 70  # of a line that may be a heading without m
 _PLAIN = 10  # level of headings without markup, beneath Markdown's six; those of numbers: 10 + how many
 _HEADING_CHARS = 120  # of one heading, or of a line above a list, that is kept
 _MOST_HEADINGS = 8  # of a sentence, the innermost: lists may stand in lists without end
+_INVISIBLE = frozenset(["Mn", "Me", "Cf", "Cs", "Co", "Cc", "Zs", "Zl", "Zp"])
 _NAME_CHARS = 60  # of a column's name
 _NAMES_SHARE = 4  # times a document's own characters, that the names of columns add to its rows at most
 _MARKER = re.compile(
@@ -113,8 +115,12 @@ class _Item(NamedTuple):
 
 
 def sentences_in(document: str) -> list[Sentence]:
-    """All of a document, in order; none where no line has a word that is no heading."""
-    return list(_Reader(document).read())
+    """All of a document that have a visible character, in order; none where no line has a word that is no heading."""
+    return [sentence for sentence in _Reader(document).read() if _is_visible(sentence.text)]
+
+
+def _is_visible(text: str) -> bool:
+    return any(category(char) not in _INVISIBLE for char in text)
 
 
 def plain(text: str) -> str:

@@ -20,6 +20,7 @@ from core.duplicates import (
     probability,
     questions,
 )
+from core.facts import facts_of
 from core.groups import MOST_WAYS, ContradictoryAnswers, KeptApart, group
 
 SHARE = st.floats(0, 1)
@@ -108,7 +109,7 @@ def test_a_chain_of_near_texts_is_no_group_where_its_ends_were_read() -> None:
 
 @given(st.dictionaries(st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda p: p[0] < p[1]), SHARE))
 def test_no_group_holds_two_texts_that_differ_in_a_fact(scores: dict[tuple[int, int], float]) -> None:
-    apart = KeptApart(TEXTS)
+    apart = KeptApart([facts_of(text) for text in TEXTS])
     first = group(5, scores, 0.3, apart, {})
     for a, b in combinations(range(5), 2):
         assert first[a] != first[b] or apart.between((a, b)) is None
@@ -133,7 +134,7 @@ SAID = st.lists(st.sampled_from(SAYINGS), min_size=1, max_size=4, unique=True).m
 
 @given(st.lists(SAID, min_size=2, max_size=5))
 def test_groups_are_joined_just_where_no_two_texts_of_them_differ(texts: list[str]) -> None:
-    apart = KeptApart(texts)
+    apart = KeptApart([facts_of(text) for text in texts])
     grown = [0]
     for text in range(1, len(texts)):
         scores = dict.fromkeys(combinations([*grown, text], 2), 1.0)
@@ -154,14 +155,14 @@ def test_many_near_texts_are_grouped_without_comparing_each_with_each(monkeypatc
     weights = ("5 kg", "5-6 kg", "4-5 kg")
     texts = [f"Parcel {chr(97 + i % 26)}{i % 7 * 'x'} came, {weights[i % 3]}, on {i % 40} dates" for i in range(600)]
     scores = {(a, a + step): 0.9 for a in range(600) for step in range(1, 21) if a + step < 600}
-    group(600, scores, 0.3, KeptApart(texts), {})
+    group(600, scores, 0.3, KeptApart([facts_of(text) for text in texts]), {})
     assert 0 < compared < 600 * 20 * MOST_WAYS
 
 
 def test_a_person_is_right_whatever_scores_and_facts_say() -> None:
     scores = {(0, 2): 0.9, (3, 4): 0.9}
     answers = {(0, 1): True, (3, 4): False, (0, 2): False}
-    assert group(5, scores, 0.5, KeptApart(TEXTS), answers) == [0, 0, 2, 3, 4]
+    assert group(5, scores, 0.5, KeptApart([facts_of(text) for text in TEXTS]), answers) == [0, 0, 2, 3, 4]
     with pytest.raises(ContradictoryAnswers) as refused:
         group(5, scores, 0.5, None, {(0, 1): True, (1, 2): True, (0, 2): False})
     assert refused.value.pair == (0, 2)
@@ -170,7 +171,9 @@ def test_a_person_is_right_whatever_scores_and_facts_say() -> None:
 def test_every_pair_is_joined_asked_about_or_listed_with_its_reason() -> None:
     pairs = list(combinations(range(5), 2))
     candidates = [CandidatePair(pair, 0.9 - i / 50, i % 5) for i, pair in enumerate(pairs)]
-    decision = DuplicateDecision([text.split() for text in TEXTS], candidates, KeptApart(TEXTS))
+    decision = DuplicateDecision(
+        [text.split() for text in TEXTS], candidates, KeptApart([facts_of(text) for text in TEXTS])
+    )
     readings = [PairReading(i / 5, i / 5) for i in range(len(decision.to_read))]
     first, judged = decision.decide(readings)
     asked = questions(judged, 5)

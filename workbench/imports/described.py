@@ -51,7 +51,7 @@ def read_tokenizer(folder: Path) -> Subwords:
     """
     from transformers import AutoTokenizer
 
-    made = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    made = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if made.truncation_side != "right":
         raise ImportRefused(
             f'{folder / TOKENIZER_CONFIG}: truncation_side is "{made.truncation_side}": texts are cut at their end here'
@@ -211,8 +211,9 @@ def check_code(folder: Path) -> dict[str, Any]:
     """
     path = folder / "config.json"
     config = object_or_none(path)
-    if "auto_map" in config:
-        raise ImportRefused(f"{path}: auto_map: custom code, which is never run")
+    for named, content in ((path, config), (folder / TOKENIZER_CONFIG, object_or_none(folder / TOKENIZER_CONFIG))):
+        if "auto_map" in content:
+            raise ImportRefused(f"{named}: auto_map: custom code, which is never run")
     architectures = config.get("architectures") or []
     if not isinstance(architectures, list):
         raise ImportRefused(f"{path}: architectures: expected a list of names, found {type(architectures).__name__}")

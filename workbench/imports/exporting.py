@@ -43,7 +43,8 @@ def load_network(folder: Path, *, has_head: bool) -> Any:
     from transformers import AutoModel, AutoModelForSequenceClassification
 
     kind = AutoModelForSequenceClassification if has_head else AutoModel
-    options: dict[str, Any] = {"local_files_only": True, "use_safetensors": True, "dtype": torch.float32}
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    options |= {"use_safetensors": True, "dtype": torch.float32}
     with quiet():
         try:
             model = kind.from_pretrained(folder, attn_implementation="eager", **options)

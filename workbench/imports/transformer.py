@@ -124,7 +124,7 @@ class Transformer:
     def _reader(self) -> Callable[..., dict[str, Any]]:
         from transformers import AutoTokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
         lower = bool(object_or_none(self.folder / "sentence_bert_config.json").get("do_lower_case"))
         most = self.max_tokens + self.tokenizer.special_tokens(self.sides).number
 
@@ -157,7 +157,8 @@ class Transformer:
         from transformers import AutoModelForSequenceClassification
 
         read = self._reader()
-        model = AutoModelForSequenceClassification.from_pretrained(self.folder, local_files_only=True).float().eval()
+        options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+        model = AutoModelForSequenceClassification.from_pretrained(self.folder, **options).float().eval()
 
         def run(*texts: str) -> npt.NDArray[np.float32]:
             with torch.inference_mode():

@@ -19,6 +19,7 @@ from core.duplicates import (
     probability,
     questions,
 )
+from core.facts import facts_of
 from core.groups import ContradictoryAnswers, KeptApart, Pair
 from core.same_words import same_words
 from semblance.errors import BatchError
@@ -173,7 +174,7 @@ async def _decide(
     if cosine is None and len(values) > EXACT_ROWS:
         cosine, pair_model = LARGE_COSINE, None
     session.step(f"comparing {len(values):,} texts", 0.0)
-    kept_apart = KeptApart(texts) if session.options.guard else None
+    kept_apart = KeptApart([facts_of(text) for text in texts]) if session.options.guard else None
     least = LEAST_COSINE if cosine is None else cosine - AGAINST
     nearest, recall = nearest_of(values, LISTED, max(least, 0.0))
     if cosine is None:

@@ -35,6 +35,9 @@ SNIPPETS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, flags=r
 COMMANDS = re.findall(r"^\$ (.*?)\n(.*?)(?=^\$ |^```)", PAGE, flags=re.DOTALL | re.MULTILINE)
 BATCHES = re.findall(r"^semblance (batch .*)$", PAGE, flags=re.MULTILINE)
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+OF_PAPERS = {  # pages of networks, each with a command that scores a pair
+    page: line for page, _, block in BLOCKS for line in re.findall(r"^semblance score .*", block) if "/papers/" in page
+}
 
 pytestmark = pytest.mark.artifacts
 
@@ -75,7 +78,9 @@ def test_every_example_is_run() -> None:
         *["README.md"] * 2,
         "docs/claims.md",
         *["docs/client.md"] * 2,
-        *(f"docs/{page}.md" for page in ("faq", "how-to/other-languages", "packages", "threshold", *["tutorial"] * 3)),
+        *(f"docs/{page}.md" for page in ("faq", "how-to/other-languages", "packages")),
+        *OF_PAPERS,
+        *(f"docs/{page}.md" for page in ("threshold", *["tutorial"] * 3)),
     ]
 
 
@@ -112,6 +117,13 @@ def test_a_command_prints_what_it_says(
     code, out, err = semblance(*arguments)
     assert (code, err) == (0, "")
     assert [line.rstrip() for line in out.splitlines()] == printed.splitlines()
+
+
+@pytest.mark.parametrize("command", OF_PAPERS.values(), ids=OF_PAPERS)
+def test_the_network_of_a_page_scores_its_pair(command: str, published: str, semblance: Run) -> None:
+    code, out, err = semblance(*shlex.split(command)[1:], "--url", published)
+    assert (code, err) == (0, "")
+    assert re.search(r"\d\.\d", out)
 
 
 @pytest.mark.parametrize("command", BATCHES)

@@ -266,6 +266,8 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         r"1_Pooling/config\.json: pooling_mode is mean and max, taken is one of mean, cls, max"),
     "prompt-pooling": (lambda f: changed(f / "1_Pooling" / "config.json", include_prompt=False),
         r"1_Pooling/config\.json: include_prompt is false"),
+    "tokenizer_code": (lambda f: changed(f / "tokenizer_config.json", auto_map={"AutoTokenizer": ["x.Y", None]}),
+        r"tokenizer_config\.json: auto_map: custom code"),
     "code": (lambda f: changed(f / "config.json", auto_map={"AutoModel": "x.Y"}),
         r"config\.json: auto_map: custom code"),
     "architectures": (lambda f: changed(f / "config.json", architectures=5),
