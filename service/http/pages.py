@@ -27,7 +27,7 @@ SWAGGER = "/static-offline-docs/"  # where fastapi-offline serves Swagger's file
 _FILES = "/playground"
 _FOLDER = Path(__file__).parents[1] / "playground"
 _GUIDE = "/guide"
-GUIDE_FOLDER = Path("build/site")  # where `make docs` builds it, in a checkout
+GUIDE_FOLDER = Path(__file__).parents[2] / "build/site"  # where `make docs` builds it, in a checkout
 
 
 class _Files(StaticFiles):

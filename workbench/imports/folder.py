@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from core.golden import GOLDEN_TEXTS
-from core.manifest import Manifest, Provenance, TrainingData
+from core.manifest import MANIFEST_NAME, Manifest, Provenance, TrainingData
 from training.publish.folders import assemble, environment, finish
 from training.publish.graphs import ParityError
 from training.publish.runtime import PublishedModel
@@ -117,14 +117,30 @@ def import_model(
     if not all(re.fullmatch("[a-z]{2,3}", each) for each in options.languages or ()):
         raise ImportRefused(f"--languages {','.join(options.languages or ())}: expected ISO 639 codes, as en,de")
     with opened(source, options.graph) as found:
+        if model_id is None:
+            _check_free(models / named, found)
         command = shlex.join(["semblance", "import", found.name, "--id", named, *arguments])
         return _publish(found, named, models, storage, options, labelled, command)
 
 
 def id_of(source: str | Path) -> str:
     """The id of a model that is given none: the name of its folder, or on its hub, in small letters and hyphens."""
-    name = Path(str(source).partition("@")[0]).name or Path(source).resolve().name
+    local = isinstance(source, Path) or Path(source).is_dir()
+    name = Path(source).resolve().name if local else Path(str(source).partition("@")[0]).name
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64]
+
+
+def _check_free(target: Path, source: Source) -> None:
+    """Whether a folder that a model's own name chose is empty, or has that model.
+
+    Raises:
+        ImportRefused: it has another one, which would be lost.
+    """
+    if not (target / MANIFEST_NAME).is_file():
+        return
+    there = Manifest.load(target).origin
+    if (there and there.name) != (source.origin and source.origin.name):
+        raise ImportRefused(f"{target} has another model: give this one an id of its own (--id)")
 
 
 def _publish(

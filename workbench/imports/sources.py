@@ -150,7 +150,7 @@ def _hub_errors(name: str, revision: str | None) -> Iterator[None]:
     """
     from huggingface_hub import constants, errors
 
-    hub = urlsplit(constants.ENDPOINT).netloc.rpartition("@")[2]
+    user, _, hub = urlsplit(constants.ENDPOINT).netloc.rpartition("@")
     token = "the token may not read it" if os.environ.get("HF_TOKEN") else "then give a token in HF_TOKEN"
     try:
         yield
@@ -166,5 +166,5 @@ def _hub_errors(name: str, revision: str | None) -> Iterator[None]:
         cause = error.__cause__ or error
         if constants.is_offline_mode():
             raise ImportRefused(f"{name}: not in the cache, and HF_HUB_OFFLINE forbids to ask {hub}") from error
-        reason = " ".join(str(cause).split())[:300] or type(cause).__name__
+        reason = " ".join(str(cause).split()).replace(f"{user}@", "")[:300] or type(cause).__name__
         raise ImportRefused(f"{name}: no such folder, and it cannot be fetched from {hub}: {reason}") from error

@@ -200,6 +200,11 @@ def test_sentences_end_by_the_rule(text: str, sentences: list[str]) -> None:
     assert [word for words in found for word in words] == text.split()
 
 
+def test_what_has_no_visible_character_is_left_out() -> None:
+    document = "Dogs bark.\n\n\u200b\n\n- \u200b\n- \u0301\u0301\n\nCats meow."
+    assert [each.text for each in sentences_in(document)] == ["Dogs bark.", "Cats meow."]
+
+
 def test_what_many_sentences_repeat_is_short() -> None:
     table = "x\t" + "\U0001f600" * 50_000 + "\n" + "a\tb\n" * 5500
     rows = sentences_in(table)

@@ -18,7 +18,7 @@ from workbench.__main__ import run_cli
 from workbench.imports import sources
 from workbench.imports.files import ImportRefused, read_stated
 from workbench.imports.folder import id_of, import_model
-from workbench.imports.sources import opened
+from workbench.imports.sources import _hub_errors, opened
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the other libraries
 NAME = "people/Tiny_Static.v2"
@@ -69,6 +69,25 @@ def test_a_model_by_its_name(hub: Hub, folder: Path, tmp_path: Path, capsys: pyt
     texts = ["the cat sat on the sofa", "a dog"]
     assert PublishedModel(made).embed(texts).tolist() == PublishedModel(local).embed(texts).tolist()
     assert Manifest.load(local).origin is None
+
+
+def test_a_model_does_not_replace_one_of_another_owner(hub: Hub, folder: Path, tmp_path: Path) -> None:
+    owner, _, name = NAME.partition("/")
+    hub.add(f"another-{owner}/{name}", folder)
+    hub.add(NAME, folder)
+    made = import_model(NAME, None, tmp_path / "models").folder
+    with pytest.raises(ImportRefused, match=f"{made.name} has another model: .*--id"):
+        import_model(f"another-{owner}/{name}", None, tmp_path / "models")
+    assert import_model(NAME, None, tmp_path / "models").folder == made  # anew
+
+
+def test_a_password_of_the_hubs_address_is_in_no_message(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://bob:secret@127.0.0.1:9")
+    with pytest.raises(ImportRefused, match="cannot be fetched") as refused, _hub_errors(NAME, None):
+        raise OSError("no answer of http://bob:secret@127.0.0.1:9/api")
+    assert "secret" not in str(refused.value)
 
 
 def test_licence_and_languages_by_option(hub: Hub, folder: Path, tmp_path: Path) -> None:
