@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, compress, pairwise
+from itertools import chain, compress
 from sys import getsizeof
 from time import perf_counter
 from typing import NamedTuple
@@ -27,6 +27,8 @@ _BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are n
 _FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
 _TOKENS_WEIGHT = 0.5  # weight of a request's texts in the number of tokens in a character
 _VOWELS = frozenset("aeiouy")
+_LONG_WORD = 6  # letters
+_BEGINS = "\u0120\u2581"  # before the first piece of a word, of tokenizers that mark these
 _SYLLABLE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff\ufffd]")
 _SPECIAL = re.compile(r"[\[<].*[\]>]$")  # [UNK], <unk>, <bucket 3>
 _EACH_TEXT_BYTES = ENTRY_BYTES + tuple_bytes(len(Encoded._fields)) + tuple_bytes(0)
@@ -184,15 +186,20 @@ class Reader:
     def has_word(self, sentence: Encoded) -> bool:
         """Whether a text has a word that the model knows: two different letters, one of them a vowel, in one piece.
 
-        A word of ASCII that is read in several pieces is not one that it knows; of other scripts pieces are enough.
+        A word of ASCII that is read in several pieces is long, and has two vowels at least ("nonrefundable", but not
+        "asdf"); of other scripts pieces are enough.
         """
         if sentence.unknown >= sentence.words:
             return False
-        pieces = chain(map(self._token, sentence.ids), [""])
-        return any(
-            _is_word(piece) and not (piece.isascii() and (_is_part(piece) or _is_part(after)))
-            for piece, after in pairwise(pieces)
-        )
+        word, pieces = "", 0
+        for piece in chain(map(self._token, sentence.ids), [""]):
+            if piece.startswith("##"):
+                word, pieces = word + piece[2:], pieces + 1
+                continue
+            if _is_word(word, pieces):
+                return True
+            word, pieces = piece.lstrip(_BEGINS), 1
+        return False
 
     def tokens(self, sentence: Encoded) -> list[str]:
         """The tokens of a sentence, for people: words, word pieces, buckets."""
@@ -218,15 +225,13 @@ def _items(texts: Sequence[str], field_of: Callable[[int], str]) -> tuple[str, i
     return field_of(longest), len(texts[longest]), "characters"
 
 
-def _is_word(piece: str) -> bool:
-    """Whether a piece has letters of a word; halves of a character beyond ASCII may be one."""
-    letters = {letter for letter in piece.casefold() if letter.isalpha()}
+def _is_word(word: str, pieces: int) -> bool:
+    """Whether pieces are letters of a word; halves of a character beyond ASCII may be one."""
+    if pieces > 1 and word.isascii():
+        return len(word) >= _LONG_WORD and sum(map(word.lower().count, _VOWELS)) > 1
+    letters = {letter for letter in word.casefold() if letter.isalpha()}
     spelt = len(letters) > 1 and any(letter in _VOWELS or not letter.isascii() for letter in letters)
-    return (spelt and not _SPECIAL.match(piece)) or _SYLLABLE.search(piece) is not None
-
-
-def _is_part(piece: str) -> bool:
-    return piece.startswith("##")
+    return (spelt and not _SPECIAL.match(word)) or _SYLLABLE.search(word) is not None
 
 
 def _encoded_bytes(text: str, sentence: Encoded) -> int:

@@ -115,7 +115,8 @@ async def verify(
     for (i, each), answer, more in zip(of_claim, answers, aux_scores, strict=True):
         reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more)
         readings[i].append(reading)
-        if pair.has_word(premises[each.passage]) and pair.has_word(hypotheses[i]):
+        premise, hypothesis = premises[each.passage], hypotheses[i]
+        if premise.ids == hypothesis.ids or (pair.has_word(premise) and pair.has_word(hypothesis)):
             stating[i].append(reading)
     work = [
         (_JOIN_SECONDS, partial(verdict, claim, some) if some else partial(_no_verdict, claim, every))

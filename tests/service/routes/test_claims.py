@@ -150,6 +150,18 @@ async def test_word_pieces_of_what_is_no_word_entail_nothing(serve: Serve) -> No
         assert labels == [*["neutral"] * (2 * len(texts) + 1), "entailment"]
 
 
+async def test_words_that_the_model_reads_in_pieces_are_words(serve: Serve) -> None:
+    pairs = [
+        ("Antihistamines are contraindicated.", "Antihistamines contraindicated."),
+        ("Dishwashers.", "Dishwashers!"),
+    ]
+    async with serve(models_dir=(ROOT / "models",), preload=("none",)) as client:
+        for passage, claim in pairs:
+            body = {"documents": f"{passage} A dog runs.", "claims": [claim], "model": "minilm-cross"}
+            (said,) = (await client.answer("/claims", **body))["results"]
+            assert (said["label"], said["evidence"]["text"]) == ("entailed", passage)
+
+
 async def test_very_many_sentences_are_refused(client: Client) -> None:
     body = {"documents": "- it\n" * 10_001, "claims": CLAIMS}
     status, error = await refused(client, "/claims", json=body)
