@@ -102,7 +102,7 @@ def _is_met(fact: Fact, facts: Facts) -> bool:
 
 
 def difference(a: Facts, b: Facts) -> Difference | None:
-    """The first kind of which both texts have some and each has one that the other has not; None: they agree.
+    """The first difference found: facts of one kind, of which each text has one that the other lacks; None: none.
 
     A word that one text negates and the other affirms is a difference too.
     """

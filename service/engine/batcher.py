@@ -118,7 +118,7 @@ def make_batches(
         shapes: of all items.
         cost: of one item.
         most: the number of items that a batch may have whose longest has this shape, at least 1.
-        alike: only items of one shape are in a batch.
+        same_shape: only items of one shape share a batch.
     """
     costs = list(map(cost, shapes))
     batches: list[list[int]] = []

@@ -67,7 +67,7 @@ class Job(Generic[P]):
         kind: Hashable = None,
         phase: int = INFERENCE,
     ) -> None:
-        """Queue at least one piece of an admitted request.
+        """Make a job of at least one piece of an admitted request.
 
         Args:
             pieces: of its work.
@@ -136,7 +136,7 @@ class Queue:
         self._running = 0
         self._short_thread_busy = False  # whether the thread for short work is busy
         self._serving_scheduled = False
-        self._late_checked_at = -inf  # at who will be late
+        self._late_checked_at = -inf  # when requests that will be late were last looked for
         self._idle_since: list[float] = []  # since when threads have been free although work waits
 
     @property

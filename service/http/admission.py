@@ -27,18 +27,17 @@ from service.service import Service
 BUFFERED_BYTES = 163_840  # of bodies and unread answers, for each request that may be in flight: 160 MiB of 1,024
 _TIME_LEFT_SECONDS = 0.05  # at least, between two looks whether a paused request has more time
 _LONGEST_REFUSAL = 1.0  # seconds
-_COSTS = 16  # requests of a route, at least, by which the work of the next is told before it is read
+_COSTS = 16  # answered requests of a route, at least, from which the cost of the next is estimated before it is read
 _COSTS_SECONDS = 60.0  # for which those of a model count
 _READ_ANYWAY = 8
 _REMEMBERED = 10_000  # connections whose requests were refused
 PIECE_BYTES = 65_536  # of an answer
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
-# Headers that scripts of other origins may read.
-_EXPOSED = ("X-Request-Id", "Server-Timing", "Retry-After", "retry-after-ms")
 
 
 _gave_up = ThrottledWarning(
-    logging.getLogger(__name__), "callers are given up: what they make this process hold is too much"
+    logging.getLogger(__name__),
+    "bodies and unread answers take too much memory: the requests of the largest caller are dropped",
 )
 
 

@@ -35,7 +35,6 @@ class Documents(NamedTuple):
     Attributes:
         sentences: of one document after the other.
         of: for each sentence the position of its document.
-        texts: of the sentences with their headings, as models read them; then of neighbours.
         passages: sentences first, then neighbours.
     """
 
@@ -138,7 +137,7 @@ async def verify(
 
 
 def _alike(passages: Sequence[Passage], claims: Sequence[str], pairs: Sequence[tuple[int, Found]]) -> list[str | None]:
-    """Of each pair of claim and passage the claim with its amounts as the passage writes them; None: they are so."""
+    """Of each pair of claim and passage the claim, its amounts as the passage writes them; None: nothing changes."""
     own = [amounts_in(claim[:MOST_CHARS]) for claim in claims]
     said: dict[int, list[Amount]] = {}
     found: list[str | None] = []

@@ -192,7 +192,9 @@ async def _decide(
         first, judged = duplicates.decide(readings, answers, joined_from)
     except ContradictoryAnswers as error:
         rows = " and ".join(str(corpus.first_row(text) + 1) for text in error.pair)
-        raise BatchError(f"--reviewed: rows {rows} are others by one answer, and the same by further ones") from None
+        raise BatchError(
+            f"--reviewed: one answer says that rows {rows} differ, others imply that they say the same"
+        ) from None
     to_review = [each for each in questions(judged, len(texts), joined_from) if each.pair not in answers]
     to_review += _answered(answers, judged)
     apart = None if kept_apart is None else _kept_apart(duplicates, corpus)
