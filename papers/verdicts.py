@@ -7,6 +7,7 @@ from statistics import mean, stdev
 
 from scipy import stats
 
+import papers.recipes  # noqa: F401 (makes them known)
 from papers.paper_table import Column, PaperTable, ResultRow
 from training.markdown import number, table
 from training.recipes import RECIPES
