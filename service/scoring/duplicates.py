@@ -1,6 +1,6 @@
 """Which of some texts say the same: `core.duplicates`, asked of the models that are served."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -24,10 +24,11 @@ from service.engine.context import RequestContext
 from service.engine.queue import Queue
 from service.errors import TooSlow
 from service.schemas import Answer, DuplicatesResponse
+from service.scoring.reading import turns_of
 from service.scoring.scorer import Scorer
 
 MOST_TEXTS = 2000
-_CHARS_AT_ONCE = 20_000
+_WORDS_TURN_SECONDS = 0.04  # expected; the worst texts take ten times that
 _WORDS_SECONDS = 2e-6  # of a character: its words and facts; expected
 _COMPARE_SECONDS = 2e-8  # of a pair of vectors
 _DECIDE_SECONDS = 4e-5  # of a candidate
@@ -76,7 +77,8 @@ async def find_duplicates(
         InferenceFailed: a graph raised, or gave a number that is not finite.
         Overloaded, TooSlow: it would not end in time.
     """
-    reading = [(chars * _WORDS_SECONDS, partial(_words_and_facts, some, guarded)) for some, chars in _chunks(texts)]
+    turns = turns_of([len(text) for text in texts], _WORDS_SECONDS, _WORDS_TURN_SECONDS)
+    reading = [(seconds, partial(_words_and_facts, texts[part], guarded)) for seconds, part in turns]
     distinct = _distinct([read for chunk in await queue.run_all(context, reading) for read in chunk])
     read = await encoder.read(context, texts, lambda i: f"{FIELD}.{i}")
     embeddings = await encoder.embed(context, [read[i] for i in distinct.first])
@@ -107,20 +109,6 @@ async def find_duplicates(
     answer["review"] = [_said(each, distinct) for each in asked]
     answer["apart"] = [_said(each, distinct) for each in left_apart(judged, asked)]
     return answer
-
-
-def _chunks(texts: Sequence[str]) -> Iterator[tuple[list[str], int]]:
-    """The texts in turns of the queue, with their characters: the worst take ten times what is expected of them."""
-    some: list[str] = []
-    chars = 0
-    for text in texts:
-        some.append(text)
-        chars += len(text)
-        if chars >= _CHARS_AT_ONCE:
-            yield some, chars
-            some, chars = [], 0
-    if some:
-        yield some, chars
 
 
 def _words_and_facts(texts: Sequence[str], guarded: bool) -> list[tuple[str, Facts | None]]:

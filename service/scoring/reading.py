@@ -39,17 +39,18 @@ def weight_of(text: str) -> int:
     return len(text) * (1 if text.isascii() else _CHARS_OF_NON_ASCII)
 
 
-def turns_of(chars: Sequence[float], seconds: float) -> Iterator[tuple[float, slice]]:
+def turns_of(chars: Sequence[float], seconds: float, turn: float = _TURN_SECONDS) -> Iterator[tuple[float, slice]]:
     """Reading cut into turns.
 
     Args:
         chars: cost of each text, in characters of ASCII.
         seconds: of one character.
+        turn: expected seconds from which a turn ends.
 
     Yields:
         Expected seconds of a turn, and the places of its texts.
     """
-    start, needs, most = 0, 0.0, _TURN_SECONDS / seconds
+    start, needs, most = 0, 0.0, turn / seconds
     for i, each in enumerate(chars):
         if needs >= most:
             yield needs * seconds, slice(start, i)
