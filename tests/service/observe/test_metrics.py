@@ -93,9 +93,10 @@ COUNTED: dict[str, tuple[int, float]] = {
 }  # fmt: skip
 
 
-async def test_six_requests_are_counted(serve: Serve) -> None:
+async def test_six_requests_are_counted(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pair twice, asked again from the cache; one of a long text and of unknown words; a ranking, which opens its
     model; a model that there is not, and a method."""
+    monkeypatch.setattr("service.http.pages.GUIDE_FOLDER", tmp_path)  # /guide is a route only where it was built
     alike, long = {"a": "a man", "b": "a man zzqx"}, {"a": "Wo ist meine Karte heute, bitte?", "b": "word " * 600}
     async with serve(preload=(), max_in_flight=1024, max_queue_seconds=2.0) as client:
         for body in ({"pairs": [alike, alike]}, {"pairs": [alike, alike]}, {"pairs": [alike], "model": "nope"}):
