@@ -1,9 +1,10 @@
 """CPU time of a new pair for every published model.
 
-    python -m benchmarks.model_cost            # about two minutes
+    python -m benchmarks.model_cost                          # about two minutes
+    python -m benchmarks.model_cost --large                  # those of `make models-large`, beside minilm
 
 Batches of 64 new pairs go through tokenizer, graphs and contract, as in the service but without HTTP and caches. One
-thread; each model takes turns with averaging, so that the ratio of a turn is of one moment.
+thread; each model takes turns with averaging (or minilm), so that the ratio of a turn is of one moment.
 """
 
 import statistics
@@ -14,7 +15,8 @@ from benchmarks.report import ROOT, arguments, command, figures, machine, write
 from benchmarks.sentences import sentences
 from training.publish.runtime import PublishedModel
 
-BASE = "avg-paraphrase"
+BASE, LARGE_BASE = "avg-paraphrase", "minilm"
+LARGE = ("mpnet", "mpnet-cross")
 BATCH = 64
 ROUNDS, SECONDS = 5, 0.2  # of each measurement
 _SEEDS = count()
@@ -35,8 +37,12 @@ def milliseconds(model: PublishedModel, seconds: float) -> float:
 def main() -> None:
     """Measure, print a table, and write the dated results."""
     parser = arguments("python -m benchmarks.model_cost", __doc__)
+    parser.add_argument("--large", action="store_true", help="the large models alone")
     options = parser.parse_args()
+    base = LARGE_BASE if options.large else BASE
     folders = sorted(path.parent for path in (ROOT / "models").glob("*/manifest.json"))
+    if options.large:
+        folders = [ROOT / "models" / base, *(ROOT / "own-models" / name for name in LARGE)]
     opened = {folder.name: PublishedModel(folder) for folder in folders}
     similar = {name: model for name, model in opened.items() if model.manifest.similarity is not None}
     costs: dict[str, list[float]] = {name: [] for name in similar}
@@ -45,26 +51,27 @@ def main() -> None:
         milliseconds(model, 0)
     for _ in range(ROUNDS):
         for name, model in similar.items():
-            cost, base = milliseconds(model, SECONDS), milliseconds(similar[BASE], SECONDS)
+            cost, beside = milliseconds(model, SECONDS), milliseconds(similar[base], SECONDS)
             costs[name].append(cost)
-            ratios[name].append(cost / base)
+            ratios[name].append(cost / beside)
     rows = [
         {
             "model": name,
             "CPU ms a new pair": statistics.median(costs[name]),
-            f": {BASE}": statistics.median(ratios[name]),
+            f": {base}": statistics.median(ratios[name]),
         }
         for name in sorted(similar, key=lambda name: statistics.median(ratios[name]))
     ]
     about = (
         f"{command(parser)}: new pairs of sentences of 10 to 20 words, in batches of {BATCH}, through tokenizer, "
         f"graphs and contract without HTTP and caches; one thread, CPU time, medians over {ROUNDS} rounds; the "
-        f"ratio is to {BASE} in the same turn. The machine was doing other work as well: the ratios mean more than "
+        f"ratio is to {base} in the same turn. The machine was doing other work as well: the ratios mean more than "
         f"the times. {machine('onnxruntime', 'numpy')}."
     )
     points = [{"name": name, "rate": 1000 / statistics.median(found)} for name, found in costs.items()]
-    result = {"machine": machine(), "points": points, "ratios": ratios}
-    write(options.out, "model-cost", "Cost of a new pair, every model", about, [figures(rows)], result)
+    result = {"machine": machine(), "base": base, "points": points, "ratios": ratios}
+    name = "model-cost-large" if options.large else "model-cost"
+    write(options.out, name, "Cost of a new pair", about, [figures(rows)], result)
 
 
 if __name__ == "__main__":

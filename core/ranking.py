@@ -22,6 +22,7 @@ ONE_STAGE: tuple[Feature, ...] = ("score", "lead", "standing", "words")
 TWO_STAGES: tuple[Feature, ...] = (*ONE_STAGE, "second_score", "second_lead", "second_standing")
 MOST_ENTRIES = 1000  # of an FAQ in a request
 Fingerprinted = tuple[str, str]  # id of a model, and its fingerprint
+FIRST_STAGE = 0.6  # of the order of a second stage the part that is the first one's (benchmarks/second_stage.py)
 _SPREAD = 1e-9  # below that scores are equal, but for how their mean was rounded
 _WORD = re.compile(r"\w+")
 _PLAIN = Logistic(slope=1.0)
@@ -63,13 +64,34 @@ def of_stage(raw: Sequence[float] | npt.NDArray[np.float64], first: int) -> tupl
         lead: how far that is above the best of the others; below 0 where another is better.
         standing: how far it is above the mean of all, in their standard deviations; 0 where all are equal.
     """
+    standing = float(_standings(raw)[first])
+    score = float(raw[first])
+    best = max(float(value) for place, value in enumerate(raw) if place != first)
+    return score, score - best, standing
+
+
+def both_stages(
+    coarse: Sequence[float], fine: Sequence[float], first_stage: float = FIRST_STAGE
+) -> npt.NDArray[np.float64]:
+    """What orders the n candidates that a second stage read: the raw scores of both stages, each in its standard
+    deviations from its mean.
+
+    A second stage alone loses on some kinds of questions what the first one found.
+
+    Args:
+        coarse: raw scores of the first stage, [n].
+        fine: those of the second, [n].
+        first_stage: the part of the first, 0..1.
+    """
+    return first_stage * _standings(coarse) + (1 - first_stage) * _standings(fine)
+
+
+def _standings(raw: Sequence[float]) -> npt.NDArray[np.float64]:
+    """How many standard deviations each of n scores is above their mean; 0 where all are equal."""
     scores = np.array(raw, dtype=np.float64)
-    score = float(scores[first])
-    mean = float(scores.sum()) / len(scores)
-    centred = scores - mean
+    centred = scores - scores.mean()
     spread = math.sqrt(float(centred @ centred) / len(scores))
-    scores[first] = -math.inf
-    return score, score - float(scores.max()), (score - mean) / spread if spread > _SPREAD else 0.0
+    return centred / spread if spread > _SPREAD else np.zeros(len(scores))
 
 
 class ConfidenceFit(BaseModel):

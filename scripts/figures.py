@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from typing import Any
 
 from benchmarks.kept_aside import DEPTH
@@ -44,6 +44,8 @@ _USES = {
     "minilm-small": "any text: the default of similarity, ranking and embeddings",
     "minilm": "FAQs, search by meaning; a second stage of ranking",
     "minilm-cross": "a pair judged with care: paraphrase, entailment, which sentence answers",
+    "mpnet": "FAQs and search, where a right answer is worth four times the CPU (`make models-large`)",
+    "mpnet-cross": "entailment, claims, a second stage of ranking, likewise",
     "pwim-general": "entailment at a twelfth of the cost, less often right",
     "avg-sick-tuned": "captions, as people rate them; no other text",
 }
@@ -77,7 +79,8 @@ def general_text(section: str) -> list[dict[str, Any]]:
 
 
 def _models() -> dict[str, Manifest]:
-    found = [Manifest.load(path.parent) for path in sorted((ROOT / "models").glob("*/manifest.json"))]
+    folders = (ROOT / "models", ROOT / "workbench" / "large" / "kept")
+    found = [Manifest.load(path.parent) for each in folders for path in sorted(each.glob("*/manifest.json"))]
     ids = {manifest.id: manifest for manifest in found}
     first = [name for name in (*MAIN, *USUAL["entailment"][:1]) if name in ids]
     return {name: ids[name] for name in (*first, *(name for name in ids if name not in first))}
@@ -108,7 +111,11 @@ def _answers(manifest: Manifest, corpus: str, split: str) -> float | None:
 
 
 def _milliseconds() -> dict[str, str]:
-    return {point["name"]: _digits(1000 / point["rate"]) for point in newest("model-cost")["points"]}
+    """CPU of a new pair: of the large models as many times that of `minilm` as where both were measured in turn."""
+    found = {point["name"]: 1000 / point["rate"] for point in newest("model-cost")["points"]}
+    beside = newest("model-cost-large")
+    found |= {name: found[beside["base"]] * median(each) for name, each in beside["ratios"].items()}
+    return {name: _digits(each) for name, each in found.items()}
 
 
 def _digits(value: float) -> str:

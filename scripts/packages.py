@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from core.manifest import MANIFEST_NAME, Manifest
 from service.folders import PACKAGED
-from service.models.defaults import USUAL, USUAL_RERANKER
+from service.models.defaults import USUAL, USUAL_RERANKERS
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 100_000_000  # of one file, on the Python package index
@@ -29,7 +29,7 @@ _CARD = "README.md"  # of a model; it says under what licence the model is
 
 def usual_models() -> list[str]:
     """The models that answer a request, or its second stage, that names none."""
-    return list(dict.fromkeys([*(names[0] for names in USUAL.values()), USUAL_RERANKER]))
+    return list(dict.fromkeys([*(names[0] for names in USUAL.values()), USUAL_RERANKERS[-1]]))
 
 
 def copy_models(names: Iterable[str], models: Path, target: Path) -> None:

@@ -11,7 +11,7 @@ from service.engine.queue import Queue
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
 from service.models.checks import HealthChecker
-from service.models.defaults import USUAL_CLASSIFIER, USUAL_RERANKER, Defaults, main_models, required_by
+from service.models.defaults import USUAL_CLASSIFIER, USUAL_RERANKERS, Defaults, main_models, required_by
 from service.models.opener import Opener
 from service.models.registry import ModelRegistry
 from service.models.reload import Reloader
@@ -80,7 +80,7 @@ class Service:
     @property
     def reranker(self) -> str | None:
         """The default model of the second stage of /rank, where it is served."""
-        return USUAL_RERANKER if USUAL_RERANKER in self.registry else None
+        return next((name for name in USUAL_RERANKERS if name in self.registry), None)
 
     @property
     def classifier(self) -> str | None:

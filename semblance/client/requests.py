@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from core.ranking import both_stages
+from core.scoring import best_first
 from semblance.client.calls import (
     Call,
     Steps,
@@ -240,7 +242,10 @@ class ServiceRequests:
         coarse = yield from self._merged(given, range(len(given)), {**fixed, "top_k": kept})
         best = sorted(result.index for result in coarse.results[:rerank_top])  # as the service: of equal ones in order
         fine = yield from self._merged(given, best, {**fixed, "model": rerank_model, "top_k": None})
-        results = [replace(result, stage=2) for result in fine.results]
+        of_first = {result.index: result.raw_score for result in coarse.results}
+        again = sorted(fine.results, key=lambda result: result.index)
+        joined = both_stages([of_first[result.index] for result in again], [result.raw_score for result in again])
+        results = [replace(again[n], stage=2) for n in best_first(joined)]
         results += [replace(result, stage=1) for result in coarse.results[rerank_top:]]
         return replace(
             coarse,

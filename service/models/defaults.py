@@ -11,8 +11,8 @@ from service.settings import PREFIX, Settings
 
 log = logging.getLogger(__name__)
 
-# GET /models lists these first; `make models-large` builds the last one.
-MAIN = ("minilm-small", "avg-paraphrase", "minilm", "minilm-cross", "mpnet")
+# GET /models lists these first; `make models-large` builds the last two.
+MAIN = ("minilm-small", "avg-paraphrase", "minilm", "minilm-cross", "mpnet", "mpnet-cross")
 # The default where the settings name none: the first of these that is there, else the only model with the capability.
 USUAL: dict[Capability, tuple[str, ...]] = {
     "similarity": ("minilm-small", "avg-paraphrase"),
@@ -21,7 +21,8 @@ USUAL: dict[Capability, tuple[str, ...]] = {
     # The first is right most often, the second cheaper, the third knows captions alone.
     "entailment": ("minilm-cross", "pwim-general", "avg-sick"),
 }
-USUAL_RERANKER = "minilm"  # of the second stage of /rank: best on FAQs, and better than none on answers
+# Of the second stage of /rank, the first that is there: the better one costs five times as much.
+USUAL_RERANKERS = ("mpnet-cross", "minilm-cross")
 USUAL_CLASSIFIER = "sentiment"  # of /classify without labels
 OPENED_FIRST = ("/similarity", "/rank")  # their defaults; what most callers ask
 _LISTED_FIRST = ("SEMBLANCE_MODELS", "SEMBLANCE_PRELOAD")

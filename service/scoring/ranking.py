@@ -1,8 +1,8 @@
 """Ranking: candidates ordered by their relevance or similarity to a query, in one stage or two.
 
-In two stages a fast model orders all candidates, and a second one orders the best of these again. Where a fit is given,
-the answer says how probable it is that the first one is right. What is asked is a `RankRequest` (`service/schemas.py`),
-what is answered a `Ranking` (`core/answers.py`).
+In two stages a fast model orders all candidates, and the scores of a second one, with those of the first, order the
+best of these again. Where a fit is given, the answer says how probable it is that the first one is right. What is asked
+is a `RankRequest` (`service/schemas.py`), what is answered a `Ranking` (`core/answers.py`).
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from core.measures import to_digits
-from core.ranking import ConfidenceFit, of_stage, shared_words
+from core.ranking import ConfidenceFit, both_stages, of_stage, shared_words
 from core.scoring import best_first
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
@@ -62,7 +62,7 @@ class RankOptions(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """Candidates best first, equal ones in the order of the request."""
+    """Candidates best first by its raw scores or by both stages', equal ones in the order of the request."""
 
     places: list[int]  # in the request
     scores: list[float]
@@ -92,7 +92,7 @@ async def rank(
     second: Scorer | None,
     options: RankOptions,
 ) -> RankResponse:
-    """Order the candidates by `first`, and the best of them again by `second`, if there is one.
+    """Order the candidates by `first`, and the best of them again by its scores and those of `second`, if there is one.
 
     Candidates that `second` has not scored come after all that it has.
 
@@ -106,7 +106,7 @@ async def rank(
     if second is not None:
         best = sorted(coarse.places[: options.rerank_top])  # so that of those equal to `second` the earlier comes first
         try:
-            fine = await _order(context, second, query, candidates, best)
+            fine = _by_both_stages(coarse, await _order(context, second, query, candidates, best))
         except TooSlow as error:
             raise TooSlow(error.seconds, error.most).of("rerank_top", len(best)) from None
     confidence = _confidence(options.fit, query, candidates, coarse, fine)
@@ -200,6 +200,19 @@ async def _order(
         scores=[scores[n] for n in order],
         raw=[raw[n] for n in order],
         truncated={"query": any(asked.truncated for asked, _ in read), "candidates": sorted(cut)},
+    )
+
+
+def _by_both_stages(coarse: _Stage, fine: _Stage) -> _Stage:
+    """The candidates that a second stage read, with its scores, in the order of both."""
+    of_first = dict(zip(coarse.places, coarse.raw, strict=True))
+    read = sorted(range(len(fine.places)), key=fine.places.__getitem__)  # in the order of the request
+    joined = both_stages([of_first[fine.places[n]] for n in read], [fine.raw[n] for n in read])
+    order = [read[n] for n in best_first(joined)]
+    return fine._replace(
+        places=[fine.places[n] for n in order],
+        scores=[fine.scores[n] for n in order],
+        raw=[fine.raw[n] for n in order],
     )
 
 

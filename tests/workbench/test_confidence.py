@@ -28,13 +28,13 @@ def test_a_question_whose_answer_is_taken_out_ranks_the_others() -> None:
     assert features[0].tolist() == [*of_stage(RAW[0], 0), shared_words(QUESTIONS[0], ANSWERS[0])]
     assert features[1].tolist() == [*of_stage([0.3, 0.4], 1), shared_words(QUESTIONS[1], ANSWERS[2])]
 
-    # The second stage decides which comes first.
-    fine = RAW[:, ::-1].copy()
-    features, right, none = rows_of(faq([False] * 3, [0, 1, NONE]), RAW, fine)
-    assert none.tolist() == [False, False, True]
-    assert right.tolist() == [False, True, False]
-    assert features[0].tolist() == [
-        *of_stage(RAW[0], 2), shared_words(QUESTIONS[0], ANSWERS[2]), *of_stage(fine[0], 2),
+    # Both stages decide which comes first.
+    fine = np.array([[0.1, 0.2, 0.9], [0.8, 0.4, 0.1], [0.9, 0.1, 0.2]])
+    features, right, none = rows_of(faq([False] * 3, [0, NONE, 0]), RAW, fine)
+    assert none.tolist() == [False, True, False]
+    assert right.tolist() == [True, False, True]
+    assert features[2].tolist() == [
+        *of_stage(RAW[2], 0), shared_words(QUESTIONS[2], ANSWERS[0]), *of_stage(fine[2], 0),
     ]  # fmt: skip
 
 

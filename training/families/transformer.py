@@ -9,6 +9,7 @@ similarity and relevance may be blended with the cosine of the bi-encoder that i
 import copy
 import json
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,10 @@ from torch import Tensor, nn
 from core.errors import TokenizerError
 from core.graph import SEGMENTS
 from core.manifest import BiEncoder, FileEntry, Limits, SimilarityTask
+from core.measures import Calibration, Logistic
 from core.sequences import SequenceFeeds
 from core.subwords import AnyTokenizer, Subwords
+from training.data.pairs import Pair
 from training.data.readers import labelled_pairs
 from training.data.tasks import answers_of_three_kinds
 from training.families.heads import (
@@ -353,31 +356,44 @@ def fit_blend(
     rated = labelled_pairs.read("stsb-dev")
     gold = np.array([pair.target for pair in rated], dtype=np.float64)
     own, cosine = outputs("similarity", PairTokens(rated, tokenizer, max_tokens))
-    own = 1 / (1 + np.exp(-own))
-    found = {weight: float(spearmanr(weight * cosine + (1 - weight) * own, gold).statistic) for weight in WEIGHTS}
-    weight = max(found, key=lambda one: found[one])
-    logger.info("similarity: %.2f of the cosine; by weight: %s", weight, {w: round(r, 4) for w, r in found.items()})
-    similarity = fit_centred_isotonic(
-        weight * cosine + (1 - weight) * own, gold, raw_range=RAW_RANGE, target_range=STS_SCALE
-    )
+    weight, similarity = fit_weight(own, cosine, gold)
 
     kinds = answers_of_three_kinds()
     parts = [(pairs, *outputs("relevance", PairTokens(pairs, tokenizer, max_tokens))) for pairs in kinds.values()]
-    found = {
-        multiple: float(
-            np.mean(
-                [
-                    ranked(own + multiple * cosine, [p.label == "1" for p in pairs], [p.group for p in pairs])["map"]
-                    for pairs, own, cosine in parts
-                ]
-            )
-        )
-        for multiple in MULTIPLES
-    }
-    multiple = max(found, key=lambda one: found[one])
-    logger.info("relevance: %g of the cosine; by multiple: %s", multiple, {m: round(r, 4) for m, r in found.items()})
-    relevance = fit_relevance([(own + multiple * cosine, pairs) for pairs, own, cosine in parts])
+    multiple, relevance = fit_multiple(parts)
     return Blend(encoder, weight, multiple), HeadCalibrations(similarity=similarity, relevance=relevance)
+
+
+def fit_weight(own: Floats, cosine: Floats, gold: Floats) -> tuple[float, Calibration]:
+    """The cosine's part of a blended similarity, of the best rank correlation, and its calibration.
+
+    Args:
+        own: the cross-encoder's outputs for n rated pairs, [n].
+        cosine: the cosines, 0 where negative, [n].
+        gold: people's ratings, on the scale of STS, [n].
+    """
+    own = 1 / (1 + np.exp(-own))
+    found = {weight: float(spearmanr(weight * cosine + (1 - weight) * own, gold).statistic) for weight in WEIGHTS}
+    best = max(found, key=lambda one: found[one])
+    logger.info("similarity: %.2f of the cosine; by weight: %s", best, {w: round(r, 4) for w, r in found.items()})
+    raw = best * cosine + (1 - best) * own
+    return best, fit_centred_isotonic(raw, gold, raw_range=RAW_RANGE, target_range=STS_SCALE)
+
+
+def fit_multiple(parts: Sequence[tuple[Sequence[Pair], Floats, Floats]]) -> tuple[float, Logistic]:
+    """How many times the cosine counts in a blended relevance, of the best mean average precision, and its calibration.
+
+    Args:
+        parts: of each kind of questions n pairs, the cross-encoder's outputs [n], and the cosines [n], 0 where negative.
+    """
+
+    def precision(pairs: Sequence[Pair], raw: Floats) -> float:
+        return ranked(raw, [p.label == "1" for p in pairs], [p.group for p in pairs])["map"]
+
+    found = {m: float(np.mean([precision(pairs, own + m * near) for pairs, own, near in parts])) for m in MULTIPLES}
+    best = max(found, key=lambda one: found[one])
+    logger.info("relevance: %g of the cosine; by multiple: %s", best, {m: round(r, 4) for m, r in found.items()})
+    return best, fit_relevance([(own + best * near, pairs) for pairs, own, near in parts])
 
 
 @torch.inference_mode()

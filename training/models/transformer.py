@@ -259,6 +259,17 @@ def is_update(name: str) -> bool:
     return ".lora_" in name
 
 
+def merge_updates(network: nn.Module) -> None:
+    """Add low-rank updates to the weights that they stand beside; plain layers are left."""
+    from peft.tuners.lora import LoraLayer
+
+    for name, module in list(network.named_modules()):
+        if isinstance(module, LoraLayer):
+            module.merge()
+            parent, _, last = name.rpartition(".")
+            setattr(network.get_submodule(parent), last, module.get_base_layer())
+
+
 def load_weights(network: nn.Module, folder: Path) -> None:
     """Give a network the weights of a model folder of the Hugging Face library, such as that of all-MiniLM-L6-v2.
 

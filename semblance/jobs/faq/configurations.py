@@ -5,7 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, Feature, Match, of_stage, shared_words, texts_of
+from core.ranking import (
+    ONE_STAGE,
+    TWO_STAGES,
+    ConfidenceFit,
+    Feature,
+    Match,
+    both_stages,
+    of_stage,
+    shared_words,
+    texts_of,
+)
 from core.scoring import best_first
 from semblance.jobs.faq.files import Faq, Questions
 from semblance.jobs.faq.logistic import Flags, Floats
@@ -82,7 +92,7 @@ def order_of(
     if fine is not None:
         best = sorted(order[:rerank_top])
         raw = [fine[place] for place in best]
-        again = best_first(raw)
+        again = best_first(both_stages([coarse[place] for place in best], raw))
         of_second = of_stage(raw, again[0])
         order = [best[n] for n in again]
     return order, [*of_stage(coarse, order[0]), shared_words(question, texts[order[0]]), *of_second]

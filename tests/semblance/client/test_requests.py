@@ -62,11 +62,11 @@ def lengths(_: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_length(_: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Orders by length, the shortest first for the model `short`; cuts what is longer than 8."""
-    texts, sign = body["candidates"], -1 if body.get("model") == "short" else 1
-    best = sorted(range(len(texts)), key=lambda i: -sign * len(texts[i]))[: body.get("top_k")]
-    results: list[dict[str, float]] = [{"index": i, "score": 0.5 + sign * len(texts[i]) / 100} for i in best]
-    results = [{**result, "raw_score": sign * len(texts[int(result["index"])])} for result in results]
+    """Orders by length, those of two letters first for the model `two`; cuts what is longer than 8."""
+    texts = body["candidates"]
+    raw = [float(len(text) == 2) if body.get("model") == "two" else len(text) for text in texts]
+    best = sorted(range(len(texts)), key=lambda i: -raw[i])[: body.get("top_k")]
+    results: list[dict[str, float]] = [{"index": i, "score": 0.5 + raw[i] / 100, "raw_score": raw[i]} for i in best]
     return {
         "model": body.get("model", "m"),
         "results": results,
@@ -106,7 +106,7 @@ def test_what_would_take_too_long_is_asked_in_parts(most: int) -> None:
     assert max(len(json.loads(call.body)["pairs"]) for call in sent if call.body) == LIMITS["max_pairs"]
     whole, _ = run(rank(ServiceRequests(), texts), by_length, max_candidates=100)
     assert run(rank(ServiceRequests(), texts), slow(by_length, "candidates", most), max_candidates=100)[0] == whole
-    staged = {"rerank_model": "short", "rerank_top": 4}
+    staged = {"rerank_model": "two", "rerank_top": 5}
     parted, _ = run(rank(ServiceRequests(), texts, **staged), slow(by_length, "candidates", most), max_candidates=100)
     assert [result.index for result in parted.results] == [1, 4, 3, 5, 2, 0, 6]
 
