@@ -35,7 +35,7 @@ _POOLED = {
     KEPT_BACK: ("natural-questions-passages", "natural-questions-passages/nq-open-oracle.tsv.gz", "title"),
 }
 _FORUM = ("semeval-answers", "semeval2016-answers/semeval2016-3A.tsv.gz")
-_COLUMNS = ("question", "answer", "label", "group")
+_COLUMNS = _Q, _A, *_ = ("question", "answer", "label", "group")
 Floats = npt.NDArray[np.float64]
 
 
@@ -108,7 +108,7 @@ class Stages:
         texts = sorted({text for each in self.asked for text in (each.question, *each.texts)})
         vectors = self._models[name].embed(texts).astype(np.float64)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        at = {text: vector for text, vector in zip(texts, vectors, strict=True)}
+        at = dict(zip(texts, vectors, strict=True))
         return [np.array([at[text] @ at[each.question] for text in each.texts]) for each in self.asked]
 
     def second(self, name: str, places: Sequence[Sequence[int]]) -> list[list[float]]:
@@ -161,8 +161,8 @@ def main() -> None:
     table = [{"stages": pair, "share of the first": f"{share:g}", **found} for (pair, share), found in rows.items()]
     about = (
         f"{command(parser)}. Mean average precision of at most {options.questions} questions of each set, of which the "
-        f"second stage orders the best {RERANK_TOP}. Share 1 is the first stage alone; the service has {FIRST_STAGE:g}, "
-        f"chosen without {KEPT_BACK!r}. {machine('onnxruntime', 'numpy')}."
+        f"second stage orders the best {RERANK_TOP}. Share 1 is the first stage alone; the service has "
+        f"{FIRST_STAGE:g}, chosen without {KEPT_BACK!r}. {machine('onnxruntime', 'numpy')}."
     )
     write(options.out, "second-stage", "What a second stage adds", about, [figures(table)], {"rows": table})
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import torch
+from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from core.manifest import EntailmentTask, Limits, ProbabilityTask, SimilarityTask
@@ -28,9 +29,10 @@ from training.families.siamese import STS_SCALE
 from training.families.words import embedding
 from training.models import CrossEncoder, PairWithHeads, PWIMTasks, PWIMTasksConfig
 from training.models.layers import WordEmbedding
+from training.objectives.metrics import ranked
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens, Rated, TasksConfig, TasksObjective, predict
-from training.publish.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
+from training.publish.calibrate import Floats, even_odds, fit_centred_isotonic, fit_platt, fit_temperature
 from training.recipes.recipe import Publication
 from training.recipes.sources.tasks import TaskPairs
 from training.records import replacing
@@ -42,6 +44,8 @@ logger = logging.getLogger(__name__)
 
 SERVED = ("entailment", "similarity", "paraphrase", "relevance")
 RAW_RANGE = (0.0, 1.0)  # of the similarity
+WEIGHTS = tuple(i / 20 for i in range(21))  # of the cosine in a blended similarity
+MULTIPLES = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0)  # of the cosine in a blended relevance
 Columns = Mapping[str, tuple[int, int]]
 Blends = Mapping[str, tuple[float, float]]  # as in the manifest: of the output, and of the cosine
 
@@ -264,6 +268,38 @@ def fit_relevance(kinds: Sequence[tuple[npt.NDArray[np.float64], Sequence[Pair]]
     return fit_platt(
         np.concatenate([raw for raw, _ in kinds]), np.concatenate(right), weight * len(weight) / len(kinds)
     )
+
+
+def fit_weight(own: Floats, cosine: Floats, gold: Floats) -> tuple[float, Calibration]:
+    """The cosine's part of a blended similarity, of the best rank correlation, and its calibration.
+
+    Args:
+        own: the cross-encoder's outputs for n rated pairs, [n].
+        cosine: the cosines, 0 where negative, [n].
+        gold: people's ratings, on the scale of STS, [n].
+    """
+    own = 1 / (1 + np.exp(-own))
+    found = {weight: float(spearmanr(weight * cosine + (1 - weight) * own, gold).statistic) for weight in WEIGHTS}
+    best = max(found, key=lambda one: found[one])
+    logger.info("similarity: %.2f of the cosine; by weight: %s", best, {w: round(r, 4) for w, r in found.items()})
+    raw = best * cosine + (1 - best) * own
+    return best, fit_centred_isotonic(raw, gold, raw_range=RAW_RANGE, target_range=STS_SCALE)
+
+
+def fit_multiple(parts: Sequence[tuple[Sequence[Pair], Floats, Floats]]) -> tuple[float, Logistic]:
+    """How many times the cosine counts in a blended relevance, of the best mean average precision, and its calibration.
+
+    Args:
+        parts: of each kind of questions n pairs, the cross-encoder's outputs [n], the cosines, 0 where negative [n].
+    """
+
+    def precision(pairs: Sequence[Pair], raw: Floats) -> float:
+        return ranked(raw, [p.label == "1" for p in pairs], [p.group for p in pairs])["map"]
+
+    found = {m: float(np.mean([precision(pairs, own + m * near) for pairs, own, near in parts])) for m in MULTIPLES}
+    best = max(found, key=lambda one: found[one])
+    logger.info("relevance: %g of the cosine; by multiple: %s", best, {m: round(r, 4) for m, r in found.items()})
+    return best, fit_relevance([(own + best * near, pairs) for pairs, own, near in parts])
 
 
 def ratings_file(runs: Path, model: str, corpus: str, pairs: Sequence[Pair]) -> Path:

@@ -9,7 +9,6 @@ similarity and relevance may be blended with the cosine of the bi-encoder that i
 import copy
 import json
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,26 +17,23 @@ import numpy as np
 import onnx
 import torch
 from onnx import ModelProto, numpy_helper
-from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from core.errors import TokenizerError
 from core.graph import SEGMENTS
 from core.manifest import BiEncoder, FileEntry, Limits, SimilarityTask
-from core.measures import Calibration, Logistic
 from core.sequences import SequenceFeeds
 from core.subwords import AnyTokenizer, Subwords
-from training.data.pairs import Pair
 from training.data.readers import labelled_pairs
 from training.data.tasks import answers_of_three_kinds
 from training.families.heads import (
-    RAW_RANGE,
     Blends,
     HeadCalibrations,
     HeadsFamily,
     calibrated,
     columns_of,
-    fit_relevance,
+    fit_multiple,
+    fit_weight,
     served_heads,
     task_fields,
 )
@@ -55,10 +51,9 @@ from training.models.transformer import (
     load_weights,
     words_of,
 )
-from training.objectives.metrics import ranked
 from training.objectives.objective import Objective
 from training.objectives.tasks import EVALUATION_BATCH, PairTokens, predict
-from training.publish.calibrate import Floats, fit_centred_isotonic
+from training.publish.calibrate import Floats
 from training.publish.graphs import leave_outside
 from training.publish.network_graph import GraphStorage, StoredNetwork, network_graph, store
 from training.publish.shared_files import share
@@ -74,8 +69,6 @@ logger = logging.getLogger(__name__)
 START_NAME = "start.pt"  # in a run's folder: the weights that a cross-encoder started from
 STARTED_FROM = "minilm"  # what the cross-encoder starts from
 MAX_TOKENS = 128
-WEIGHTS = tuple(i / 20 for i in range(21))  # of the cosine in a blended similarity
-MULTIPLES = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0)  # of the cosine in a blended relevance
 STATES, RAW_OUTPUT, CONFIG = "last_hidden_state", "raw_output", "config.json"
 BERTS_OWN = {"type": "BertProcessing", "sep": ["[SEP]", 102], "cls": ["[CLS]", 101]}
 WORDS = "word_embeddings.weight"  # in the names of what is stored once for all models
@@ -362,38 +355,6 @@ def fit_blend(
     parts = [(pairs, *outputs("relevance", PairTokens(pairs, tokenizer, max_tokens))) for pairs in kinds.values()]
     multiple, relevance = fit_multiple(parts)
     return Blend(encoder, weight, multiple), HeadCalibrations(similarity=similarity, relevance=relevance)
-
-
-def fit_weight(own: Floats, cosine: Floats, gold: Floats) -> tuple[float, Calibration]:
-    """The cosine's part of a blended similarity, of the best rank correlation, and its calibration.
-
-    Args:
-        own: the cross-encoder's outputs for n rated pairs, [n].
-        cosine: the cosines, 0 where negative, [n].
-        gold: people's ratings, on the scale of STS, [n].
-    """
-    own = 1 / (1 + np.exp(-own))
-    found = {weight: float(spearmanr(weight * cosine + (1 - weight) * own, gold).statistic) for weight in WEIGHTS}
-    best = max(found, key=lambda one: found[one])
-    logger.info("similarity: %.2f of the cosine; by weight: %s", best, {w: round(r, 4) for w, r in found.items()})
-    raw = best * cosine + (1 - best) * own
-    return best, fit_centred_isotonic(raw, gold, raw_range=RAW_RANGE, target_range=STS_SCALE)
-
-
-def fit_multiple(parts: Sequence[tuple[Sequence[Pair], Floats, Floats]]) -> tuple[float, Logistic]:
-    """How many times the cosine counts in a blended relevance, of the best mean average precision, and its calibration.
-
-    Args:
-        parts: of each kind of questions n pairs, the cross-encoder's outputs [n], and the cosines [n], 0 where negative.
-    """
-
-    def precision(pairs: Sequence[Pair], raw: Floats) -> float:
-        return ranked(raw, [p.label == "1" for p in pairs], [p.group for p in pairs])["map"]
-
-    found = {m: float(np.mean([precision(pairs, own + m * near) for pairs, own, near in parts])) for m in MULTIPLES}
-    best = max(found, key=lambda one: found[one])
-    logger.info("relevance: %g of the cosine; by multiple: %s", best, {m: round(r, 4) for m, r in found.items()})
-    return best, fit_relevance([(own + best * near, pairs) for pairs, own, near in parts])
 
 
 @torch.inference_mode()

@@ -22,10 +22,10 @@ from core.ranking import ConfidenceFit
 from training.data import pairwise, tasks
 from training.data.pairs import Pair
 from training.data.readers import labelled_pairs
-from training.families.heads import HeadCalibrations, task_fields
+from training.families.heads import HeadCalibrations, fit_multiple, fit_weight, task_fields
 from training.families.interaction import PAIR
 from training.families.siamese import ENCODER
-from training.families.transformer import MAX_TOKENS, fit_multiple, fit_weight
+from training.families.transformer import MAX_TOKENS
 from training.families.words import TOKENIZER
 from training.models import CrossEncoderConfig
 from training.models.transformer import MEAN

@@ -76,7 +76,7 @@ def test_the_weights_are_the_best_on_development_pairs(monkeypatch: pytest.Monke
             output = torch.sigmoid(output) if task == "similarity" else output
             return (own * output + of_cosine * cosine).double().numpy()
 
-    found = {weight: spearmanr(raw("similarity", similarity=weight), gold).statistic for weight in transformer.WEIGHTS}
+    found = {weight: spearmanr(raw("similarity", similarity=weight), gold).statistic for weight in heads.WEIGHTS}
     assert found[blend.similarity] == pytest.approx(max(found.values()), abs=1e-4)
     assert max(found.values()) - min(found.values()) > 0.01
     assert calibrations.similarity is not None
@@ -88,7 +88,7 @@ def test_the_weights_are_the_best_on_development_pairs(monkeypatch: pytest.Monke
         scores = raw("relevance", relevance=multiple).reshape(-1, 4)
         return float((1 / (scores >= scores[right][:, None]).sum(1)).mean())
 
-    found = {multiple: precision(multiple) for multiple in transformer.MULTIPLES}
+    found = {multiple: precision(multiple) for multiple in heads.MULTIPLES}
     assert found[blend.relevance] == pytest.approx(max(found.values()))
     assert max(found.values()) > min(found.values())
     probability = calibrations.relevance.apply(raw("relevance"))
