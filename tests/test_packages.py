@@ -177,7 +177,7 @@ def test_an_empty_environment_answers(url: str, installed: Installed) -> None:
     assert (found["model"], found["results"][0]["label"]) == ("minilm-cross", "entailment")
     ranking = {"query": "How do I reset my password?", "candidates": ["We open at nine.", "Choose a new password."]}
     found = httpx.post(f"{url}/rank", json={**ranking, "rerank_top": 2}, timeout=WIDE).json()
-    assert (found["rerank_model"], found["results"][0]["index"]) == ("minilm", 1)
+    assert (found["rerank_model"], found["results"][0]["index"]) == ("minilm-cross", 1)
     assert httpx.get(url).text.startswith("<!doctype html>")
     listed = installed.run("semblance", "models", "--json", "--url", url)
     assert listed.stderr == ""

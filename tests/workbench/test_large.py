@@ -42,7 +42,7 @@ def sizes(vocabulary: int) -> BERTConfig:
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
     """A teacher of tiny published weights, with random updates and heads."""
     kind, settings = foreign.FAMILIES["mpnet"]
-    monkeypatch.setitem(foreign.FAMILIES, "mpnet", (kind, settings | {"max_position_embeddings": 300}))
+    monkeypatch.setitem(foreign.FAMILIES, "mpnet", (kind, settings | {"max_position_embeddings": 300, "num_hidden_layers": 2}))
     folder = weights_folder(tmp_path / "runs", "toy")
     folder.parent.mkdir(parents=True)
     foreign.encoder(folder, "mpnet")
@@ -122,6 +122,7 @@ def test_what_was_fitted_once_is_there_again_when_they_are_built_without_data(
         assert listed["rerank"]["default_model"] == CROSS_ID
         texts = {"query": "Where is the dog?", "candidates": ["a dog in the park", "the flute", "the man plays"]}
         answer = client.post("/rank", json={**texts, "model": ENCODER_ID}).json()
+        assert "confidence" in answer, answer
         assert 0 < answer["confidence"] < 1
         again = client.post("/rank", json={**texts, "model": ENCODER_ID, "rerank_top": 3}).json()
         assert [result["stage"] for result in again["results"]] == [2, 2, 2]
