@@ -118,7 +118,8 @@ async def compare(
     try:
         scorer = await service.registry.pick(context, resolve(service, model, route), "similarity", ranks=ranks)
     except UnknownModel as error:
-        raise (error.answered_by(service.defaults[route]) if ranks else error) from None
+        default = service.defaults.get(route) if ranks else None
+        raise (error if default is None else error.answered_by(default)) from None
     reading = await _read(context, service, scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
     left, right = reading.groups
     if len(left) == 1:

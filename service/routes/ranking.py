@@ -36,11 +36,12 @@ async def rank(request: RankRequest, call: ServedRequest) -> Response:
     if (request.candidates is None) == (request.entries is None):
         raise InvalidRequest("expected either candidates, or entries of an FAQ", field="candidates")
     candidates = _candidates(limits, request)
-    default = service.defaults["/rank"]
+    name = request.model or service.defaults["/rank"]
     try:
-        first = await service.registry.pick(context, request.model or default, "similarity", ranks=True)
+        first = await service.registry.pick(context, name, "similarity", ranks=True)
     except UnknownModel as error:
-        raise error.answered_by(default) from None
+        default = service.defaults.get("/rank")
+        raise (error if default is None else error.answered_by(default)) from None
     second = await _second_stage(context, service, request)
     limits.check_texts(RequestTexts.of("query", request.query))
     limits.check_texts(RequestTexts(candidates.texts, candidates.field_of))

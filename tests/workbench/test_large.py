@@ -122,7 +122,6 @@ def test_what_was_fitted_once_is_there_again_when_they_are_built_without_data(
         assert listed["rerank"]["default_model"] == CROSS_ID
         texts = {"query": "Where is the dog?", "candidates": ["a dog in the park", "the flute", "the man plays"]}
         answer = client.post("/rank", json={**texts, "model": ENCODER_ID}).json()
-        assert "confidence" in answer, answer
         assert 0 < answer["confidence"] < 1
         again = client.post("/rank", json={**texts, "model": ENCODER_ID, "rerank_top": 3}).json()
         assert [result["stage"] for result in again["results"]] == [2, 2, 2]
