@@ -42,10 +42,10 @@ BASELINE = "overlap of words"
 _USES = {
     "avg-paraphrase": "very many texts: duplicates, a first stage",
     "minilm-small": "any text: the default of similarity, ranking and embeddings",
-    "minilm": "FAQs, search by meaning; a second stage of ranking",
-    "minilm-cross": "a pair judged with care: paraphrase, entailment, which sentence answers",
+    "minilm": "FAQs, search by meaning",
+    "minilm-cross": "a pair judged with care: paraphrase, entailment, which sentence answers; a second stage of ranking",
     "mpnet": "FAQs and search, where a right answer is worth four times the CPU (`make models-large`)",
-    "mpnet-cross": "entailment, claims, a second stage of ranking, likewise",
+    "mpnet-cross": "entailment of everyday and science texts, likewise",
     "pwim-general": "entailment at a twelfth of the cost, less often right",
     "avg-sick-tuned": "captions, as people rate them; no other text",
 }
@@ -308,7 +308,7 @@ def _published() -> str:
     for name, model in sorted(_models().items()):
         size = sum(entry.bytes for entry in model.files.values()) / 1e6
         figures = (_transfer(model), _figure(model, "SICK", "pearson"), _figure(model, "SICK", "accuracy"))
-        card = f"[{name}](../../models/{name}/README.md)"
+        card = f"[{name}](../../models/{name}/README.md)" if (ROOT / "models" / name).is_dir() else name
         rows.append([card, model.architecture, ", ".join(model.tasks), f"{size:.0f}", *map(_three, figures)])
     return table(["model", "architecture", "tasks", "MB", "20 sets, r", "SICK, r", "SICK entailment"], rows)
 

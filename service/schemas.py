@@ -144,7 +144,9 @@ class RankRequest(OwnRequest):
     top_k: int | None = Field(None, ge=1, description="how many of the best to return; all of them without it")
     model: ModelName = None
     rerank_model: str | None = Field(
-        None, description="a second model, which orders the best again; any with similarity (see GET /models)"
+        None,
+        description="a second model, whose scores and the first one's order the best again; any with similarity (see "
+        "GET /models)",
     )
     rerank_top: int | None = Field(
         None,
