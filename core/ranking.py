@@ -22,7 +22,7 @@ ONE_STAGE: tuple[Feature, ...] = ("score", "lead", "standing", "words")
 TWO_STAGES: tuple[Feature, ...] = (*ONE_STAGE, "second_score", "second_lead", "second_standing")
 MOST_ENTRIES = 1000  # of an FAQ in a request
 Fingerprinted = tuple[str, str]  # id of a model, and its fingerprint
-FIRST_STAGE = 0.6  # of the order of a second stage the part that is the first one's (benchmarks/second_stage.py)
+FIRST_STAGE = 0.5  # of the order of a second stage the part that is the first one's (benchmarks/second_stage.py)
 _SPREAD = 1e-9  # below that scores are equal, but for how their mean was rounded
 _WORD = re.compile(r"\w+")
 _PLAIN = Logistic(slope=1.0)

@@ -29,7 +29,7 @@ def test_a_question_whose_answer_is_taken_out_ranks_the_others() -> None:
     assert features[1].tolist() == [*of_stage([0.3, 0.4], 1), shared_words(QUESTIONS[1], ANSWERS[2])]
 
     # Both stages decide which comes first.
-    fine = np.array([[0.1, 0.2, 0.9], [0.8, 0.4, 0.1], [0.9, 0.1, 0.2]])
+    fine = np.array([[0.3, 0.2, 0.9], [0.8, 0.4, 0.1], [0.9, 0.1, 0.2]])
     features, right, none = rows_of(faq([False] * 3, [0, NONE, 0]), RAW, fine)
     assert none.tolist() == [False, True, False]
     assert right.tolist() == [True, False, True]
