@@ -2,7 +2,7 @@
 
     python -m benchmarks.kept_aside                               # the models of the table, some 25 minutes on one core
     python -m benchmarks.kept_aside lstm-avg dan                  # any others
-    python -m benchmarks.kept_aside minilm+minilm-cross           # the second model orders the ten best of the first
+    python -m benchmarks.kept_aside minilm+minilm-cross           # the second model reads the ten best of the first
 
 Needs SEMBLANCE_DATA. Scores are those of the published models through their graphs, as the service gives them.
 """
@@ -22,6 +22,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from benchmarks.report import ROOT, arguments, command, figures, machine, write
 from core.manifest import ScoreTask
+from core.ranking import both_stages
 from training.data.files import read_rows
 from training.objectives.metrics import ranked
 from training.publish.runtime import PublishedModel
@@ -49,7 +50,7 @@ def scorer(model: PublishedModel, task: ScoreTask | None = None) -> Score:
 
 
 def two_stages(first: Score, second: Score) -> Score:
-    """The second one's scores of the `DEPTH` best candidates of each question, above all others in the first's order.
+    """Both stages' scores of the `DEPTH` best candidates of each question, above all others in the first's order.
 
     The candidates of a question are the pairs with that first text.
     """
@@ -59,10 +60,12 @@ def two_stages(first: Score, second: Score) -> Score:
         asked: dict[str, list[int]] = defaultdict(list)
         for i in np.argsort(-found, kind="stable").tolist():
             asked[a[i]].append(i)
-        best = sorted(i for candidates in asked.values() for i in candidates[:DEPTH])
-        read = second([a[i] for i in best], [b[i] for i in best])
-        scores: Values = found - found.max() + read.min() - 1.0
-        scores[best] = read
+        best = [candidates[:DEPTH] for candidates in asked.values()]
+        flat = [i for candidates in best for i in candidates]
+        read = dict(zip(flat, second([a[i] for i in flat], [b[i] for i in flat]).tolist(), strict=True))
+        scores: Values = found - found.max() - DEPTH  # below all that standings of so many can be
+        for candidates in best:
+            scores[candidates] = both_stages(found[candidates].tolist(), [read[i] for i in candidates])
         return scores
 
     return score

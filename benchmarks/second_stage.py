@@ -125,7 +125,7 @@ class Stages:
         """Mean average precision by the first one's share; 1: its own order."""
         coarse = self.first(first)
         orders = [best_first(each.tolist()) for each in coarse]
-        best = [sorted(order[:RERANK_TOP]) for order in orders]
+        best = [order[:RERANK_TOP] for order in orders]
         fine = self.second(second, best)
         found = {}
         for share in shares:

@@ -83,7 +83,8 @@ def both_stages(
         fine: those of the second, [n].
         first_stage: the part of the first, 0..1.
     """
-    return first_stage * _standings(coarse) + (1 - first_stage) * _standings(fine)
+    joined = first_stage * _standings(coarse) + (1 - first_stage) * _standings(fine)
+    return np.round(joined, 9)  # so that stages which contradict each other are equal, whatever the last digits
 
 
 def _standings(raw: Sequence[float]) -> npt.NDArray[np.float64]:

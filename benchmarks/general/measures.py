@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.general.sets import Contrast, Question
 from core.manifest import ScoreTask
+from core.ranking import both_stages
 from training.data.pairs import Pair
 from training.data.readers.labelled_pairs import NOT_ENTAILMENT
 from training.objectives.metrics import calibration_error
@@ -39,9 +40,10 @@ def order(raw: Values) -> list[int]:
 
 
 def order_in_two_stages(first: Values, second: Values, top: int) -> list[int]:
-    """The answers by the first model's raw scores, the best `top` of them ordered again by the second one's."""
+    """The answers by the first model's raw scores, the best `top` of them ordered again by both models'."""
     coarse = order(first)
-    return [*(coarse[i] for i in order(second[coarse[:top]])), *coarse[top:]]
+    best = coarse[:top]
+    return [*(best[i] for i in order(both_stages(first[best].tolist(), second[best].tolist()))), *coarse[top:]]
 
 
 def ranking_figures(questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> dict[str, float]:

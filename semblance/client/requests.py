@@ -240,11 +240,12 @@ class ServiceRequests:
             raise InvalidRequest(422, "invalid_request", message, field="rerank_model")
         kept = None if top_k is None else max(top_k, rerank_top)
         coarse = yield from self._merged(given, range(len(given)), {**fixed, "top_k": kept})
-        best = sorted(result.index for result in coarse.results[:rerank_top])  # as the service: of equal ones in order
-        fine = yield from self._merged(given, best, {**fixed, "model": rerank_model, "top_k": None})
-        of_first = {result.index: result.raw_score for result in coarse.results}
-        again = sorted(fine.results, key=lambda result: result.index)
-        joined = both_stages([of_first[result.index] for result in again], [result.raw_score for result in again])
+        best = coarse.results[:rerank_top]
+        places = sorted(result.index for result in best)
+        fine = yield from self._merged(given, places, {**fixed, "model": rerank_model, "top_k": None})
+        read = {result.index: result for result in fine.results}
+        again = [read[result.index] for result in best]
+        joined = both_stages([result.raw_score for result in best], [result.raw_score for result in again])
         results = [replace(again[n], stage=2) for n in best_first(joined)]
         results += [replace(result, stage=1) for result in coarse.results[rerank_top:]]
         return replace(

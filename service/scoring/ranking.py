@@ -104,7 +104,7 @@ async def rank(
     coarse = await _order(context, first, query, candidates, range(candidates.size))
     fine = None
     if second is not None:
-        best = sorted(coarse.places[: options.rerank_top])  # so that of those equal to `second` the earlier comes first
+        best = coarse.places[: options.rerank_top]
         try:
             fine = _by_both_stages(coarse, await _order(context, second, query, candidates, best))
         except TooSlow as error:
@@ -204,10 +204,10 @@ async def _order(
 
 
 def _by_both_stages(coarse: _Stage, fine: _Stage) -> _Stage:
-    """The candidates that a second stage read, with its scores, in the order of both."""
-    of_first = dict(zip(coarse.places, coarse.raw, strict=True))
-    read = sorted(range(len(fine.places)), key=fine.places.__getitem__)  # in the order of the request
-    joined = both_stages([of_first[fine.places[n]] for n in read], [fine.raw[n] for n in read])
+    """The candidates that a second stage read, with its scores, in the order of both; of equal ones in the first's."""
+    at = {place: n for n, place in enumerate(fine.places)}
+    read = [at[place] for place in coarse.places[: len(at)]]
+    joined = both_stages(coarse.raw[: len(at)], [fine.raw[n] for n in read])
     order = [read[n] for n in best_first(joined)]
     return fine._replace(
         places=[fine.places[n] for n in order],

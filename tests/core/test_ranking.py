@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, of_stage, shared_words, texts_of
+from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, both_stages, of_stage, shared_words, texts_of
 
 ALONE = {
     "model": "a", "fingerprint": "f", "intercept": -1.0, "weights": dict.fromkeys(ONE_STAGE, 1.0),
@@ -34,6 +34,20 @@ def test_a_stage_says_how_its_candidate_stands_out() -> None:
     assert of_stage(raw, 0)[1] == pytest.approx(-0.6)  # another is better: the second stage may choose so
     assert of_stage([0.3, 0.3], 0) == (0.3, 0.0, 0.0)
     assert of_stage([0.1] * 3, 0) == (0.1, 0.0, 0.0)  # whose mean is not exactly 0.1
+
+
+def test_both_stages_count_alike_on_whatever_scale_they_score() -> None:
+    coarse, fine = [0.5, 0.3, 0.1], [-2.0, 4.0, -5.0]
+    joined = both_stages(coarse, fine)
+    assert joined.tolist() == pytest.approx(
+        [
+            ((a - np.mean(coarse)) / np.std(coarse) + (b - np.mean(fine)) / np.std(fine)) / 2
+            for a, b in zip(coarse, fine)
+        ]
+    )
+    assert both_stages([100 * a + 7 for a in coarse], fine).tolist() == pytest.approx(joined.tolist())
+    assert both_stages([0.9, 0.8], [1.0, 50.0]).tolist() == [0.0, 0.0]  # a draw
+    assert np.argsort(-both_stages(coarse, [0.1, 0.1, 0.1])).tolist() == [0, 1, 2]
 
 
 def test_the_probability_is_the_logistic_function_of_a_line() -> None:

@@ -42,7 +42,9 @@ def sizes(vocabulary: int) -> BERTConfig:
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
     """A teacher of tiny published weights, with random updates and heads."""
     kind, settings = foreign.FAMILIES["mpnet"]
-    monkeypatch.setitem(foreign.FAMILIES, "mpnet", (kind, settings | {"max_position_embeddings": 300, "num_hidden_layers": 2}))
+    monkeypatch.setitem(
+        foreign.FAMILIES, "mpnet", (kind, settings | {"max_position_embeddings": 300, "num_hidden_layers": 2})
+    )
     folder = weights_folder(tmp_path / "runs", "toy")
     folder.parent.mkdir(parents=True)
     foreign.encoder(folder, "mpnet")

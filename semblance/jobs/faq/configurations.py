@@ -90,7 +90,7 @@ def order_of(
     order = best_first(list(coarse))
     of_second: tuple[float, ...] = ()
     if fine is not None:
-        best = sorted(order[:rerank_top])
+        best = order[:rerank_top]
         raw = [fine[place] for place in best]
         again = best_first(both_stages([coarse[place] for place in best], raw))
         of_second = of_stage(raw, again[0])
