@@ -45,7 +45,7 @@ def test_both_stages_count_alike_on_whatever_scale_they_score() -> None:
             for a, b in zip(coarse, fine)
         ]
     )
-    assert both_stages([100 * a + 7 for a in coarse], fine).tolist() == pytest.approx(joined.tolist())
+    assert both_stages([100 * each + 7 for each in coarse], fine).tolist() == pytest.approx(joined.tolist())
     assert both_stages([0.9, 0.8], [1.0, 50.0]).tolist() == [0.0, 0.0]  # a draw
     assert np.argsort(-both_stages(coarse, [0.1, 0.1, 0.1])).tolist() == [0, 1, 2]
 
