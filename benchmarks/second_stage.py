@@ -1,7 +1,7 @@
 """What a second stage of /rank adds to its first, by the share of the first one's scores in the order.
 
     python -m benchmarks.second_stage minilm-small+minilm-cross minilm+minilm-cross    # ten minutes of one core
-    python -m benchmarks.second_stage mpnet+mpnet-cross --models own-models --questions 20
+    python -m benchmarks.second_stage mpnet+mpnet-cross --models own-models
 
 Development sets of several kinds, none of which `benchmarks.kept_aside` measures; the last one is kept back: the share
 that the service has (`core.ranking.FIRST_STAGE`) was chosen without it. Needs SEMBLANCE_DATA.
@@ -48,13 +48,15 @@ class Asked(NamedTuple):
 
 
 def sets(most: int) -> dict[str, list[Asked]]:
-    """So many questions of each kind, the same ones each time; the last kind is that kept back.
+    """All questions of the written FAQs, and so many of each other kind, the same ones each time; the last kind is that
+    kept back.
 
     Raises:
         CorpusError: a corpus is missing or malformed.
     """
     matches: tuple[Match, ...] = ("question", "answer", "both")
-    found = {f"written FAQs by {match}": list(_written(match)) for match in matches}
+    whole = {f"written FAQs by {match}": list(_written(match)) for match in matches}
+    found: dict[str, list[Asked]] = {}
     for name, pairs in answers_of_three_kinds().items():
         found["FAQs" if name == "faq" else name] = _grouped((p.group, p.a, p.b, p.label == "1") for p in pairs)
     rows = read_rows(_FORUM[0], _FORUM[1], _COLUMNS)
@@ -62,7 +64,7 @@ def sets(most: int) -> dict[str, list[Asked]]:
         (r.raw("group"), r.text("question"), r.text("answer"), r.raw("label") == "1") for r in rows
     )
     found |= {name: _pooled(*where) for name, where in _POOLED.items()}
-    return {name: random.Random(1).sample(asked, min(most, len(asked))) for name, asked in found.items()}
+    return whole | {name: random.Random(1).sample(asked, min(most, len(asked))) for name, asked in found.items()}
 
 
 def _written(match: Match) -> Iterable[Asked]:
@@ -145,7 +147,7 @@ def main() -> None:
     parser = arguments("python -m benchmarks.second_stage", __doc__)
     parser.add_argument("ids", nargs="+", metavar="FIRST+SECOND", help="ids of two models")
     parser.add_argument("--models", type=Path, default=ROOT / "models", help="a second folder with models")
-    parser.add_argument("--questions", type=int, default=200, help="of each set, at most")
+    parser.add_argument("--questions", type=int, default=40, help="of each set but the written FAQs, at most")
     options = parser.parse_args()
     names = {name for pair in options.ids for name in pair.split("+")}
     folders = {name: next(f / name for f in (options.models, ROOT / "models") if (f / name).is_dir()) for name in names}
@@ -160,8 +162,8 @@ def main() -> None:
             print(name, pair, {share: round(value, 3) for share, value in found.items()}, flush=True)
     table = [{"stages": pair, "share of the first": f"{share:g}", **found} for (pair, share), found in rows.items()]
     about = (
-        f"{command(parser)}. Mean average precision of at most {options.questions} questions of each set, of which the "
-        f"second stage orders the best {RERANK_TOP}. Share 1 is the first stage alone; the service has "
+        f"{command(parser)}. Mean average precision, of at most {options.questions} questions of each set but the "
+        f"written FAQs; the second stage reads the best {RERANK_TOP}. Share 1 is the first stage alone; the service has "
         f"{FIRST_STAGE:g}, chosen without {KEPT_BACK!r}. {machine('onnxruntime', 'numpy')}."
     )
     write(options.out, "second-stage", "What a second stage adds", about, [figures(table)], {"rows": table})

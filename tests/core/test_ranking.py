@@ -39,12 +39,9 @@ def test_a_stage_says_how_its_candidate_stands_out() -> None:
 def test_both_stages_count_alike_on_whatever_scale_they_score() -> None:
     coarse, fine = [0.5, 0.3, 0.1], [-2.0, 4.0, -5.0]
     joined = both_stages(coarse, fine)
-    assert joined.tolist() == pytest.approx(
-        [
-            ((a - np.mean(coarse)) / np.std(coarse) + (b - np.mean(fine)) / np.std(fine)) / 2
-            for a, b in zip(coarse, fine)
-        ]
-    )
+    a, b = np.array(coarse), np.array(fine)
+    expected = ((a - a.mean()) / a.std() + (b - b.mean()) / b.std()) / 2
+    assert joined.tolist() == pytest.approx(expected.tolist())
     assert both_stages([100 * each + 7 for each in coarse], fine).tolist() == pytest.approx(joined.tolist())
     assert both_stages([0.9, 0.8], [1.0, 50.0]).tolist() == [0.0, 0.0]  # a draw
     assert np.argsort(-both_stages(coarse, [0.1, 0.1, 0.1])).tolist() == [0, 1, 2]
