@@ -163,8 +163,8 @@ def main() -> None:
     table = [{"stages": pair, "share of the first": f"{share:g}", **found} for (pair, share), found in rows.items()]
     about = (
         f"{command(parser)}. Mean average precision, of at most {options.questions} questions of each set but the "
-        f"written FAQs; the second stage reads the best {RERANK_TOP}. Share 1 is the first stage alone; the service has "
-        f"{FIRST_STAGE:g}, chosen without {KEPT_BACK!r}. {machine('onnxruntime', 'numpy')}."
+        f"written FAQs; the second stage reads the best {RERANK_TOP}. Share 1 is the first stage alone; the service "
+        f"has {FIRST_STAGE:g}, chosen without {KEPT_BACK!r}. {machine('onnxruntime', 'numpy')}."
     )
     write(options.out, "second-stage", "What a second stage adds", about, [figures(table)], {"rows": table})
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from benchmarks.kept_aside import DEPTH
 from core.manifest import Figure, Manifest
 from papers.headlines import HEADLINES, minutes_table, page_table
 from scripts import peer_fields
@@ -232,17 +231,15 @@ def _kept_aside() -> str:
         "relatedness, rho": "relatedness",
         "intents": "intents",
     }
-    found: dict[str, list[str]] = {}  # of each model, or two stages, what was measured last
+    found: dict[str, list[str]] = {}  # of each model what was measured last
     for path in sorted((ROOT / "benchmarks" / "results").glob("????-??-??-kept-aside.json")):
         rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
         base = {row["model"]: row["milliseconds"] for row in rows}.get("minilm")
-        for row in rows:
-            first, *second = row["model"].split("+")
-            name = f"`{first}`" if not second else f"`{first}`, then `{second[0]}` on the best {DEPTH}"
-            cost = None if second or base is None else row["milliseconds"] / base
+        for row in (each for each in rows if "+" not in each["model"]):
+            cost = None if base is None else row["milliseconds"] / base
             before = found.get(row["model"], [_three(None)])[-1]  # a run without `minilm` has nothing to compare with
             values = (_three(row.get(column)) for column in columns.values())
-            found[row["model"]] = [name, *values, before if cost is None else _three(cost)]
+            found[row["model"]] = [f"`{row['model']}`", *values, before if cost is None else _three(cost)]
     return table(["model", *columns, "CPU"], list(found.values()))
 
 

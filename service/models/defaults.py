@@ -21,7 +21,7 @@ USUAL: dict[Capability, tuple[str, ...]] = {
     # The first is right most often, the second cheaper, the third knows captions alone.
     "entailment": ("minilm-cross", "pwim-general", "avg-sick"),
 }
-# Of the second stage of /rank, the first that is there: the better one costs five times as much.
+# Of the second stage of /rank, the first that is there: the larger one costs four times as much.
 USUAL_RERANKERS = ("mpnet-cross", "minilm-cross")
 USUAL_CLASSIFIER = "sentiment"  # of /classify without labels
 OPENED_FIRST = ("/similarity", "/rank")  # their defaults; what most callers ask

@@ -16,7 +16,6 @@ from training.families import teaching
 from training.models import CrossEncoder, CrossEncoderConfig
 from training.models.transformer import BERTConfig, is_update, merge_updates
 from training.publish.graphs import ParityError
-from training.publish.shared_files import install
 from training.recipes import RECIPES, find
 from training.recipes.recipe import Recipe
 from training.recipes.sources.credits import MPNET
@@ -78,8 +77,8 @@ def test_merged_updates_answer_as_before() -> None:
 def test_what_was_fitted_once_is_there_again_when_they_are_built_without_data(
     toy: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three graphs are exported, which takes some seconds."""
-    runs, kept, first, models = (tmp_path / name for name in ("runs", "kept", "first", "models"))
+    """Two graphs are exported, which takes some seconds; the second time they are there already."""
+    runs, kept, first, models, made = (tmp_path / name for name in ("runs", "kept", "first", "models", "made"))
 
     def fitted(model: object, manifest: Manifest, most: int, said: object) -> Manifest:
         assert manifest.entailment is not None
@@ -90,6 +89,13 @@ def test_what_was_fitted_once_is_there_again_when_they_are_built_without_data(
         known = {"model": ENCODER_ID, "fingerprint": manifest.fingerprint, "calibration_error": 0.05}
         return ConfidenceFit(**known, **line, fitted_by=command), 0.8
 
+    def written(*given: Any) -> dict[str, Any]:
+        files.append(build.write_cross(*given))
+        shutil.copytree(given[3], made)
+        return files[0]
+
+    files: list[dict[str, Any]] = []
+    monkeypatch.setattr(fit, "write_cross", written)
     monkeypatch.setattr(fit, "fitted", fitted)
     monkeypatch.setattr(fit, "cross_figures", lambda *_: [FIGURE])
     monkeypatch.setattr(fit, "training_data_for", lambda _: (MPNET,))
@@ -99,12 +105,11 @@ def test_what_was_fitted_once_is_there_again_when_they_are_built_without_data(
     assert any("sentence-transformers" in line and "texts: answers differ by at most" in line for line in lines)
 
     def as_before(source: Path, work: Path, said: object) -> FileEntry:
-        shutil.copytree(first / ENCODER_ID, work / ENCODER_ID)
-        entry = Manifest.load(first / ENCODER_ID).files["encoder.onnx"]
-        install(first, work)
-        return entry
+        shutil.copytree(made, work, dirs_exist_ok=True)
+        return Manifest.load(first / ENCODER_ID).files["encoder.onnx"]
 
     monkeypatch.setattr(build, "write_encoder", as_before)
+    monkeypatch.setattr(build, "write_cross", lambda *_: files[0])
     build_large(runs, models, lines.append, teacher="toy", kept=kept)
     encoder, cross = (Manifest.load(models / name) for name in (ENCODER_ID, CROSS_ID))
     assert cross.tasks == ("similarity", "entailment", "paraphrase", "relevance")
