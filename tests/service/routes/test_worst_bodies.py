@@ -52,8 +52,10 @@ def with_value(body: Any, path: tuple[Any, ...], change: Any) -> Any:
 
 
 def worst(example: Any, request: str, tried: set[tuple[str, str]]) -> Iterator[tuple[str, bytes]]:
-    """Bodies of up to 4 MB, each an example with one of its texts, or one of its lists, as large as may be. Of the items
-    of a list, and of several examples, that have the same texts and lists one is tried."""
+    """Bodies of up to 4 MB, each an example with one of its texts, or one of its lists, as large as may be.
+
+    Of the items of a list, and of several examples, that have the same texts and lists one is `tried`.
+    """
     for path in leaves(example):
         place = ".".join("0" if isinstance(step, int) else step for step in path)
         if (request, place) in tried:
