@@ -130,7 +130,8 @@ def reproduce(
     failed = False
     for each in wanted:
         if again:
-            outcome, compared = train_again(each, places, teacher_folder(teacher), chosen, numbers, record=record, keep=keep)
+            folder = teacher_folder(teacher)
+            outcome, compared = train_again(each, places, folder, chosen, numbers, record=record, keep=keep)
             console.print(_compared(each, compared))
         else:
             outcome = carry_out(each, places, teacher_folder(teacher), chosen, numbers)

@@ -1,11 +1,11 @@
 """The learning curve of one run of each paper, as an SVG: what it scored on development data after each epoch."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, floor
 from pathlib import Path
 
-from papers.pictures.layout import MARGIN, STYLE, WIDTH, opened
+from papers.pictures.layout import MARGIN, WIDTH, opened
 from training.publish.figures import REPEATS, RunFigures
 from training.records import read_records
 
@@ -30,11 +30,11 @@ class CurveOfPage:
 
 
 CURVES: Mapping[str, CurveOfPage] = {
-    "malstm": CurveOfPage("malstm-adam-alone", 1, "r on SICK's trial pairs"),
+    "malstm": CurveOfPage("malstm-adam-alone", 2, "r on SICK's trial pairs"),
     "pwim": CurveOfPage("pwim-msrvid-alone", 1, "r on the pairs held out of MSRvid's training part"),
-    "mgim": CurveOfPage("mgim-sick-alone", 1, "r on SICK's trial pairs"),
+    "mgim": CurveOfPage("mgim-msrp-overlaps", 3, "accuracy on pairs held out of MSRP's training part"),
     "paragram_phrase": CurveOfPage("pp-sick-avg-similarity", 1, "r on SICK's trial pairs"),
-    "gran": CurveOfPage("sick-gran-dropout-scrambling", 1, "r on SICK's trial pairs"),
+    "gran": CurveOfPage("sts-avg-dropout", 1, "r on the STS split's development pairs"),
 }
 
 
@@ -73,7 +73,9 @@ def curve_svg(title: str, score: str, curve: tuple[float, ...], kept: int) -> st
     lines += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="#3949ab"/>' for x, y in points]
     x, y = points[kept]
     lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="none" stroke="#c62828" stroke-width="2"/>')
-    said = f"Epochs of training; 0 is the untrained model. The ring is the epoch that was kept: {kept}, {curve[kept]:.4f}."
+    said = (
+        f"Epochs of training; 0 is the untrained model. The ring is the epoch that was kept: {kept}, {curve[kept]:.4f}."
+    )
     lines.append(f'<text class="small" x="{LEFT}" y="{HEIGHT - MARGIN}">{said}</text>')
     return "\n".join([*lines, "</svg>"]) + "\n"
 
