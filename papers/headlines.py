@@ -127,11 +127,13 @@ def repeats_table(tables: Path = FOLDER, figures: Path = FIGURES, repeats: Path 
     """Of every run that was trained once more: what was recorded, what came out, and whether that is within spread."""
     measured = read_figures(figures)
     known = [collect(each, measured) for each in read_tables(tables).values()]
+    spent = {(run.recipe, run.seed): run.training.seconds for run in measured if run.training}
     rows = []
     for run in read_records(repeats, RunFigures):
         table_of = next(each for each in known if any(run.recipe in row.recipes for row in each.rows))
         columns = {column.name: column for column in table_of.columns}
-        minutes = "" if run.training is None else f"{run.training.seconds / 60:.1f}"
+        seconds = (run.training.seconds if run.training else None, spent.get((run.recipe, run.seed)))
+        minutes = " for ".join("?" if each is None else f"{each / 60:.1f}" for each in seconds)
         for each in compare(table_of, collect(table_of, [run])):
             column = columns[each.column]
             shown = [f"{value:.{column.digits + 1}f}" for value in (each.mean, each.new)]

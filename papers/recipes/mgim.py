@@ -30,13 +30,6 @@ AS_PRINTED = OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate
 _SICK_PROJECTED = replace(
     SICK_PRINTED, name="mgim-sick-projected", architecture=replace(PRINTED, projected=True, output_dropout=0.1)
 )
-# Smaller word vectors, and more noise: on what the BiLSTMs give, too.
-_SICK_DROPOUT = replace(
-    SICK_ALONE,
-    name="mgim-sick-dropout",
-    architecture=replace(DEPARTED, dropout=0.3, output_dropout=0.3),
-    row_scale=2.0,
-)
 _GLOVE = replace(_SICK_PROJECTED, name="mgim-sick-projected-glove", table=GLOVE, row_scale=1.0)
 
 # The paper's ablation on MSRP: 78.8, without attention 76.3, two Bi-LSTMs without conditional encoding 75.1, random
@@ -104,7 +97,7 @@ _REGRESSION = replace(
 )
 
 RECIPES = (
-    *(SICK_PRINTED, _SICK_PROJECTED, SICK_ALONE, _SICK_DROPOUT, _SICK_AS_PRINTED, _GLOVE),
+    *(SICK_PRINTED, _SICK_PROJECTED, SICK_ALONE, _SICK_AS_PRINTED, _GLOVE),
     *(MSRP_PRINTED, _CONDITIONAL, _WORDS, _RANDOM, MSRP_ALONE, _TWEETS, _MSRP_AS_PRINTED),
     *(_REGRESSION, _REGRESSION_OVERLAPS),
     # With word vectors that were trained in pre-training.
