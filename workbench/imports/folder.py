@@ -113,7 +113,7 @@ def import_model(
         ParityError: it does not compute what its library does; nothing is published.
     """
     named = model_id if model_id is not None else id_of(source)
-    check_id(named, ImportRefused)
+    check_id(named, models, ImportRefused)
     if not all(re.fullmatch("[a-z]{2,3}", each) for each in options.languages or ()):
         raise ImportRefused(f"--languages {','.join(options.languages or ())}: expected ISO 639 codes, as en,de")
     with opened(source, options.graph) as found:
