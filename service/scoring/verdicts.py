@@ -43,6 +43,7 @@ class Reading(NamedTuple):
     contradiction: float
     aux_scores: AuxScores = None  # what the model's graph gives for relevance and paraphrase, if it does
     same_words: bool = False  # the passage says the claim itself: it entails it, whatever the model says
+    other_fact: bool = False  # the passage says the claim but for an amount or the like: it never entails it
 
 
 class Statement(NamedTuple):
@@ -130,15 +131,15 @@ def _relevance(reading: Reading) -> float:
 def features_of(reading: Reading, asked: Facts, said: Facts) -> tuple[Sequence[float], Sequence[float]]:
     """What `_STATED` and `_ENTAILED` weigh of a passage, by the amounts of the claim and of the passage.
 
-    A text entails itself; $12 never follows from 12 EUR; a sum of all that a passage counts it neither states nor
-    denies.
+    A text entails itself; $12 never follows from 12 EUR, nor what says another amount in the same words; a sum of all
+    that a passage counts it neither states nor denies.
     """
     e, c = reading.entailment, reading.contradiction
     if reading.same_words:
         e, c = 1.0, 0.0
     elif is_sum(asked, said):
         e = c = 0.0
-    elif has_other_unit(asked, said):
+    elif reading.other_fact or has_other_unit(asked, said):
         e, c = 0.0, max(e, c)
     relevance = 0.0 if reading.aux_scores is None else reading.aux_scores[0]
     stated = (log(max(e + c, _FLOOR)), reading.found.cosine, relevance, 1.0)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from core.alignment import Amount, amounts_in, written_alike
 from core.answers import ClaimLabel
+from core.facts import difference, facts_of
 from core.same_words import same_words
 from core.scoring import Embeddings
 from service.engine.context import RequestContext
@@ -27,6 +28,7 @@ _JOIN_SECONDS = 1e-3  # of the passages of one claim
 _ALIKE_SECONDS = 2e-4  # of a claim and a passage: their amounts
 _SEARCH_SECONDS = 1e-7  # of a passage for one claim
 MOST_SENTENCES = 10_000  # of a request: their vectors, and those of neighbours, take some 60 MB
+MOST_OTHERS = 2  # words of an amount, or the like, in which a passage and a claim differ
 _NOT_STATED: dict[ClaimLabel, float] = {"entailed": 0.0, "contradicted": 0.0, "not_stated": 1.0}
 
 
@@ -104,7 +106,7 @@ async def verify(
     hypotheses = await pair.read(context, claims, lambda i: f"claims.{i}")
     comparing = len(of_claim) * _ALIKE_SECONDS
     alike = await queue.run(context, comparing, partial(_alike, passages, claims, of_claim))
-    same = await queue.run(context, comparing, partial(_same_words, documents, claims, of_claim))
+    same = await queue.run(context, comparing, partial(_compared, documents, claims, of_claim))
     others = list(dict.fromkeys(text for text in alike if text is not None))
     rewritten = dict(zip(others, await pair.read(context, others, lambda _: "claims"), strict=True))
     answers, aux_scores = await pair.read_claims(
@@ -114,10 +116,10 @@ async def verify(
     )
     readings: list[list[Reading]] = [[] for _ in claims]
     stating: list[list[Reading]] = [[] for _ in claims]  # those of passages that have words
-    for (i, each), answer, more, is_same in zip(of_claim, answers, aux_scores, same, strict=True):
-        reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more, is_same)
+    for (i, each), answer, more, words in zip(of_claim, answers, aux_scores, same, strict=True):
+        reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more, *words)
         readings[i].append(reading)
-        if is_same or (pair.has_word(premises[each.passage]) and pair.has_word(hypotheses[i])):
+        if reading.same_words or (pair.has_word(premises[each.passage]) and pair.has_word(hypotheses[i])):
             stating[i].append(reading)
     work = [
         (_JOIN_SECONDS, partial(verdict, claim, some) if some else partial(_no_verdict, claim, every))
@@ -152,10 +154,20 @@ def _alike(passages: Sequence[Passage], claims: Sequence[str], pairs: Sequence[t
     return found
 
 
-def _same_words(documents: Documents, claims: Sequence[str], pairs: Sequence[tuple[int, Found]]) -> list[bool]:
-    """Whether each passage has the words of its claim, no matter under which headings."""
-    own = [same_words(claim) for claim in claims]
-    return [own[i] == same_words(_text_of(documents, documents.passages[each.passage])) for i, each in pairs]
+def _compared(
+    documents: Documents, claims: Sequence[str], pairs: Sequence[tuple[int, Found]]
+) -> list[tuple[bool, bool]]:
+    """Whether each passage has the words of its claim, no matter under which headings, and whether all but a fact."""
+    own = [same_words(claim).split() if len(claim) <= MOST_CHARS else [] for claim in claims]
+    found = []
+    for i, each in pairs:
+        text = _text_of(documents, documents.passages[each.passage])
+        words = same_words(text).split() if own[i] and len(text) <= 2 * MOST_CHARS else []
+        others = sum(a != b for a, b in zip(own[i], words, strict=False))
+        alike = 0 < len(words) == len(own[i]) and others <= MOST_OTHERS
+        differs = alike and others > 0 and difference(facts_of(claims[i]), facts_of(text)) is not None
+        found.append((alike and others == 0, differs))
+    return found
 
 
 def _text_of(documents: Documents, passage: Passage) -> str:

@@ -168,6 +168,24 @@ async def test_a_text_entails_itself(serve: Serve, text: str) -> None:
         assert said["probabilities"]["entailment"] == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "claim"),
+    [
+        ("Give ten to thirty mg now.", "Give ten to twenty mg now."),
+        ("Paid in Q1 FY25.", "Paid in Q1 FY24."),
+        ("We are closed on Mondays.", "We are closed on Tuesdays."),
+        ("He has type II diabetes.", "He has type I diabetes."),
+    ],
+)
+async def test_what_differs_in_an_amount_alone_is_not_entailed(serve: Serve, text: str, claim: str) -> None:
+    """The model alone says that it is."""
+    async with serve(models_dir=(ROOT / "models",), preload=("none",)) as client:
+        body = {"documents": f"# Of it\n\n{text}", "claims": [claim], "model": "minilm-cross"}
+        (said,) = (await client.answer("/claims", **body))["results"]
+        assert said["label"] != "entailed"
+        assert said["probabilities"]["entailed"] < 0.1
+
+
 async def test_words_that_the_model_reads_in_pieces_are_words(serve: Serve) -> None:
     pairs = [
         ("Antihistamines are contraindicated.", "Antihistamines contraindicated."),
