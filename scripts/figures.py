@@ -16,7 +16,7 @@ from statistics import mean, median
 from typing import Any
 
 from core.manifest import Figure, Manifest
-from papers.headlines import HEADLINES, minutes_table, page_table
+from papers.headlines import HEADLINES, minutes_table, page_table, repeats_table
 from scripts import peer_fields
 from service import errors, schemas
 from service.app import create_app
@@ -337,6 +337,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "peer-fields": peer_fields.table,
     "settings": _settings,
     "minutes": minutes_table,
+    "repeats": repeats_table,
     **{name.replace("_", "-"): partial(page_table, name) for name in HEADLINES},
 }
 
