@@ -113,7 +113,8 @@ def _milliseconds() -> dict[str, str]:
     """CPU of a new pair: of the large models as many times that of `minilm` as where both were measured in turn."""
     found = {point["name"]: 1000 / point["rate"] for point in newest("model-cost")["points"]}
     beside = newest("model-cost-large")
-    found |= {name: found[beside["base"]] * median(each) for name, each in beside["ratios"].items()}
+    base = found[beside["base"]]
+    found = {name: base * median(each) for name, each in beside["ratios"].items()} | found
     return {name: _digits(each) for name, each in found.items()}
 
 
@@ -173,7 +174,8 @@ def _similarity() -> str:
         or name in _USES
         or (_transfer(model) is None and _figure(model, "SICK", "pearson", task="similarity") is not None)
     ]
-    return table(["model", "STS 2012", "2013", "2014", "2015", "SICK", "the 20 sets", "ms"], rows)
+    head = ["model", "STS 2012", "2013", "2014", "2015", "SICK", "the 20 sets", "ms"]
+    return table(head, [row for row in rows if set(row[1:-1]) != {_NONE}])
 
 
 def _tasks() -> str:
