@@ -23,7 +23,7 @@ TWO_STAGES: tuple[Feature, ...] = (*ONE_STAGE, "second_score", "second_lead", "s
 MOST_ENTRIES = 1000  # of an FAQ in a request
 Fingerprinted = tuple[str, str]  # id of a model, and its fingerprint
 FIRST_STAGE = 0.5  # of the order of a second stage the part that is the first one's (benchmarks/second_stage.py)
-_SPREAD = 1e-9  # below that scores are equal, but for how their mean was rounded
+_SPREAD = 1e-5  # below that scores are equal, but for rounding
 _WORD = re.compile(r"\w+")
 _PLAIN = Logistic(slope=1.0)
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from core.manifest import Manifest
 from core.measures import to_digits
+from core.ranking import both_stages
 from core.subwords import AnyTokenizer, load_tokenizer
 from core.text import split_words
 from core.tokenizer import Encoded
@@ -275,16 +276,19 @@ def test_the_best_are_ordered_again_wherever_they_stand(
         best = min(top, len(order))
         assert [result["stage"] for result in results] == [2] * best + [1] * (len(order) - best)
         places = [(order[result["index"]], result["index"]) for result in results]
-        in_order(places[:best], fine)
+        read = [[raw[text] for text, _ in places[:best]] for raw in (coarse, fine)]
+        joined = dict(zip((text for text, _ in places[:best]), both_stages(*read).tolist(), strict=True))
+        spreads = [float(np.std(raw)) for raw in read]
+        in_order(places[:best], joined, SAME_RAW * sum(1 / spread for spread in spreads if spread))
         in_order(places[best:], coarse)
         if rest := places[best:]:  # whom the second model saw is the first one's choice
             in_order([min(places[:best], key=lambda place: (coarse[place[0]], -place[1])), rest[0]], coarse)
 
 
-def in_order(places: list[tuple[str, int]], raw: dict[str, float]) -> None:
+def in_order(places: list[tuple[str, int]], raw: dict[str, float], same: float = SAME_RAW) -> None:
     """Texts with their index in the request: the best first, and of equal texts the earlier first."""
     for (better, before), (worse, after) in pairwise(places):
-        assert raw[better] >= raw[worse] - SAME_RAW
+        assert raw[better] >= raw[worse] - same
         assert better != worse or before < after
 
 
