@@ -141,7 +141,9 @@ def test_a_claim_that_the_service_refuses_is_named(semblance: Run, url: str) -> 
 def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
     pytest.importorskip("markdownify", reason="no markdownify: pip install '.[documents]'")
     page = (
-        "<html><head><title>x</title><style>p {}</style></head><body><nav>Home</nav><h1>Rules</h1><p>Be <b>nice</b> "
+        "<html><head><title>x</title><style>p {}</style></head><body><nav>Home</nav><h1>Rules</h1>"
+        "<p hidden>Dogs may enter.</p><p style='color:red; Display:none'><i>Cats</i> too.</p><del>Or not.</del>"
+        "<p>Be <b>nice</b> "
         "&amp; kind.</p><ul><li>Children</li><li>Dogs</li></ul><table><tr><th>Day</th><th>Fee</th></tr>"
         "<tr><td>Monday</td><td>2 \u20ac</td></tr></table><script>no()</script></body></html>"
     )
@@ -149,7 +151,7 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
     text = text_of_file(Path("page.html"))
     for part in ("# Rules", "Be **nice** & kind.", "- Children", "| Monday | 2 \u20ac |"):
         assert part in text
-    assert not re.search(r"Home|no\(\)|p \{|x\n", text)
+    assert not re.search(r"Home|no\(\)|p \{|x\n|may enter|Cats|Or not", text)
 
 
 def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
@@ -172,9 +174,12 @@ def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
     words[pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
     writer.write("cat.pdf")
     assert text_of_file(Path("cat.pdf")).strip() == "The cat sleeps."
+    stream[pypdf.generic.NameObject("/Filter")] = pypdf.generic.NameObject("/Unheard")
+    writer.write("filter.pdf")
     Path("bad.pdf").write_bytes(b"%PDF-1.4 not really")
-    with pytest.raises(BatchError, match=r"bad\.pdf: no PDF that can be read"):
-        text_of_file(Path("bad.pdf"))
+    for name in ("bad.pdf", "filter.pdf"):
+        with pytest.raises(BatchError, match=rf"{name}: no PDF that can be read"):
+            text_of_file(Path(name))
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.htm", "a.pdf"])
