@@ -74,6 +74,17 @@ def test_how_much_is_checked_is_told(url: str) -> None:
     assert told == [("checking", 0.0), ("checking", 0.5)]
 
 
+def test_where_evidence_stands_is_not_lost_in_a_column_that_is_empty(semblance: Run, url: str) -> None:
+    Path("claims.csv").write_text("claim,document\na woman reads,man.md\nthe cat sleeps,\n")
+    command = ("claims", "man.md", "other.txt", "claims.csv", "-o", "out.csv", "--url", url)
+    done = semblance(*command)
+    assert (done.code, "the claim 'the cat sleeps' names no document" in done.err) == (2, True), done.err
+    assert semblance(*command, "--prefix", "x_").code == 0
+    assert [bool(row["x_document"]) for row in read(Path("out.csv"))] == [
+        bool(row["x_evidence"]) for row in read(Path("out.csv"))
+    ]
+
+
 def test_a_column_says_which_document_and_bad_rows_are_told(semblance: Run, url: str) -> None:
     lines = [
         {"claim": "a woman reads", "document": "other.txt"},

@@ -369,7 +369,7 @@ def test_answers_given_while_it_runs_are_kept(
     (row, *_) = read(tmp_path / "out.apart.csv")
     (tmp_path / "out.apart.csv").unlink()
     unanswered = write(review, [row | {"same": ""}, row | {"same": "yes"}]).read_bytes()
-    later = unanswered.replace(b",\n", b",yes\n", 1)
+    later = unanswered.replace(b",\r\n", b",yes\r\n", 1)
     assert later != unanswered
 
     def answering(*given: Any) -> Any:
@@ -399,18 +399,14 @@ def test_answers_about_quoted_formulas_are_read(semblance: Run, url: str, tmp_pa
 
 def test_kept_vectors_that_are_cut_short_are_named(semblance: Run, url: str, tmp_path: Path) -> None:
     source, kept = written(tmp_path / "rows.csv", sentences(5)), tmp_path / "kept"
-    command = ("dedupe", source, tmp_path / "out.csv", "--url", url, "--overwrite", "--keep", kept)
-    assert semblance(*command[:-3], *command[-2:]).code == 0
+    more = ("--url", url, "--keep", kept)
+    assert semblance("dedupe", source, tmp_path / "out.csv", *more).code == 0
     (vectors,) = kept.glob("*.vectors.parquet")
     vectors.write_bytes(vectors.read_bytes()[:-10])
-    (tmp_path / "out.csv").unlink()
-    ran = semblance(*command[:-3], *command[-2:])
-    assert (ran.code, "vectors.parquet cannot be read: remove it" in ran.err, "Traceback" in ran.err) == (
-        2,
-        True,
-        False,
-    )
-    assert semblance(*command).code == 0  # --overwrite embeds anew
+    ran = semblance("dedupe", source, tmp_path / "again.csv", *more)
+    assert (ran.code, "vectors.parquet cannot be read: remove it" in ran.err) == (2, True), ran.err
+    vectors.unlink()
+    assert semblance("dedupe", source, tmp_path / "again.csv", *more).code == 0
 
 
 @pytest.mark.parametrize("name", ["cluster", "cosine"])
