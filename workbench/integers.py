@@ -43,7 +43,7 @@ class WithIntegers(NamedTuple):
     """The new model, and how far its golden answers are from those of the model it was made from."""
 
     folder: Path
-    off: float
+    difference: float
 
 
 def with_integers(source: Path, models: Path) -> WithIntegers:
@@ -57,7 +57,7 @@ def with_integers(source: Path, models: Path) -> WithIntegers:
 
     Raises:
         ManifestError, ArtifactError: it is no model folder, or incomplete.
-        IntegersRefused: it is no transformer, or multiplies integers already.
+        IntegersRefused: it is no transformer, or is quantised already.
     """
     manifest = Manifest.load(source)
     manifest.verify(source)
@@ -78,9 +78,10 @@ def with_integers(source: Path, models: Path) -> WithIntegers:
         for name, model in written.items():
             fold_weights(model.graph)
             clean(model, model_id)
-            to_integers(model)
+            if not to_integers(model):
+                raise IntegersRefused(f"{manifest.id}: {name} has no matrix of float32: it is quantised already")
             (folder / name).write_bytes(model.SerializeToString(deterministic=True))
-        _with_special_tokens(paths[manifest.tokenizer]).save(folder / manifest.tokenizer)
+        with_special_tokens(paths[manifest.tokenizer]).save(folder / manifest.tokenizer)
         for name in manifest.files.keys() - {*written, manifest.tokenizer}:
             is_shared = manifest.files[name].shared
             shutil.copyfile(paths[name], shared / paths[name].name if is_shared else folder / name)
@@ -154,7 +155,7 @@ def fold_weights(graph: GraphProto) -> None:
     graph.node.extend(kept)
 
 
-def _with_special_tokens(path: Path) -> Subwords:
+def with_special_tokens(path: Path) -> Subwords:
     """The tokenizer, with what puts special tokens around texts where its file says nothing of it."""
     entries = json.loads(path.read_text(encoding="utf-8"))
     return Subwords(json.dumps(entries | {"post_processor": entries.get("post_processor") or BERTS_OWN}))
@@ -165,7 +166,7 @@ def _described(manifest: Manifest, model_id: str) -> Manifest:
     update = {
         "created": datetime.now(UTC).date(),
         "recipe": before.recipe | {"integers_of": {"model": manifest.id, "fingerprint": manifest.fingerprint}},
-        "commands": (*before.commands, f"python -m workbench integers {manifest.id}"),
+        "commands": (*before.commands, f"python -m workbench integers models/{manifest.id}"),
         "environment": environment(),
     }
     title, provenance = f"{manifest.title}; products of integers", before.model_copy(update=update)
