@@ -1,12 +1,13 @@
 """What pages say of the tables: the figures that each page of docs/papers begins with, how long a table takes,
 and how runs came out once more."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean, stdev
 
 from papers.paper_table import FOLDER, Column, ResultRow, collect, read_tables
-from papers.reproduce import compare
+from papers.reproduce import Comparison, compare
 from papers.verdicts import measured_cell
 from training.markdown import number, table
 from training.publish.figures import FIGURES, REPEATS, RunFigures, read_figures
@@ -124,22 +125,33 @@ def minutes_table(tables: Path = FOLDER, figures: Path = FIGURES) -> str:
 
 
 def repeats_table(tables: Path = FOLDER, figures: Path = FIGURES, repeats: Path = REPEATS) -> str:
-    """Of every run that was trained once more: what was recorded, what came out, and whether that is within spread."""
+    """Of every run that was trained once more: what was recorded, what came out, and whether that is within spread.
+
+    The first row of a run is its development score, the others are its test figures; none where its graph was refused.
+    """
     measured = read_figures(figures)
     known = [collect(each, measured) for each in read_tables(tables).values()]
     spent = {(run.recipe, run.seed): run.training.seconds for run in measured if run.training}
     rows = []
     for run in read_records(repeats, RunFigures):
         table_of = next(each for each in known if any(run.recipe in row.recipes for row in each.rows))
-        columns = {column.name: column for column in table_of.columns}
+        digits = {column.name: column.digits + 1 for column in table_of.columns}
         seconds = (run.training.seconds if run.training else None, spent.get((run.recipe, run.seed)))
         minutes = " for ".join("?" if each is None else f"{each / 60:.1f}" for each in seconds)
-        for each in compare(table_of, collect(table_of, [run])):
-            column = columns[each.column]
-            shown = [f"{value:.{column.digits + 1}f}" for value in (each.mean, each.new)]
-            spread = "" if each.spread is None else f" ± {each.spread:.{column.digits + 1}f}"
-            seeds = next(len(row.seeds) for row in table_of.rows if row.recipe == each.row)
+        for each in (*_development(run, measured), *compare(table_of, collect(table_of, [run]))):
+            places = digits.get(each.column, 4)
+            spread = "" if each.spread is None else f" ± {each.spread:.{places}f}"
             verdict = {None: "one seed recorded", True: "agrees", False: "**does not agree**"}[each.agrees]
             rows.append([f"`{table_of.table}`", f"`{run.recipe}` seed {run.seed}", each.column])
-            rows[-1] += [f"{shown[0]}{spread} ({seeds})", shown[1], verdict, minutes]
-    return table(("table", "run", "figure", "recorded (seeds)", "repeated", "", "minutes"), rows)
+            rows[-1] += [f"{each.mean:.{places}f}{spread}", f"{each.new:.{places}f}", verdict, minutes]
+    return table(("table", "run", "figure", "recorded", "repeated", "", "minutes"), rows)
+
+
+def _development(run: RunFigures, measured: Sequence[RunFigures]) -> list[Comparison]:
+    """The development score of a run beside those of the recipe's recorded seeds."""
+    found = {each.seed: each.training.dev for each in measured if each.recipe == run.recipe and each.training}
+    if run.training is None or not found:
+        return []
+    spread = stdev(found.values()) if len(found) > 1 else None
+    known = (run.recipe, "development", run.seed, found.get(run.seed), mean(found.values()), spread)
+    return [Comparison(*known, new=run.training.dev)]

@@ -14,7 +14,7 @@ from papers.report import write_report
 from training.data.words.storage import Storage
 from training.families import family_of
 from training.publish.figures import FIGURES, REPEATS, RunFigures, add_run, read_figures, record_run
-from training.publish.publish import evaluate_run, training_summary
+from training.publish.publish import evaluate_run, run_figures, training_summary
 from training.recipes import find, starts_of
 from training.recipes.recipe import Recipe, differences
 from training.train.folder import WEIGHTS_NAME, changed_settings, run_folder
@@ -196,7 +196,8 @@ def again(
         rows: only these.
         seeds: instead of the table's own.
         record: write the new figures over those that are recorded, and the report of all tables.
-        keep: add the new runs to the file of repeats, beside what is recorded.
+        keep: add the new runs to the file of repeats, beside what is recorded; without figures where their
+            graphs are refused.
 
     Raises:
         KeyError: a row that the table has not, or whose recipe has gone.
@@ -211,6 +212,10 @@ def again(
             record_run(places.figures, each)
         if each.recipe in names and keep:
             add_run(places.repeats, each)
+    for job in plan(table, new, rows, seeds) if keep else ():
+        if job.storage is not None and not job.train:  # trained, but not measured
+            family = family_of(job.recipe, new.runs, job.seed)
+            add_run(places.repeats, run_figures(family, job.storage, f"evaluate --storage {job.storage}", []))
     if record:
         write_report(places.figures, places.report, places.tables)
     return outcome, compared

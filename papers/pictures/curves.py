@@ -30,6 +30,7 @@ class CurveOfPage:
 
 
 CURVES: Mapping[str, CurveOfPage] = {
+    "malstm": CurveOfPage("malstm-adam-alone", 1, "r on SICK's trial pairs"),
     "paragram_phrase": CurveOfPage("pp-sick-avg-similarity", 1, "r on SICK's trial pairs"),
     "gran": CurveOfPage("sts-avg-dropout", 1, "r on the STS split's development pairs"),
 }

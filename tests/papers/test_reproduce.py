@@ -11,12 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from papers.__main__ import app
+from papers.headlines import repeats_table
 from papers.paper_table import Column, Order, PaperFigure, PaperTable, ResultRow, collect
 from papers.reproduce import ReproductionFolders, SeedOutcome, again, plan, reproduce
 from tests.harness import toy_runs, toys
 from training.models import ProjectionConfig
 from training.objectives.transfer import MarginConfig
 from training.publish.figures import RunFigures, read_figures
+from training.publish.graphs import ParityError
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.recipes.sources.transfer import ParaphrasePairs
@@ -152,6 +154,9 @@ def test_what_is_recorded_is_trained_again_beside_it_and_compared(places: Reprod
         assert run.training is not None
         assert len(run.curve) == 1 + run.training.epochs
         assert run.curve[run.training.best_epoch] == pytest.approx(run.training.dev, abs=1e-6)
+    shown = repeats_table(places.tables, places.figures, repeats)
+    assert shown.count("| development |") == 2
+    assert shown.count("| agrees |") == len(shown.splitlines()) - 2  # all rows below the head
     outcome, compared = again(TABLE, places, teacher=None, **only)
     assert outcome == SeedOutcome(0, [])  # its runs resume too
     assert {(each.row, each.seed) for each in compared} == {("toy-avg", 1), ("toy-avg", 2)}
@@ -166,6 +171,20 @@ def test_what_is_recorded_is_trained_again_beside_it_and_compared(places: Reprod
     _, compared = again(TABLE, places, teacher=None, **only, record=True)
     assert {each.agrees for each in compared} == {False}
     assert [run.figures for run in read_records(path, RunFigures)] == [run.figures for run in runs]
+
+
+def test_a_repeated_run_whose_graph_is_refused_is_kept_without_figures(
+    places: ReproductionFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise ParityError("encoder.onnx: differs by 2e-05")
+
+    monkeypatch.setattr("papers.reproduce.evaluate_run", refused)
+    places = replace(places, repeats=places.runs.parent / "repeats.jsonl")
+    outcome, compared = again(TABLE, places, teacher=None, rows=["toy-avg"], keep=True)
+    assert (outcome.jobs, len(outcome.failures), compared) == (1, 1, [])
+    (kept,) = read_records(places.repeats, RunFigures)
+    assert (kept.recipe, kept.seed, kept.figures, len(kept.curve)) == ("toy-avg", 1, (), 3)
 
 
 def test_a_recipe_that_changed_is_told_and_the_old_run_is_left_alone(

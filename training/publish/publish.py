@@ -51,7 +51,7 @@ def publish(
         folder = Path(temporary) / publication.model_id
         folder.mkdir()
         manifest, measured = _assemble(family, publication, folder)
-        record_run(figures, _run_figures(family, publication.storage, "publish", measured))
+        record_run(figures, run_figures(family, publication.storage, "publish", measured))
         finish(folder, manifest, measured, family.golden_texts(manifest.limits.max_tokens), models, target)
     return target
 
@@ -68,7 +68,7 @@ def evaluate_run(family: ModelFamily[Any], figures: Path, storage: Storage = "fl
         folder = Path(temporary) / "model"
         folder.mkdir()
         _, measured = _assemble(family, publication, folder)
-    return record_run(figures, _run_figures(family, storage, f"evaluate --storage {storage}", measured))
+    return record_run(figures, run_figures(family, storage, f"evaluate --storage {storage}", measured))
 
 
 def _publication(recipe: Recipe, model_id: str | None, storage: Storage | None) -> Publication:
@@ -86,7 +86,8 @@ def training_summary(run: Path) -> TrainingSummary | None:
     )
 
 
-def _run_figures(family: ModelFamily[Any], storage: Storage, how: str, measured: list[Figure]) -> RunFigures:
+def run_figures(family: ModelFamily[Any], storage: Storage, how: str, measured: list[Figure]) -> RunFigures:
+    """The line of a trained run; `how` is the command that measured it, with its options."""
     recipe, (command, *options) = family.recipe, how.split(" ", 1)
     return RunFigures(
         recipe=recipe.name,

@@ -196,16 +196,6 @@ def test_a_row_without_an_answer_is_told_with_its_reason(semblance: Run, url: st
     assert (ran.code, "c.csv, line 3: the text has no visible character" in ran.err) == (4, True)
 
 
-def test_an_output_that_is_there_is_replaced_when_asked_to(semblance: Run, url: str) -> None:
-    Path("out.csv").write_text("mine\n")
-    command = ("claims", "man.md", "claims.txt", "--output", "out.csv", "--url", url)
-    refused = semblance(*command)
-    assert (refused.code, "out.csv exists; --overwrite replaces it" in refused.err) == (2, True)
-    assert Path("out.csv").read_text() == "mine\n"
-    assert semblance(*command, "--overwrite").code == 0
-    assert len(read(Path("out.csv"))) == 2
-
-
 def test_a_document_that_the_service_refuses_is_called_by_its_file(semblance: Run, url: str) -> None:
     Path("heads.md").write_text("# Only a heading\n")
     ran = semblance("claims", "heads.md", "claims.txt", "--url", url)

@@ -255,13 +255,10 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[dict[str, A
 @pytest.mark.parametrize(
     ("command", "error"),
     [
-        ("dedupe in.csv out.txt", "out.txt: expected .jsonl, .ndjson, .csv, .tsv or .parquet"),
-        ("dedupe in.csv nowhere/out.csv", "nowhere/out.csv: there is no folder nowhere"),
         (
             "dedupe in.jsonl out.csv",
             "in.jsonl: there is no column 'sentence', but 'text', 'id'; --column names another",
         ),
-        ("dedupe void.csv out.csv", "void.csv: there is no header"),
         ("dedupe void.jsonl out.csv", "void.jsonl: no row has a text in the column 'sentence'"),
         ("dedupe blank.jsonl out.csv", "blank.jsonl: no row has a text in the column 'sentence'"),
     ],
