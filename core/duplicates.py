@@ -102,22 +102,20 @@ def find_candidates(
     nearest: Iterable[tuple[Indices, npt.NDArray[np.float32]]],
     read_nearest: int = READ_NEAREST,
     least: float = LEAST_COSINE,
-    noted: float = NOTED_COSINE,
 ) -> list[CandidatePair]:
     """The pairs that may be read, and those that are near beyond them.
 
     Args:
         nearest: as `nearest_texts` gives it.
         read_nearest: of each text so many may be read with it,
-        least: if they have this cosine;
-        noted: all others are listed from this cosine on.
+        least: if they have this cosine; all others are listed from `NOTED_COSINE` on.
     """
     found: dict[Pair, tuple[float, int]] = {}
     text = 0
     for places, cosines in nearest:
         for others, near in zip(places.tolist(), cosines.tolist(), strict=True):
             for rank, (other, cosine) in enumerate(zip(others, near, strict=True)):
-                if cosine < (least if rank < read_nearest else noted):
+                if cosine < (least if rank < read_nearest else NOTED_COSINE):
                     break
                 pair = (min(text, other), max(text, other))
                 known = found.get(pair)

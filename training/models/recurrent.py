@@ -171,12 +171,12 @@ class LSTM(nn.Module):
 class RNN(nn.Module):
     """Simple recurrent layer, one direction: h_t = f(Wx x_t + Wh h_{t-1} + b), h_0 = 0."""
 
-    def __init__(self, inputs: int, hidden: int, activation: Activation, *, spread: float = 0.01) -> None:
-        """Weights start uniform in -spread..spread, the default of the library that the authors used; the bias at 0."""
+    def __init__(self, inputs: int, hidden: int, activation: Activation) -> None:
+        """Weights start uniform in -0.01..0.01, the default of the library that the authors used; the bias at 0."""
         super().__init__()
         self.hidden, self.activation = hidden, activation
-        self.input_weight = nn.Parameter(torch.empty(1, hidden, inputs).uniform_(-spread, spread))
-        self.hidden_weight = nn.Parameter(torch.empty(1, hidden, hidden).uniform_(-spread, spread))
+        self.input_weight = nn.Parameter(torch.empty(1, hidden, inputs).uniform_(-0.01, 0.01))
+        self.hidden_weight = nn.Parameter(torch.empty(1, hidden, hidden).uniform_(-0.01, 0.01))
         self.bias = nn.Parameter(torch.zeros(1, hidden))
 
     def forward(self, x_BTD: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,7 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score
 
 Values = npt.NDArray[np.floating] | Sequence[float]
+BINS = 10  # of the calibration error
 
 
 def graded(predicted: Values, gold: Values) -> dict[str, float]:
@@ -31,14 +32,14 @@ def labelled(predicted: Sequence[str], gold: Sequence[str]) -> dict[str, float]:
     }
 
 
-def calibration_error(probabilities: Values, right: Sequence[bool], bins: int = 10) -> float:
-    """Expected calibration error, 0..1: |mean probability - accuracy| of equally wide bins, weighted by their sizes.
+def calibration_error(probabilities: Values, right: Sequence[bool]) -> float:
+    """Expected calibration error, 0..1: |mean probability - accuracy| of ten equal bins, weighted by their sizes.
 
     Guo et al. (2017), eq. 3, over the probabilities [n] of the predicted labels, and whether each was right.
     """
     sure, hit = np.asarray(probabilities, dtype=np.float64), np.asarray(right, dtype=np.float64)
-    which = np.minimum((sure * bins).astype(int), bins - 1)
-    gaps = np.bincount(which, sure - hit, minlength=bins)
+    which = np.minimum((sure * BINS).astype(int), BINS - 1)
+    gaps = np.bincount(which, sure - hit, minlength=BINS)
     return float(np.abs(gaps).sum() / len(sure))
 
 

@@ -94,12 +94,9 @@ def test_candidates_from_a_file_and_from_standard_input(
     [
         (("score", "a", " "), f"the second sentence: {EMPTY}"),
         (("score", "a", "b", "--model", "x"), "--model: no model 'x'; models for similarity: "),
-        (("score", " ", "b"), f"the first sentence: {EMPTY}"),
         (("entail", " ", "b"), f"the premise: {EMPTY}"),
-        (("entail", "a", " "), f"the hypothesis: {EMPTY}"),
         (("explain", "a", " "), f"the second sentence: {EMPTY}"),
         (("rank", "q", "a", " "), f"candidate 2: {EMPTY}"),
-        (("rank", " ", "a"), f"the query: {EMPTY}"),
         (("embed", "a", "b", " "), f"sentence 3: {EMPTY}"),
         (("entail", "a", "b", "--model", "avg-paraphrase"), "--model: model avg-paraphrase has no "),
         (("rank", "a", "b", "--rerank-top", "1"), "--rerank-model: there is no default model"),

@@ -291,11 +291,8 @@ def test_an_answer_about_other_items_is_none(method: str, given: tuple[Any, ...]
     ("arguments", "message"),
     [
         ({"url": "localhost:8000"}, "expected a URL such as"),
-        ({"url": "http://"}, "expected a URL such as"),
-        ({"url": "127.0.0.1:8000"}, "expected a URL such as"),
         ({"url": "http://host", "api_key": "two\nlines"}, "printable ASCII"),
         ({"url": "http://host:99999"}, "expected a URL such as"),
-        ({"url": "http://host", "timeout": -1}, "timeout must be seconds"),
         ({"url": "http://host", "timeout": float("nan")}, "timeout must be seconds"),
         ({"url": "http://host", "max_items": 0}, "max_items must be at least 1"),
         ({"url": "http://host", "concurrency": 0}, "concurrency must be at least 1"),
