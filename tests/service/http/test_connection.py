@@ -3,6 +3,7 @@
 import json
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -39,9 +40,11 @@ def test_an_answer_is_whole(models: Path, url: str) -> None:
 
 def test_an_idle_connection_is_kept_and_half_a_head_is_not(models: Path) -> None:
     with running(models, request_timeout=2, patches={KEEP_ALIVE_SECONDS: 1}) as (_, url):
-        assert raw(url) == b""  # closed once it has waited for its first request long enough
-        assert raw(url, b"POST /similarity HT").startswith(b"HTTP/1.1 408")
-        answered = raw(url, question(close=False))
+        sent = (b"", b"POST /similarity HT", question(close=False))
+        with ThreadPoolExecutor(len(sent)) as threads:  # each waits for a second or two
+            silent, halfway, answered = threads.map(lambda said: raw(url, said), sent)
+        assert silent == b""  # closed once it has waited for its first request long enough
+        assert halfway.startswith(b"HTTP/1.1 408")
         assert answered.startswith(b"HTTP/1.1 200")
         assert answered.count(b"HTTP/1.1") == 1
 

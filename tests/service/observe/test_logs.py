@@ -9,13 +9,15 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
 import pytest
 
 from service.observe import logs
-from tests.harness.process import BODY, ROOT, command, listens, raw, running, until
+from tests.harness.process import BODY, ROOT, address_of, command, listens, raw, running, until
 from tests.harness.service import NEEDED_SECONDS, free_port, open_terminal
 
 # Asks more of the log than the pipe and the queue take, and says when it is done.
@@ -32,9 +34,12 @@ sys.stdout.flush()
 
 def test_standard_error_that_nobody_reads_stops_neither_answers_nor_the_end(models: Path) -> None:
     with running(models, access_log=True) as (process, url):  # nobody reads its pipe, of 64 KiB
-        with httpx.Client(base_url=url) as client:
+        with closing(HTTPConnection(*address_of(url), timeout=NEEDED_SECONDS)) as connection:
             for _ in range(1500):  # more lines than the pipe and the queue take
-                assert client.get("/health/live").status_code == 200
+                connection.request("GET", "/health/live")
+                answer = connection.getresponse()
+                assert (answer.status, answer.read()) == (200, b'{"status":"alive"}')
+        with httpx.Client(base_url=url) as client:
             assert client.post("/similarity", json=BODY).status_code == 200
             text = client.get("/metrics").text
         dropped = re.search(r"^semblance_log_lines_dropped_total ([0-9.]+)$", text, re.MULTILINE)
