@@ -206,7 +206,10 @@ def answers(model: PublishedModel, a: Sequence[str], b: Sequence[str]) -> Floats
 def _texts(model: PublishedModel) -> tuple[list[str], list[str]]:
     """Texts of the model's vocabulary, with some that are longer than it reads."""
     limit = model.manifest.limits.max_tokens
-    found = texts(model.tokenizer, TEXTS, min(limit, _LONGEST))
+    try:
+        found = texts(model.tokenizer, TEXTS, min(limit, _LONGEST))
+    except ValueError as error:
+        raise ImportRefused(str(error)) from error
     half = len(found) // 2
     a, b = found[:half], found[half : 2 * half]
     if limit <= _LONGEST * 10 and model.manifest.architecture != "static_mean":  # what is cut, and where
