@@ -64,7 +64,7 @@ build/infinity/.installed:
 	-.venv/bin/python -m venv build/infinity && build/infinity/bin/pip install --quiet \
 	    "infinity-emb[torch,server]==0.0.78" "transformers<4.50" "click<8.2" && touch $@
 
-faults: .venv/.development  ## what is promised when things go wrong: TRIAL=callers, overload, promised, replace, redis, reload or soak
+faults: .venv/.development  ## what is promised when things go wrong: TRIAL=callers, promised or soak
 	.venv/bin/python -m benchmarks.faults $(TRIAL) $(ARGS)
 
 reproduce: .venv/.teacher  ## train and measure what is missing of a paper's table: TABLE=gran-table2

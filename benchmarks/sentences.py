@@ -1,7 +1,6 @@
 """Seeded sentences of 10 to 20 words for load tests: they need no corpus, and are distinct, so that caches miss."""
 
 import random
-from collections.abc import Sequence
 
 _SUBJECTS = [
     "a man", "two children", "the old sailor", "my neighbour", "a young doctor",
@@ -30,8 +29,3 @@ def sentences(count: int, seed: int) -> list[str]:
     rng = random.Random(seed)
     parts = (_SUBJECTS, _VERBS, _OBJECTS, _PLACES, _TAILS)
     return [f"{' '.join(rng.choice(p) for p in parts)} {rng.randrange(10**6)}.".capitalize() for _ in range(count)]
-
-
-def pairs(texts: Sequence[str]) -> dict[str, object]:
-    """A body of `/similarity`: texts 1 and 2, 3 and 4, and so on."""
-    return {"pairs": [{"a": a, "b": b} for a, b in zip(texts[::2], texts[1::2], strict=True)]}

@@ -1,9 +1,8 @@
-"""Processes of a benchmark on given CPUs: any server, the service, Redis."""
+"""Processes of a benchmark on given CPUs: any server, the service."""
 
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,11 +18,9 @@ from socket import socket
 from types import TracebackType
 from typing import Self
 
-import redis
 from prometheus_client.parser import text_string_to_metric_families
 
 ROOT = Path(__file__).resolve().parent.parent
-SERVICE = [sys.executable, "-m", "service"]
 START_SECONDS, STOP_SECONDS, SETTLE_SECONDS = 180.0, 30.0, 30.0
 TICKS = os.sysconf("SC_CLK_TCK")
 MB = 1024.0 * 1024.0
@@ -34,11 +31,6 @@ def free_port() -> int:
     with socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def pinned(cpus: str | None) -> list[str]:
-    """The beginning of a command that runs on these CPUs only, such as `0,2-3`; empty for None."""
-    return ["taskset", "-c", cpus] if cpus else []
 
 
 @dataclass(frozen=True)
@@ -67,20 +59,19 @@ class Server:
         """
         inherited = {k: value for k, value in os.environ.items() if not k.startswith(("SEMBLANCE_", "MALLOC_"))}
         self.port, self.url = port, f"http://127.0.0.1:{port}"
-        self._command = [*pinned(cpus), *command]
+        self._command = [*(["taskset", "-c", cpus] if cpus else []), *command]
         self._environment = {**inherited, **(environment or {})}
         self._log = Path(tempfile.mkstemp(prefix="server-", suffix=".log")[1])
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, *more: str) -> Self:
-        """Start it with `more` options, and wait until it is ready.
+    def start(self) -> Self:
+        """Start it, and wait until it is ready.
 
         Raises:
             RuntimeError: it ended, or was not ready in time; the message has the end of its log.
         """
-        command = [*self._command, *more]
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
+            self._process = subprocess.Popen(self._command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
             with suppress(OSError):
@@ -88,7 +79,7 @@ class Server:
                     return self
             time.sleep(0.02)
         self.stop()
-        raise RuntimeError(f"{' '.join(command)} is not ready:\n{self._log.read_text(errors='replace')[-2000:]}")
+        raise RuntimeError(f"{' '.join(self._command)} is not ready:\n{self._log.read_text(errors='replace')[-2000:]}")
 
     def is_ready(self) -> bool:
         """Whether it answers at all; raises OSError where it does not."""
@@ -137,24 +128,12 @@ class Server:
         Raises:
             OSError: nobody listens, or the connection broke.
         """
-        return self._ask(urllib.request.Request(self.url + path))
-
-    def post(self, path: str, body: object) -> tuple[int, bytes]:
-        """Likewise POST, of JSON."""
-        sent = urllib.request.Request(self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-        return self._ask(sent)
-
-    def _ask(self, request: urllib.request.Request) -> tuple[int, bytes]:
         try:
-            with urllib.request.urlopen(request, timeout=60) as response:
+            with urllib.request.urlopen(self.url + path, timeout=60) as response:
                 return response.status, response.read()
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read()
-
-    def metrics(self) -> "Metrics":
-        """A scrape of `/metrics`."""
-        return Metrics(self.get("/metrics")[1].decode())
 
     def resources(self) -> Resources:
         """Present resources of its processes; ended ones are skipped."""
@@ -200,99 +179,35 @@ class Service(Server):
         """
         own = {"host": "127.0.0.1", "port": free_port(), **settings}
         environment = {f"SEMBLANCE_{name.upper()}": str(value) for name, value in own.items()}
-        super().__init__(SERVICE, int(str(own["port"])), environment, cpus)
+        super().__init__([sys.executable, "-m", "service"], int(str(own["port"])), environment, cpus)
 
     def is_ready(self) -> bool:
         """Whether `/health/ready` answers 200."""
-        return self.readiness()[0] == 200
-
-    def readiness(self) -> tuple[int, dict[str, object]]:
-        """Status and body of `/health/ready`."""
-        status, body = self.get("/health/ready")
-        return status, json.loads(body)
-
-    def workers(self) -> list[int]:
-        """The processes that serve, by its log."""
-        serving = {event.get("pid") for event in self.events() if event.get("message") == "worker serves"}
-        return [pid for pid in self.pids()[1:] if pid in serving]
-
-    def events(self) -> list[dict[str, object]]:
-        """The log so far; a line that is no JSON object becomes a `message`."""
-        return [_event(line) for line in self._log.read_text(errors="replace").splitlines()]
+        return self.get("/health/ready")[0] == 200
 
     def complaints(self) -> list[str]:
         """Errors in the log, and uncaught tracebacks."""
-        fine = ("debug", "info", "warning")
-        return [json.dumps(event)[:500] for event in self.events() if event.get("level") not in fine]
+        lines = self._log.read_text(errors="replace").splitlines()
+        return [line[:500] for line in lines if _level(line) not in ("debug", "info", "warning")]
 
 
-class RedisServer(Server):
-    """A redis-server without persistence."""
-
-    def __init__(self, cpus: str | None = None) -> None:
-        """Store the settings of the server.
-
-        Raises:
-            SystemExit: there is no redis-server on the PATH.
-        """
-        if shutil.which("redis-server") is None:
-            raise SystemExit("this needs redis-server on the PATH (Debian: apt install redis-server)")
-        port = free_port()
-        self._folder = tempfile.TemporaryDirectory(prefix="redis-")
-        options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder.name]
-        super().__init__(["redis-server", *options], port, cpus=cpus)
-        self.url = f"redis://127.0.0.1:{port}/0"
-        self.client = redis.Redis("127.0.0.1", port)
-
-    def is_ready(self) -> bool:
-        """Whether it answers a ping."""
-        with suppress(redis.ConnectionError):
-            return bool(self.client.ping())
-        return False
-
-    def kill(self) -> None:
-        """SIGKILL; `start` starts it again, empty."""
-        assert self._process is not None, "started"
-        self._process.kill()
-        self._process.wait()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        self._folder.cleanup()
-
-
-class Metrics:
-    """The metrics of one scrape."""
-
-    def __init__(self, text: str) -> None:
-        self._samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
-
-    def total(self, name: str, **labels: str) -> float:
-        """The sum of all series of this name that have these labels.
-
-        Raises:
-            LookupError: there is none.
-        """
-        found = [s.value for s in self._samples if s.name == name and labels.items() <= s.labels.items()]
-        if not found:
-            raise LookupError(f"no series {name} {labels}")
-        return float(sum(found))
-
-    def by(self, name: str, label: str) -> Mapping[str, float]:
-        """The sums of all series of this name, by the values of a label; empty where there is no series."""
-        sums: dict[str, float] = {}
-        for sample in self._samples:
-            if sample.name == name:
-                value = sample.labels.get(label, "")
-                sums[value] = sums.get(value, 0.0) + sample.value
-        return sums
-
-
-def _event(line: str) -> dict[str, object]:
+def _level(line: str) -> object:
+    """Of a line of the log; None: it is no event."""
     with suppress(ValueError):
         event = json.loads(line)
         if isinstance(event, dict):
-            return event
-    return {"message": line}
+            return event.get("level")
+    return None
+
+
+def total(scrape: str, name: str) -> float:
+    """The sum of all series of a metric.
+
+    Raises:
+        LookupError: there is none.
+    """
+    families = text_string_to_metric_families(scrape)
+    found = [sample.value for family in families for sample in family.samples if sample.name == name]
+    if not found:
+        raise LookupError(f"no series {name}")
+    return float(sum(found))

@@ -1,14 +1,12 @@
 """Fit what `service/scoring/verdicts.py` makes of passages, and say how often labels are right by cross-validation.
 
     python -m benchmarks.verdict_weights               # some three minutes
-    python -m benchmarks.verdict_weights --as-written  # claims read with their own spelling of amounts
 
 By the likelihood of the right label, and a third as much of the passages that decide it, of the claims kept back for
 development (`training/data/written`), with a prior around today's weights. The policies are left out in turn. The
 weights are `_SHARP`; `_WORDS`, `_RELEVANCE`, `_PARAPHRASE`; `_STATED`; `_ENTAILED`.
 """
 
-import argparse
 from collections.abc import Sequence
 from typing import NamedTuple
 from unittest import mock
@@ -113,13 +111,7 @@ TODAY = np.array([*_FIRST, *verdicts._STATED, *verdicts._ENTAILED])
 
 def main() -> None:
     """Print today's share of right labels, that of weights fitted to other policies, and the weights fitted to all."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.verdict_weights", description=__doc__)
-    parser.add_argument("--as-written", action="store_true", help="leave the claims' amounts as they are written")
-    if parser.parse_args().as_written:
-        with mock.patch.object(verification, "written_alike", lambda claim, *_: claim):
-            claims = read("dev")
-    else:
-        claims = read("dev")
+    claims = read("dev")
     print(f"{len(claims)} claims; right today: {np.mean([answered(TODAY, c) == c.label for c in claims]):.3f}")
     right = []
     for name in dict.fromkeys(claim.policy for claim in claims):

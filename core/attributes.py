@@ -32,18 +32,26 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {  # attribute -> a word and the value 
         **dict.fromkeys(("women", "women's", "womens", "ladies", "ladies'"), "women"),
         **dict.fromkeys(("children", "children's", "kids", "kids'"), "children"),
     },
+    "weekday of each week": {f"{day}s": day for day in _BY_THEIR_NAME["weekday"]},
     "quarter": {"northern": "north", "southern": "south", "eastern": "east", "western": "west"},
     "temperature": {"warm": "warm", "hot": "warm", "cool": "cool", "cold": "cool"},
     "duty": {"must": "must", "shall": "must", "can": "may", "may": "may", "might": "may", "could": "may"},
     "maker": {"original": "original", "genuine": "original", "compatible": "compatible", "generic": "compatible"},
 }
-_SAME_KIND = {"shade": "colour", "quarter": "point of the compass"}
+_SAME_KIND = {"shade": "colour", "weekday of each week": "weekday", "quarter": "point of the compass"}
 _VALUES = {
     word: (_SAME_KIND.get(attribute, attribute), value)
     for attribute, words in _ATTRIBUTES.items()
     for word, value in words.items()
 }
 _LETTER_SIZE = re.compile(r"(?<![\w.&'-])(?<!\d )(?:XXS|XS|S|M|L|XL|XXL|XXXL)(?![\w.&'-])")
+_BLOOD = re.compile(r"(?<!\w)(?:AB|A|B|O)(?:[+-](?![\w+-])|[ -](?:positive|negative)\b)")
+# I alone is a numeral only behind these.
+_ROMAN = re.compile(r"(?<![\w.'-])(?:II|III|IV|VI{1,3}|IX|XI{1,3}|XIV|XV|XVI)(?![\w'-])")
+_FIRST = re.compile(
+    r"\b(?:[Ww]ar|[Tt]ype|[Pp]hase|[Pp]art|[Ss]tage|[Cc]lass|[Tt]itle|[Vv]olume|[Gg]rade|[Ll]evel) (I)(?!\w)(?!')"
+)
+_TICKS = dict.fromkeys("\u2705\u2713\u2714\u2611", "done") | dict.fromkeys("\u274c\u2717\u2718\u2612", "not done")
 _SWITCHED, _SWITCHES = ("turn", "switch", "power", "log", "sign"), ("on", "off", "in", "out", "up", "down")
 _NOT = ("do", "does", "did", "is", "are", "was", "were", "has", "have", "had", "ca", "wo", "could", "should", "would")
 NEGATIONS = frozenset(
@@ -80,6 +88,14 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
     for match in _LETTER_SIZE.finditer(text):
         found["size", match[0]] = match[0]
+    for match in _BLOOD.finditer(text):
+        name = match[0].replace("positive", "+").replace("negative", "-").replace(" ", "")
+        found["blood group", name.replace("--", "-").replace("-+", "+")] = match[0]
+    for match in [*_ROMAN.finditer(text), *_FIRST.finditer(text)]:
+        numeral = match[match.re.groups]
+        found["numeral", numeral] = numeral
+    for mark in _TICKS.keys() & set(text):
+        found["mark", _TICKS[mark]] = mark
     words = _WORD.findall(text.casefold())
     for i, word in enumerate(words):
         if word in _VALUES:

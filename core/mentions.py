@@ -86,7 +86,8 @@ class _Scanner(Tokens):
 
     def _bounded(self, i: int) -> Found:
         """At least 3, not within 30 days, a minimum stay of 2 nights, between 5 and 7, from 6 years."""
-        if self.word(i) not in _FIRST_OF_BOUNDS:
+        arrow = self.word(i) in ("<", ">") and (i == 0 or self.word(i - 1) in ("-", "=", "<", ">"))
+        if self.word(i) not in _FIRST_OF_BOUNDS or arrow:
             return None
         turned = self.word(i) in ("not", "no")
         start = i + turned + (turned and self.word(i + 1) == "be")
@@ -147,8 +148,8 @@ class _Scanner(Tokens):
         if found := self._range(*first, money, between):
             return found
         values, end = first
-        if money and self.word(end) in ("m", "mn") and self.glued(end):
-            values, end = [*values[:-1], values[-1] * 10**6], end + 1
+        if money and (factor := units.MILLIONS.get(self.word(end))) and self.glued(end):
+            values, end = [*values[:-1], values[-1] * factor], end + 1
         unit, after = self._unit(end, money)
         if self.word(end) == '"' and self.glued(end) and not self._quotes[end]:
             unit, after = units.UNITS["inch"], end + 1
@@ -274,8 +275,8 @@ class _Scanner(Tokens):
         if self.word(i) in units.ADJECTIVES and not self.glued(i):
             i += 1
         word = self.word(i)
-        if self.are(i, "per", "cent"):
-            return units.UNITS["%"], i + 2
+        if phrase := units.PHRASES.get((word, self.word(i + 1))):
+            return phrase, i + 2
         if word in ("\u00b0", "degree", "degrees") and self.word(i + 1) in ("c", "f", "celsius", "fahrenheit"):
             return (units.CELSIUS if self.word(i + 1)[0] == "c" else units.FAHRENHEIT), i + 2
         if word in units.EITHER:
@@ -285,8 +286,9 @@ class _Scanner(Tokens):
         letter = len(word) == 1 and word.isascii() and word.isalpha()
         if unit is None or (letter and self.written[i] not in units.LETTERS) or (square and unit.kind != "m"):
             return Unit("number"), start
-        if square or (unit.kind == "m" and self.word(i + 1) == "2" and self.glued(i + 1)):
-            return Unit("m2", unit.factor**2), i + 2
+        if square or (unit.kind == "m" and self.word(i + 1) in ("2", "3") and self.glued(i + 1)):
+            power = 3 if self.word(i + 1) == "3" and not square else 2
+            return Unit(f"m{power}", unit.factor**power), i + 2
         below = units.UNITS.get(self.word(i + 2)) if self.word(i + 1) == "/" and self.glued(i + 2) else None
         if below is not None and unit.kind != "money":
             return Unit(f"{unit.kind}/{below.kind}", unit.factor / below.factor), i + 3

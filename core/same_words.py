@@ -21,12 +21,24 @@ _APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])|(?<=s)'(?= )")
 # Exponents, and fractions after a whole number: NFKC would make 106 of ten to the sixth, 11/2 of one and a half.
 _EXPONENT = re.compile("(?<=\\d)[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070\u2074-\u2079]+")
 _FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215f])")
-_FEET, _MINUS_AFTER = re.compile(r"(?<=\d)'(?![^\W_])"), re.compile(r"(?<![^\W_])([^\W\d_])-(?![\w-])")
+_FEET, _MINUS_AFTER = (
+    re.compile(r"(?<=\d)'(?![^\W_])"),
+    re.compile(r"(?<![^\W_])(ab|[^\W\d_])-(?![\w-])", re.IGNORECASE),
+)
+_UNEQUAL = {
+    0x2260: "!=",
+    0x226E: "!<",
+    0x226F: "!>",
+    0x2209: "!\u2208",
+    0x2204: "!\u2203",
+}  # NFKD would drop the stroke
+_GROUPS = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")  # 1'000
 _TOKEN = re.compile(
     r"(?:(?<![^\s(\[=:])[-+](?=\.?\d))?(?:(?<![^\W_])\.)?\d+(?:[.,/:*]\d+)*(?![^\W_])"  # 1,000.50; -5, but of 3-5 a 5
     r"|(?<![^\s(\[=:])-[$\u20ac\u00a3\u00a5](?=\d)"
     r"|[^\W_]+"
     r"|(?<=\d)\"(?![^\W_])"  # inches
+    r"|![=<>\u2208\u2203]+"
     r"|[^\w\s]"
 )
 _MEANT = frozenset("+#%@=<>$~^|\u2030\u2032\u2212")  # other symbols by their category
@@ -77,6 +89,7 @@ _GREETINGS = (
 _GREETED = frozenset(
     ("there", "all", "team", "everyone", "everybody", "guys", "folks", "sir", "madam", "support", "or")
 )
+_NO_NAMES = frozenset(("not", "no", "now", "never", "yes", "order"))
 # What begins a sentence after a greeting without a comma: "hello I have", but not "Hello Kitty".
 _BEGIN = frozenset(
     (
@@ -102,8 +115,9 @@ _THANKS = tuple(
 
 def same_words(text: str) -> str:
     """The words of a text in one spelling, a space between each two; what has no words keeps its marks."""
-    written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS))))
+    written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
     plain = _MINUS_AFTER.sub("\\1 \u2212", normalise(written).replace("\u2044", "/"))
+    plain = _GROUPS.sub(",", plain)
     if plain.count("'") % 2:
         plain = _FEET.sub("\u2032", plain)
     tokens = _TOKEN.findall(_APOSTROPHE.sub("", plain))
@@ -136,7 +150,7 @@ def _without_greeting(tokens: Sequence[str]) -> Sequence[str]:
             return _after_marks(tokens, end) if end == len(tokens) or tokens[end] in _ENDS | _BEGIN else tokens
     if tokens[:1] == ["dear"]:
         end = next((i for i, token in enumerate(tokens[:6]) if token in (",", "!", ":")), 0)
-        return _after_marks(tokens, end)
+        return _after_marks(tokens, end) if _is_name(tokens[:end]) else tokens
     return tokens
 
 
@@ -157,12 +171,18 @@ def _without_thanks(tokens: Sequence[str]) -> Sequence[str]:
             while name and last > 0 and tokens[last - 1] in _ENDS:
                 last -= 1
             thanks = next((each for each in _THANKS if tuple(tokens[max(0, last - len(each)) : last]) == each), None)
-            if thanks and last > len(thanks) and (not name or (thanks[-1] in ("regards", "sincerely") and last < end)):
+            signed = thanks and thanks[-1] in ("regards", "sincerely") and last < end and _is_name(tokens[last:end])
+            if thanks and last > len(thanks) and (not name or signed):
                 tokens = tokens[: last - len(thanks)]
                 break
         else:
             return tokens
     return tokens
+
+
+def _is_name(tokens: Sequence[str]) -> bool:
+    """Whether all are letters or marks: no order's number, nor a negation or a time."""
+    return not any(token in _NO_NAMES or any(map(str.isdigit, token)) for token in tokens)
 
 
 def _with_digits(words: Sequence[str]) -> Iterator[str]:

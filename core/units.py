@@ -55,13 +55,18 @@ CELSIUS, FAHRENHEIT = Unit("degree"), Unit("degree", Fraction(5, 9), zero=Fracti
 
 _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> factors, and spellings
     "m": (
+        *(("0.000000001", "nm"), ("0.000001", "\u00b5m micron microns")),
         *(("0.001", "mm millimetre millimetres millimeter millimeters"),),
         *(("0.01", "cm centimetre centimetres centimeter centimeters"), ("1", "m metre metres meter meters")),
         *(("1000", "km kilometre kilometres kilometer kilometers"), ("0.0254", "inch inches")),
         *(("0.3048", "ft foot feet"), ("0.9144", "yd yard yards"), ("1609.344", "mi mile miles")),
     ),
     "g": (
-        *(("0.001", "mg milligram milligrams"), ("1", "g gram grams gramme grammes")),
+        *(
+            ("0.000001", "mcg ug \u00b5g microgram micrograms"),
+            ("0.001", "mg milligram milligrams"),
+            ("1", "g gram grams gramme grammes"),
+        ),
         *(("1000", "kg kilo kilos kilogram kilograms"), ("1000000", "t tonne tonnes")),
         *(("453.59237", "lb lbs"), ("28.349523125", "oz ounce ounces")),
     ),
@@ -79,14 +84,22 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
         *(("1000", "kb kilobyte kilobytes"), ("1000000", "mb megabyte megabytes")),
         *(("1000000000", "gb gigabyte gigabytes"), ("1000000000000", "tb terabyte terabytes")),
     ),
-    "W": (("1", "w watt watts"), ("1000", "kw kilowatt kilowatts")),
-    "Wh": (("1", "wh"), ("1000", "kwh")),
-    "V": (("1", "v volt volts"),),
+    "mol": (("0.000001", "\u00b5mol"), ("0.001", "mmol"), ("1", "mol")),
+    "IU": (("1", "iu"),),
+    "W": (("1", "w watt watts"), ("1000", "kw kilowatt kilowatts"), ("1000000", "mw"), ("1000000000", "gw")),
+    "Wh": (("1", "wh"), ("1000", "kwh"), ("1000000", "mwh")),
+    "J": (("1", "joule joules"), ("1000", "kj"), ("4.184", "cal"), ("4184", "kcal")),
+    "Pa": (("100", "hpa mbar"), ("1000", "kpa"), ("100000", "bar"), ("6894.757", "psi")),
+    "V": (("1", "v volt volts"), ("0.001", "mv"), ("1000", "kv")),
+    "A": (("0.001", "ma"), ("1", "ampere amperes amp amps")),
+    "dB": (("1", "db"),),
+    "ppm": (("1", "ppm"),),
     "Ah": (("0.001", "mah"), ("1", "ah")),
     "Hz": (("1", "hz hertz"), ("1000", "khz"), ("1000000", "mhz"), ("1000000000", "ghz")),
     "rpm": (("1", "rpm"),),
     "m/s": (("0.44704", "mph"), ("1/3.6", "kph kmh")),
-    "m2": (("1", "m\u00b2 sqm"),),
+    "m2": (("1", "m\u00b2 sqm"), ("10000", "ha hectare hectares"), ("4046.8564224", "acre acres")),
+    "m3": (("1", "m\u00b3 cbm"),),
     "times": (("1", "times"),),
     "%": (("1", "% percent pct"),),
 }
@@ -112,7 +125,14 @@ UNITS = {
     },
     **{word: Unit("money", name=name) for word, name in MONEY.items()},
     **dict.fromkeys(("pence", "penny"), Unit("money", Fraction(1, 100), "\u00a3")),
+    **{"\u2103": CELSIUS, "\u2109": FAHRENHEIT},
 }
+PHRASES = {
+    ("per", "cent"): UNITS["%"],
+    ("percentage", "points"): UNITS["%"],
+    ("basis", "points"): Unit("%", Fraction(1, 100)),
+}
+MILLIONS = {"m": 10**6, "mn": 10**6, "b": 10**9}  # behind an amount of money: $5M
 # What may be either: 12 pounds, 50 cents.
 EITHER = {
     **dict.fromkeys(("pound", "pounds"), (Unit("money", name="\u00a3"), UNITS["lb"])),
@@ -142,7 +162,16 @@ SMALL = {
     word: 10 * number
     for number, word in enumerate(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 2)
 }
-LARGE = {"hundred": 100, "dozen": 12, "thousand": 1000, "million": 10**6, "bn": 10**9, "billion": 10**9}
+LARGE = {
+    "lakh": 10**5,
+    "crore": 10**7,
+    "hundred": 100,
+    "dozen": 12,
+    "thousand": 1000,
+    "million": 10**6,
+    "bn": 10**9,
+    "billion": 10**9,
+}
 FRACTIONS = {
     name + plural: Fraction(1, below)
     for name, below in (
@@ -184,6 +213,10 @@ BOUNDS_BEFORE = {
     **_phrases("low", False, "at least", "at the least", "minimum of", "minimum", "min ."),
     **_phrases("low", True, "more than", "over", "above", "longer than", "older than", "exceeding", "greater than"),
     **_phrases("low", True, "later than", "higher than", "larger than", "exceed", "exceeds"),
+    **_phrases("high", False, "< =", "\u2264"),
+    **_phrases("high", True, "<"),
+    **_phrases("low", False, "> =", "\u2265"),
+    **_phrases("low", True, ">"),
 }
 LIMITS = frozenset(("minimum", "maximum"))  # a word or two and "of" or "is" may follow these: a minimum stay of
 # The same before these kinds of amounts only.

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.faults callers|overload|promised|replace|redis|soak|reload`: fault trials of the service.
+"""`python -m benchmarks.faults callers|promised|soak`: fault trials of the service.
 
 Each trial starts services of its own on free ports of loopback, prints its figures, writes them as a dated result, and
 exits with 1 if a promise was broken.
@@ -9,24 +9,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from benchmarks.faults import callers, overload, promised, redis_chaos, reload, replace, soak
+from benchmarks.faults import callers, promised, soak
 from benchmarks.faults.trial import Trial
 from benchmarks.report import RESULTS
 
-TRIALS = {
-    "callers": callers.KIND,
-    "overload": overload.KIND,
-    "promised": promised.KIND,
-    "replace": replace.KIND,
-    "redis": redis_chaos.KIND,
-    "reload": reload.KIND,
-    "soak": soak.KIND,
-}
+TRIALS = {"callers": callers.KIND, "promised": promised.KIND, "soak": soak.KIND}
 HELP = {
-    "seconds": "of each fault, attack or flood",
+    "seconds": "of each attack or load",
     "only": "those with this in their name",
-    "times": "that a worker ends, or that a valid and an invalid version are added",
-    "rate": "requests a second of all callers together",
     "workers": "processes of the service",
     "neighbours": "processes that use a CPU each",
 }
@@ -40,8 +30,6 @@ def main() -> int:
     trials = parser.add_subparsers(dest="trial", required=True)
     for name, kind in TRIALS.items():
         own = trials.add_parser(name, help=kind.title, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-        own.add_argument("--service-cpus", help="cores of the service, as taskset takes them")
-        own.add_argument("--seed", type=int, default=1, help="of all choices")
         own.add_argument("--out", type=Path, default=RESULTS, help="folder of the dated result")
         for option, default in kind.options.items():
             shown = HELP.get(option, option.replace("_", " "))

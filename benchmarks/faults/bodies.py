@@ -3,7 +3,6 @@
 import base64
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 
 from benchmarks.faults.load import Ask
 from benchmarks.sentences import sentences
@@ -11,6 +10,7 @@ from benchmarks.sentences import sentences
 _STRANGE = ["naïve", "Straße", "猫", "приве́т", "🦉", "e\u0301", "x" * 60, "co-operate", "3.14", "U.S.A.", "&", "don't"]
 _RARE = [chr(code) for code in range(0x20000, 0x2F000, 7)]  # each is a word, and four bytes in a string
 _RARE_CHARS = 490  # characters of a text that is still cached and read whole
+_KNOWN = 2000  # texts of the fixed set
 _FEW, _SHORT = 30, 30  # lists of more texts have short ones; words of a short text
 _WORDS = sorted({word for sentence in sentences(400, seed=0) for word in sentence.rstrip(".").split()})
 
@@ -18,17 +18,11 @@ _WORDS = sorted({word for sentence in sentences(400, seed=0) for word in sentenc
 class Texts:
     """Random texts; half of them are from a fixed set, so that caches hit."""
 
-    def __init__(self, rng: random.Random, longest: int, kept: int = 2000) -> None:
-        """Make the fixed set.
-
-        Args:
-            rng: source of randomness.
-            longest: most words of a text.
-            kept: size of the fixed set.
-        """
+    def __init__(self, rng: random.Random, longest: int) -> None:
+        """Make the fixed set, of texts of at most `longest` words."""
         self._rng = rng
         self._longest = longest
-        self._known = [self.new(longest) for _ in range(kept)]
+        self._known = [self.new(longest) for _ in range(_KNOWN)]
 
     def new(self, longest: int) -> str:
         """A text of 1 to `longest` words, log-uniform.
@@ -66,22 +60,19 @@ def models_by_task(models: Sequence[Mapping[str, object]]) -> dict[str, list[str
     return found
 
 
-def every_route(
-    models: Mapping[str, Sequence[str]], rng: random.Random, longest: int, share: float = 1.0
-) -> Iterator[Ask]:
+def every_route(models: Mapping[str, Sequence[str]], rng: random.Random, longest: int) -> Iterator[Ask]:
     """Endless requests to all routes and dialects, over all models; a few are invalid.
 
     Args:
         models: see `models_by_task`.
         rng: source of randomness.
         longest: most words of a text.
-        share: of the longest lists; and then no second stage, whose answer would be of two models.
     """
-    texts = Texts(rng, longest, kept=round(2000 * share))
+    texts = Texts(rng, longest)
     similar, heavy = models["similarity"], models.get("interaction", ())
 
     def most(model: str, light: int, few: int = 12) -> int:
-        return max(4, round(share * (few if model in heavy else light)))
+        return few if model in heavy else light
 
     def similarity() -> Ask:
         model = rng.choice(similar)
@@ -92,7 +83,7 @@ def every_route(
         model = rng.choice(similar)
         many = texts.some(most(model, 1000, 20))
         body: dict[str, object] = {"query": texts.one(), "candidates": many, "model": model}
-        if share == 1 and heavy and rng.random() < 0.3:
+        if heavy and rng.random() < 0.3:
             body |= {"rerank_model": rng.choice(heavy), "rerank_top": rng.randint(1, 10)}
         return Ask.post("/rank", body)
 
@@ -127,17 +118,8 @@ def every_route(
         return Ask.post(*rng.choice(asked))
 
     def looks() -> Ask:
-        paths = [
-            "/models",
-            "/v1/models",
-            "/tei/info",
-            "/metrics",
-            "/health/ready",
-            "/health/live",
-            "/v2",
-            "/openapi.json",
-        ]
-        return Ask(rng.choice(paths))
+        pages = ("/models", "/v1/models", "/tei/info", "/metrics", "/health/ready", "/health/live", "/openapi.json")
+        return Ask(rng.choice(pages))
 
     def refused() -> Ask:
         model = rng.choice(similar)
@@ -154,11 +136,3 @@ def every_route(
     makers = (similarity, rank, entailment, embed, explain, others, looks, refused)
     while True:
         yield rng.choices(makers, (24, 18, 12, 12, 6, 24, 2, 2))[0]()
-
-
-def of_vectors(models: Mapping[str, Sequence[str]], count: int, seed: int) -> list[Ask]:
-    """So many of them whose answers come from vectors that can be cached, with lists of up to 60 texts."""
-    asks = every_route(models, random.Random(seed), longest=30, share=0.06)
-    paths = ("/similarity", "/rank", "/entailment", "/embed")
-    own = (ask for ask in asks if ask.path in paths and ask.status == 200 and b'"model"' in (ask.body or b""))
-    return list(islice(own, count))

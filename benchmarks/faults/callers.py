@@ -12,6 +12,7 @@ from itertools import count
 from statistics import median
 
 from benchmarks.faults.trial import Kind, Trial
+from benchmarks.servers import Service
 
 LIMIT_MB = 1024  # of the process, at its peak
 TIMES, LEAST_MS = 5.0, 100.0  # others wait no longer than these: times their control, or milliseconds
@@ -76,7 +77,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int], bytes]]] = {
 
 async def run(trial: Trial) -> None:
     """Run all attacks against one process."""
-    with trial.service(preload=f"{PROBED},minilm,minilm-cross") as served:
+    with Service(preload=f"{PROBED},minilm,minilm-cross") as served:
         bound = LEAST_MS
         for name in ("control", *(name for name in ATTACKS if trial.options.only in name)):
             with _attacking(served.port, name):

@@ -1,6 +1,6 @@
 """Steady load that compares every answer with the expected one.
 
-It measures correctness under load, not the limits of the service, so httpx is fast enough; wrk does not read answers.
+It measures correctness under load, not the limits of the service, so httpx is fast enough.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class Ask:
     path: str
     body: bytes | None = None  # without one it is a GET
     status: int = 200
-    answers: Sequence[object] = ()  # the JSON of any of them is right, parsed; none: all are
+    answer: object = None  # the right one, parsed; None: all are right
 
     @classmethod
     def post(cls, path: str, body: Mapping[str, object], status: int = 200) -> Self:
@@ -42,7 +42,6 @@ class Tally:
     lost: int = 0  # without an answer: refused, reset, timed out
     wrong: int = 0  # with another status or answer than expected
     examples: list[str] = field(default_factory=list)  # of failures
-    bare: int = 0  # 429 without Retry-After or retry-after-ms
     milliseconds: list[float] = field(default_factory=list)  # of answers with the expected status
 
     @property
@@ -56,15 +55,10 @@ class Tally:
         return self.lost + self.wrong
 
     @property
-    def failures(self) -> str:
-        """Counts of failures, and the examples."""
-        return "; ".join([f"{self.lost} lost, {self.wrong} wrong of {self.asked}", *self.examples[:3]])
-
-    @property
-    def times(self) -> tuple[float, float, float]:
-        """Median, 99th percentile and maximum of `milliseconds`; NaN where nothing was answered."""
+    def times(self) -> tuple[float, float]:
+        """Median and 99th percentile of `milliseconds`; NaN where nothing was answered."""
         found = self.milliseconds or [float("nan")]
-        return float(np.percentile(found, 50)), float(np.percentile(found, 99)), max(found)
+        return float(np.percentile(found, 50)), float(np.percentile(found, 99))
 
 
 def difference(found: object, expected: object, tolerance: float = TOLERANCE, place: str = "") -> str | None:
@@ -112,26 +106,21 @@ class Load:
         return tally
 
     @asynccontextmanager
-    async def by(self, callers: int, rate: float | None = None) -> AsyncIterator[Self]:
+    async def by(self, callers: int) -> AsyncIterator[Self]:
         """Callers that wait for an answer before their next request, until the block ends; then nothing is in flight.
 
-        Args:
-            callers: number of callers, each with its own connections.
-            rate: requests a second of all callers together, if answers come in time; None: no pauses.
+        Each caller has its own connections.
         """
-        pause, ended = callers / rate if rate else 0.0, asyncio.Event()
+        ended = asyncio.Event()
 
-        async def call(wait: float) -> None:
+        async def call() -> None:
             async with client_of(self.url) as client:
-                await asyncio.sleep(wait)
                 while not ended.is_set():
-                    began = time.perf_counter()
                     await self._ask(client, next(self.asks))
-                    await asyncio.sleep(max(0.0, pause - (time.perf_counter() - began)))
 
         async with asyncio.TaskGroup() as group:
-            for i in range(callers):
-                group.create_task(call(i * pause / callers))
+            for _ in range(callers):
+                group.create_task(call())
             try:
                 yield self
             finally:
@@ -148,14 +137,11 @@ class Load:
         took = (time.perf_counter() - began) * 1000
         tally = self.tally  # the current one, when the answer arrives
         tally.statuses[response.status_code] += 1
-        told = {"retry-after", "retry-after-ms"} <= response.headers.keys()
-        tally.bare += response.status_code == 429 and not told
         if response.status_code != ask.status:
             wrong: str | None = f"status {response.status_code}, expected {ask.status}: {response.text[:200]}"
         else:
             tally.milliseconds.append(took)
-            differences = [difference(response.json(), answer) for answer in ask.answers]
-            wrong = None if None in differences or not differences else differences[0]
+            wrong = None if ask.answer is None else difference(response.json(), ask.answer)
         if wrong is not None:
             tally.wrong += 1
             tally.examples.append(f"{ask.path}: {wrong}")
@@ -173,5 +159,5 @@ async def with_answers(url: str, asks: Sequence[Ask]) -> list[Ask]:
             response = await answered(client, ask)
             if response.status_code != ask.status:
                 raise RuntimeError(f"{ask.path} is answered {response.status_code}: {response.text[:500]}")
-            known.append(replace(ask, answers=[response.json()]))
+            known.append(replace(ask, answer=response.json()))
     return known

@@ -6,6 +6,7 @@ again at once. Every text is new. The busy processes use a CPU each, as a neighb
 
 import asyncio
 import http.client
+import itertools
 import json
 import math
 import subprocess
@@ -14,6 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -74,7 +76,7 @@ class Caller:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
         self._outcome = outcome
 
-    def ask(self, path: str, body: bytes, items: int, field_: str) -> tuple[int, float, int | None]:
+    def ask(self, path: str, body: bytes, items: int) -> tuple[int, float, int | None]:
         """The status, the seconds that the caller is to wait, and how many items would be answered in time."""
         began = time.perf_counter()
         try:
@@ -83,11 +85,12 @@ class Caller:
             content = response.read()
         except OSError:
             self._connection.close()
+            self._outcome.took(0, 0.0, 0)
             return 0, 0.0, None
         named = None
         if response.status in (413, 429):
             error = json.loads(content)["error"]
-            named = error["limit"] if error["field"] == field_ else None
+            named = error["limit"] if error["field"] == "candidates" else None
         self._outcome.took(response.status, time.perf_counter() - began, items, named)
         return response.status, float(response.headers.get("retry-after-ms", 0)) / 1000, named
 
@@ -101,7 +104,7 @@ def rankings(port: int, outcome: Outcome, until: float) -> None:
         while parts and time.monotonic() < until:
             part = parts.pop(0)
             body = json.dumps({"query": query, "candidates": part, "top_k": 10}).encode()
-            status, wait, named = caller.ask("/rank", body, len(part), "candidates")
+            status, wait, named = caller.ask("/rank", body, len(part))
             if status == 413 and named:
                 parts = [part[i : i + named] for i in range(0, len(part), named)] + parts
             elif status != 200:
@@ -109,46 +112,27 @@ def rankings(port: int, outcome: Outcome, until: float) -> None:
                 time.sleep(min(wait, max(0.0, until - time.monotonic())))
 
 
-async def pairs(port: int, outcome: Outcome, bodies: Sequence[bytes], numbers: Iterator[int], until: float) -> None:
-    """One caller of pairs, who asks again at once, over a connection that is kept as long as the service keeps it."""
-    reader: asyncio.StreamReader | None = None
-    n = 0
-    while time.monotonic() < until:
-        body = bodies[n % len(bodies)].replace(_NUMBER, b"%08d" % next(numbers))
-        n += 1
-        began = time.perf_counter()
-        try:
-            if reader is None:
-                reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            head = b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
-            writer.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
-            answer = await reader.readuntil(b"\r\n\r\n")
-            lines = answer.lower().split(b"\r\n")
-            length = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length"))
-            await reader.readexactly(length)
-            closes = b"connection: close" in lines
-        except (OSError, asyncio.IncompleteReadError):
-            reader = None
-            outcome.took(0, 0.0, 0)
-            continue
-        outcome.took(int(lines[0].split()[1]), time.perf_counter() - began, PAIRS)
-        if closes:
-            writer.close()
-            reader = None
+def pairs(port: int, outcome: Outcome, bodies: Sequence[bytes], numbers: Iterator[int], until: float) -> None:
+    """One caller of pairs, who asks again at once."""
+    caller = Caller(port, outcome)
+    for body in itertools.cycle(bodies):
+        if time.monotonic() > until:
+            break
+        caller.ask("/similarity", body.replace(_NUMBER, b"%08d" % next(numbers)), PAIRS)
 
 
 async def run(trial: Trial) -> None:
     """Both loads, without neighbours and with them."""
     options = trial.options
     if options.only in "rankings":
-        with trial.service() as served, neighbours(options.neighbours):
+        with Service() as served, neighbours(options.neighbours):
             await _rankings(trial, served)
             trial.quiet("rankings", served.complaints())
     if options.only in "pairs":
         best = 0.0
         for busy in (0, 1):
             for callers in (FEW, MANY):
-                with trial.service() as served, neighbours(busy):
+                with Service() as served, neighbours(busy):
                     good = await _pairs(trial, served, callers, busy)
                 best = good if callers == FEW else max(best, good)
                 if callers == MANY:
@@ -177,7 +161,9 @@ async def _pairs(trial: Trial, served: Service, callers: int, busy: int) -> floa
         bodies.append(json.dumps({"pairs": content}).encode())
     numbers = iter(range(10**8))
     until = time.monotonic() + trial.options.seconds
-    await asyncio.gather(*(pairs(served.port, outcome, bodies, numbers, until) for _ in range(callers)))
+    with ThreadPoolExecutor(callers) as pool:
+        asking = [pool.submit(pairs, served.port, outcome, bodies, numbers, until) for _ in range(callers)]
+        await asyncio.gather(*map(asyncio.wrap_future, asking))
     _row(trial, f"pairs, {busy} busy beside", callers, outcome, trial.options.seconds)
     found, name = dict(sorted(outcome.statuses.items())), f"pairs, {callers} callers, {busy} busy beside"
     trial.promise(f"{name}: some are answered, the rest refused", set(found) <= {200, 413, 429}, found)
@@ -188,21 +174,9 @@ def _row(trial: Trial, name: str, callers: int, outcome: Outcome, seconds: float
     times = sorted(outcome.seconds) or [math.nan]
     statuses = [outcome.statuses[each] for each in (200, 429, 413, 503)]
     named = f"{min(outcome.named)} to {max(outcome.named)}" if outcome.named else ""
-    trial.row(
-        name,
-        callers,
-        *statuses,
-        len(outcome.given_up),
-        outcome.items / seconds,
-        times[len(times) // 2],
-        times[-1],
-        named,
-    )
-    found: dict[str, object] = {
-        "statuses": dict(outcome.statuses),
-        "seconds": times,
-        "given up after": outcome.given_up,
-    }
+    counts = (*statuses, len(outcome.given_up), outcome.items / seconds)
+    trial.row(name, callers, *counts, times[len(times) // 2], times[-1], named)
+    found = {"statuses": dict(outcome.statuses), "seconds": times, "given up after": outcome.given_up}
     trial.values[f"{name}, {callers} callers"] = found
 
 

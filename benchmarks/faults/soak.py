@@ -7,18 +7,20 @@ same answers to the end.
 
 import asyncio
 import itertools
+import json
 import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from benchmarks.faults.bodies import every_route
+from benchmarks.faults.bodies import every_route, models_by_task
 from benchmarks.faults.load import Load, with_answers
-from benchmarks.faults.trial import Kind, Trial, models_of
-from benchmarks.servers import MB, Resources
+from benchmarks.faults.trial import Kind, Trial
+from benchmarks.servers import MB, Resources, Service, total
 
 LONGEST, CACHE_MIB = 400, 8  # words of a text; budget of the caches
 FLAT_MB = 10.0  # an hour, that still count as flat
@@ -53,11 +55,12 @@ class Sample:
 
 async def run(trial: Trial) -> None:
     """Run the load and sample the service's resources; report a row for each twelfth of the time."""
-    options, rng = trial.options, random.Random(trial.options.seed)
+    options, rng = trial.options, random.Random(1)
     # Only the limit of the cache is tested here.
-    settings: dict[str, object] = {"cache_bytes": CACHE_MIB << 20, "request_timeout": 600, "workers": options.workers}
-    with trial.service(**settings, max_queue_seconds=1000) as served:
-        everything = every_route(models_of(served), rng, LONGEST)
+    settings: dict[str, Any] = {"cache_bytes": CACHE_MIB << 20, "request_timeout": 600, "workers": options.workers}
+    with Service(**settings, max_queue_seconds=1000) as served:
+        models = models_by_task(json.loads(served.get("/models")[1])["models"])
+        everything = every_route(models, rng, LONGEST)
         # Some with JSON answers that do not change over time.
         first = itertools.islice((ask for ask in everything if ask.body is not None and ask.status == 200), KNOWN)
         known = await with_answers(served.url, list(first))
@@ -70,14 +73,15 @@ async def run(trial: Trial) -> None:
             for part in range(1, 13):
                 while time.monotonic() - began < seconds * part / 12:
                     await asyncio.sleep(min(2.0, seconds / 200))
-                    kept = (await asyncio.to_thread(served.metrics)).total("semblance_cache_bytes") / MB
+                    scrape = (await asyncio.to_thread(served.get, "/metrics"))[1].decode()
+                    kept = total(scrape, "semblance_cache_bytes") / MB
                     samples.append(Sample(time.monotonic() - began, served.resources(), kept))
                 tally, last = load.take(), samples[-1]
                 asked, failed = asked + tally.asked, failed + tally.failed
                 examples += tally.examples
                 held = last.held
                 trial.row(
-                    last.seconds / 60, tally.asked, tally.failed, *tally.times[:2],
+                    last.seconds / 60, tally.asked, tally.failed, *tally.times,
                     held.resident_mb, held.files, held.threads, last.kept_mb,
                 )  # fmt: skip
         found = "; ".join([f"{failed} of {asked} failed", *examples[:3]])

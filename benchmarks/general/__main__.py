@@ -1,11 +1,11 @@
-"""Quality on text that is like no corpus: FAQs, contrast edits, entailment and its calibration, claims.
+"""Quality on text that is like no corpus: FAQs, contrast edits, entailment and its calibration.
 
     python -m benchmarks.general                                  # six models, some ten minutes on one core
     python -m benchmarks.general minilm pwim-general --only faq   # any others
 
 Needs SEMBLANCE_DATA; `--only faq`, `requests` and `statements` do not. Scores are those of the published models through
 their graphs, as the service gives them. All texts (`texts.json`) were written for this and are trained on by no model.
-The FAQs, the claims about them, the thirty contrasts and the halves called development are development sets: models
+The FAQs, the thirty contrasts and the halves called development are development sets: models
 were improved with an eye on them. Choose nothing by the test halves of the requests and statements.
 """
 

@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.general.sets import Claim, Contrast, Question
+from benchmarks.general.sets import Contrast, Question
 from core.manifest import ScoreTask
 from training.data.pairs import Pair
 from training.data.readers.labelled_pairs import NOT_ENTAILMENT
@@ -124,35 +124,6 @@ def entailment_figures(odds: Sequence[Mapping[str, float]], pairs: Sequence[Pair
         "sure": float(acted.mean()),
         "sure_right": float(right[acted].mean()) if acted.any() else float("nan"),
     }
-
-
-# claims
-
-
-def claim_figures(model: PairScorer, claims: Sequence[Claim]) -> dict[str, float]:
-    """Of claims against documents: is the best sentence the right one, and does its probability tell supported ones?"""
-    premises = [sentence for claim in claims for sentence in claim.document]
-    hypotheses = [claim.text for claim in claims for _ in claim.document]
-    return _claim_figures([each["entailment"] for each in model.entailment(premises, hypotheses)], claims)
-
-
-def overlap_of_claims(claims: Sequence[Claim]) -> dict[str, float]:
-    """The same by the share of the claim's words that a sentence has."""
-    return _claim_figures([overlap(s, claim.text) for claim in claims for s in claim.document], claims)
-
-
-def _claim_figures(scores: Sequence[float], claims: Sequence[Claim]) -> dict[str, float]:
-    left = iter(scores)
-    best: list[tuple[float, int]] = []
-    for claim in claims:
-        own = [next(left) for _ in claim.document]
-        place = int(np.argmax(own))
-        best.append((own[place], place))
-    figures = {"auc": float(roc_auc_score([claim.supported for claim in claims], [score for score, _ in best]))}
-    known = [(claim.by, place) for claim, (_, place) in zip(claims, best, strict=True) if claim.by is not None]
-    if known:
-        figures["sentence"] = float(np.mean([by == place for by, place in known]))
-    return figures
 
 
 # the baseline

@@ -5,7 +5,6 @@ from typing import Any
 
 from benchmarks.general import sets
 from benchmarks.general.measures import (
-    claim_figures,
     contrast_shares,
     entailment_figures,
     followed,
@@ -14,7 +13,6 @@ from benchmarks.general.measures import (
     order_auc,
     order_in_two_stages,
     overlap_entailment,
-    overlap_of_claims,
     overlap_order,
     ranking_figures,
     raw_scores,
@@ -132,22 +130,8 @@ def entailment(models: Models, most: int) -> Rows:
     return rows
 
 
-def claims(models: Models, most: int) -> Rows:
-    """Claims against a document, as `POST /entailment` with a list as premise: thirty claims about the answers of
-    the FAQs, and hypotheses about four captions of one picture (MPE). AUC: how often a supported claim's best
-    sentence has a higher probability than another claim's; .5 is chance.
-    """
-    written, pictures = sets.written_claims(), sets.sample(list(sets.picture_claims()), most)
-    rows: Rows = [{"model": BASELINE, "written": overlap_of_claims(written), "mpe": overlap_of_claims(pictures)}]
-    return rows + [
-        {"model": name, "written": claim_figures(model, written), "mpe": claim_figures(model, pictures)}
-        for name, model in models.items()
-        if model.manifest.entailment is not None
-    ]
-
-
 SECTIONS: Mapping[str, Section] = {
-    section.__name__: section for section in (faq, contrast, requests, statements, entailment, claims)
+    section.__name__: section for section in (faq, contrast, requests, statements, entailment)
 }
 
 

@@ -2,12 +2,12 @@
 
 import json
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from training.data.files import one_of, read_rows
+from training.data.files import one_of
 from training.data.pairs import Pair
 from training.data.readers import captions, labelled_pairs
 from training.data.readers.labelled_pairs import NOT_ENTAILMENT
@@ -15,7 +15,7 @@ from training.data.tasks import HELD_OUT_CONTRAST
 
 T = TypeVar("T")
 TEXTS = Path(__file__).with_name("texts.json")
-MOST = 1000  # pairs, contrasts or claims of a corpus, unless asked for otherwise; more are sampled
+MOST = 1000  # pairs or contrasts of a corpus, unless asked for otherwise; more are sampled
 MAX_REWRITES = 2  # of an original
 
 
@@ -37,16 +37,6 @@ class Contrast:
     original: str
     rewrites: Sequence[str]
     edit: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim about a document, whether that supports it, and by which of its sentences, where that is known."""
-
-    text: str
-    document: Sequence[str]
-    supported: bool
-    by: int | None
 
 
 def _texts() -> Any:
@@ -107,16 +97,6 @@ def _plain(text: str) -> str:
     return text.lower().strip().rstrip(".").strip()
 
 
-def written_claims() -> list[Claim]:
-    """Claims about the answers of the FAQs: six that one of them supports, and four that none does, each."""
-    texts = _texts()
-    return [
-        Claim(text, texts["faq"][domain]["answers"], by is not None, by)
-        for domain, claims in texts["claims"].items()
-        for text, by in claims
-    ]
-
-
 PARTS = ("development", "test")  # halves of the requests and statements: choose by the first, measure on the second
 
 
@@ -138,11 +118,3 @@ def statements(part: str) -> list[Pair]:
 def _two_each(what: str, part: str, labels: tuple[str, str]) -> list[Pair]:
     rows = _texts()[what][one_of("part", part, PARTS)]
     return [Pair(a, b, label=label) for a, *others in rows for b, label in zip(others, labels, strict=True)]
-
-
-def picture_claims() -> Iterator[Claim]:
-    """MPE (Lai, Bisk and Hockenmaier, 2017), development part: hypotheses about four captions of one picture."""
-    for row in read_rows("MPE", "nli-small/mpe.tsv.gz", ("split", "label", "premise", "hypothesis")):
-        if row.raw("split") == "dev":
-            supported = row.raw("label") == "entailment"
-            yield Claim(row.text("hypothesis"), row.text("premise").split(" | "), supported, None)

@@ -156,12 +156,13 @@ class Scorer(CachedTokenizer, ABC):
     async def entailment_or_neutral(
         self, context: RequestContext, a: Sequence[Encoded], b: Sequence[Encoded]
     ) -> list[dict[str, float]]:
-        """As `entailment`, but nothing follows from a text without words, and it from no other text."""
+        """As `entailment`, but a text entails itself, nothing else a text without words, and it no other text."""
         answers = await self.entailment(context, a, b)
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            same = x.ids == y.ids and not x.unknown  # words that the model does not know may share their ids
-            if not same and not (self.has_word(x) and self.has_word(y)):
-                labels = list(answers[i])
+            labels = list(answers[i])
+            if x.ids == y.ids and not x.unknown and not x.truncated:  # words that are not known may share their ids
+                answers[i] = {name: float(name == "entailment") for name in labels}
+            elif not (self.has_word(x) and self.has_word(y)):
                 nothing = "neutral" if "neutral" in labels else next(name for name in labels if name != "entailment")
                 answers[i] = {name: float(name == nothing) for name in labels}
         return answers

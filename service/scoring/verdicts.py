@@ -19,6 +19,7 @@ from service.scoring.scorer import AuxScores
 _FLOOR = 1e-3  # of a probability: surer a model is not
 MAX_CHARS = 1000  # of a claim, whose numbers are read
 _SHARP = 13.67  # of the softmax over passages
+_SAME = 2.0  # relevance of a passage that says the claim itself, above any other's
 # What makes a passage the one that decides, besides its cosine: shared words, and what the pair model's graph gives for
 # relevance and paraphrase.
 _WORDS, _RELEVANCE, _PARAPHRASE = 0.21, 0.04, -0.03
@@ -41,6 +42,8 @@ class Reading(NamedTuple):
     entailment: float
     contradiction: float
     aux_scores: AuxScores = None  # what the model's graph gives for relevance and paraphrase, if it does
+    same_words: bool = False  # the passage says the claim itself: it entails it, whatever the model says
+    other_fact: bool = False  # the passage says the claim but for an amount or the like: it never entails it
 
 
 class Statement(NamedTuple):
@@ -123,18 +126,22 @@ def _relevance(reading: Reading) -> float:
     """How much a passage seems to be the one that decides."""
     relevance, paraphrase = reading.aux_scores or (0.0, 0.0)
     found = reading.found
-    return found.cosine + _WORDS * found.words + _RELEVANCE * relevance + _PARAPHRASE * paraphrase
+    own = found.cosine + _WORDS * found.words + _RELEVANCE * relevance + _PARAPHRASE * paraphrase
+    return own + _SAME if reading.same_words else own
 
 
 def features_of(reading: Reading, asked: Facts, said: Facts) -> tuple[Sequence[float], Sequence[float]]:
     """What `_STATED` and `_ENTAILED` weigh of a passage, by the amounts of the claim and of the passage.
 
-    $12 never follows from 12 EUR; a sum of all that a passage counts it neither states nor denies.
+    A text entails itself; $12 never follows from 12 EUR, nor what says another amount in the same words; a sum of all
+    that a passage counts it neither states nor denies.
     """
     e, c = reading.entailment, reading.contradiction
-    if is_sum(asked, said):
+    if reading.same_words:
+        e, c = 1.0, 0.0
+    elif is_sum(asked, said):
         e = c = 0.0
-    elif has_other_unit(asked, said):
+    elif reading.other_fact or has_other_unit(asked, said):
         e, c = 0.0, max(e, c)
     relevance = 0.0 if reading.aux_scores is None else reading.aux_scores[0]
     stated = (log(max(e + c, _FLOOR)), reading.found.cosine, relevance, 1.0)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from core.alignment import Amount, amounts_in, written_alike
 from core.answers import ClaimLabel
+from core.facts import difference, facts_of
+from core.same_words import same_words
 from core.scoring import Embeddings
 from service.engine.context import RequestContext
 from service.engine.queue import Queue
@@ -26,6 +28,7 @@ _JOIN_SECONDS = 1e-3  # expected, to aggregate the passages of one claim
 _SPELLING_SECONDS = 2e-4  # expected, to spell the amounts of a claim as a passage does
 _SEARCH_SECONDS = 1e-7  # expected, to compare a passage with a claim
 MAX_SENTENCES = 10_000  # of a request: their vectors, and those of neighbours, take some 60 MB
+MAX_OTHER_WORDS = 2  # words of an amount, or the like, in which a passage and a claim differ
 _NOT_STATED: dict[ClaimLabel, float] = {"entailed": 0.0, "contradicted": 0.0, "not_stated": 1.0}
 
 
@@ -105,8 +108,9 @@ async def verify(
         )
     )
     hypotheses = await pair.tokenise(context, claims, lambda i: f"claims.{i}")
-    work = partial(_claims_in_passage_spelling, passages, claims, candidates)
-    spelt = await queue.run(context, len(candidates) * _SPELLING_SECONDS, work)
+    comparing = len(candidates) * _SPELLING_SECONDS
+    spelt = await queue.run(context, comparing, partial(_claims_in_passage_spelling, passages, claims, candidates))
+    same = await queue.run(context, comparing, partial(_compared, documents, claims, candidates))
     others = list(dict.fromkeys(text for text in spelt if text is not None))
     rewritten = dict(zip(others, await pair.tokenise(context, others, lambda _: "claims"), strict=True))
     answers, aux_scores = await pair.read_claims(
@@ -116,11 +120,10 @@ async def verify(
     )
     readings: list[list[Reading]] = [[] for _ in claims]
     readings_with_words: list[list[Reading]] = [[] for _ in claims]
-    for (i, each), answer, more in zip(candidates, answers, aux_scores, strict=True):
-        reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more)
+    for (i, each), answer, more, words in zip(candidates, answers, aux_scores, same, strict=True):
+        reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more, *words)
         readings[i].append(reading)
-        premise, hypothesis = premises[each.passage], hypotheses[i]
-        if premise.ids == hypothesis.ids or (pair.has_word(premise) and pair.has_word(hypothesis)):
+        if reading.same_words or (pair.has_word(premises[each.passage]) and pair.has_word(hypotheses[i])):
             readings_with_words[i].append(reading)
     tasks = [
         (
@@ -160,6 +163,27 @@ def _claims_in_passage_spelling(
     return found
 
 
+def _compared(
+    documents: Documents, claims: Sequence[str], pairs: Sequence[tuple[int, Found]]
+) -> list[tuple[bool, bool]]:
+    """Whether each passage has the words of its claim, no matter under which headings, and whether all but a fact."""
+    own = [same_words(claim).split() if len(claim) <= MAX_CHARS else [] for claim in claims]
+    found = []
+    for i, each in pairs:
+        text = _text_of(documents, documents.passages[each.passage])
+        words = same_words(text).split() if own[i] and len(text) <= 2 * MAX_CHARS else []
+        others = sum(a != b for a, b in zip(own[i], words, strict=False))
+        alike = 0 < len(words) == len(own[i]) and others <= MAX_OTHER_WORDS
+        differs = alike and others > 0 and difference(facts_of(claims[i]), facts_of(text)) is not None
+        found.append((alike and others == 0, differs))
+    return found
+
+
+def _text_of(documents: Documents, passage: Passage) -> str:
+    first, last = documents.sentences[passage.first], documents.sentences[passage.last]
+    return first.text if first is last else f"{first.text} {last.text}"
+
+
 def _no_verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
     """The verdict where the claim, or all passages, have no words: not stated, whatever the model says."""
     shown = verdict(claim, readings)
@@ -180,7 +204,7 @@ def _passage(documents: Documents, statement: Statement) -> Answer:
         "document": passage.document,
         "start": first.start,
         "end": last.end,
-        "text": first.text if first is last else f"{first.text} {last.text}",
+        "text": _text_of(documents, passage),
         "headings": list(first.headings),
         "label": statement.label,
         "probability": statement.probability,

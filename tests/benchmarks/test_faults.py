@@ -10,12 +10,11 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from benchmarks.faults.bodies import Texts, every_route, models_by_task, of_vectors
+from benchmarks.faults.bodies import Texts, every_route, models_by_task
 from benchmarks.faults.load import Ask, Load, difference
-from benchmarks.faults.proxy import Faults, standing_before
 from benchmarks.faults.soak import slope
 from benchmarks.faults.trial import Kind, Trial
-from benchmarks.servers import Metrics
+from benchmarks.servers import total
 
 MODELS = models_by_task(
     [
@@ -59,12 +58,12 @@ def test_a_slope_is_found_and_flat_memory_has_none() -> None:
 
 
 def test_texts_are_of_all_lengths_and_some_come_again() -> None:
-    texts = Texts(random.Random(1), longest=300, kept=50)
+    texts = Texts(random.Random(1), longest=300)
     asked = [texts.one() for _ in range(2000)]
     words = [len(text.split()) for text in asked]
     assert min(words) == 1
     assert max(words) > 200
-    assert len(set(asked)) < len(asked) * 0.7
+    assert len(set(asked)) < len(asked) * 0.9
     assert max(len(texts.some(1000)) for _ in range(200)) > 500
 
 
@@ -80,17 +79,11 @@ def test_requests_of_all_routes_name_models_that_can_do_it() -> None:
     assert {ask.status for ask in asks} == {200, 400, 404, 422}
 
 
-def test_requests_of_a_seed_are_the_same_again() -> None:
-    assert of_vectors(MODELS, 30, 1) == of_vectors(MODELS, 30, 1) != of_vectors(MODELS, 30, 2)
-
-
-def test_metrics_are_added_up_and_a_missing_one_is_an_error() -> None:
-    metrics = Metrics('# TYPE a counter\na_total{k="x",l="1"} 2\na_total{k="x",l="2"} 3\na_total{k="y",l="1"} 4\n')
-    assert metrics.total("a_total") == 9
-    assert metrics.total("a_total", k="x") == 5
-    assert metrics.by("a_total", "k") == {"x": 5, "y": 4}
+def test_a_metric_is_added_up_and_a_missing_one_is_an_error() -> None:
+    scrape = '# TYPE a counter\na_total{k="x",l="1"} 2\na_total{k="x",l="2"} 3\na_total{k="y",l="1"} 4\n'
+    assert total(scrape, "a_total") == 9
     with pytest.raises(LookupError, match="no series b"):
-        metrics.total("b")
+        total(scrape, "b")
 
 
 def test_one_broken_promise_breaks_the_trial(tmp_path) -> None:
@@ -127,8 +120,8 @@ def test_a_load_counts_what_is_lost_and_what_is_wrong() -> None:
         server = await asyncio.start_server(speak, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         paths = [("/right", {"score": 0.5}), ("/right", {"score": 0.6}), ("/refused", None), ("/lost", None)]
-        asks = [Ask(path, answers=[answer] if answer else []) for path, answer in paths]
-        async with Load(url, itertools.cycle(asks)).by(callers=1, rate=400) as load:
+        asks = [Ask(path, answer=answer) for path, answer in paths]
+        async with Load(url, itertools.cycle(asks)).by(callers=1) as load:
             while len(asked) < 40:
                 await asyncio.sleep(0.01)
         held = len(asked)
@@ -145,31 +138,3 @@ def test_a_load_counts_what_is_lost_and_what_is_wrong() -> None:
     assert tally.wrong == pytest.approx(held / 2, abs=2)
     assert tally.failed == tally.lost + tally.wrong
     assert any("0.5, expected 0.6" in example for example in tally.examples)
-
-
-def test_a_proxy_hands_on_and_resets() -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with closing(writer):
-            while size := await reader.readline():
-                writer.write(b"x" * int(size))
-
-    async def trial() -> None:
-        faults = Faults()
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
-        target = server.sockets[0].getsockname()[1]
-        async with server, standing_before(target, faults, random.Random(1)) as port:
-
-            async def found(size: int) -> bytes:
-                reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                with closing(writer):
-                    writer.write(b"%d\n" % size)
-                    return await reader.readexactly(size)
-
-            assert await found(1000) == b"x" * 1000
-            faults.cut = 10
-            with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
-                await found(1000)
-            faults.cut = 0
-            assert await found(10) == b"x" * 10
-
-    asyncio.run(trial())

@@ -7,7 +7,6 @@ import pytest
 
 from benchmarks.general import sets
 from benchmarks.general.measures import (
-    claim_figures,
     contrast_shares,
     entailment_figures,
     followed,
@@ -17,7 +16,7 @@ from benchmarks.general.measures import (
     ranking_figures,
     raw_scores,
 )
-from benchmarks.general.sets import Claim, Contrast, Question
+from benchmarks.general.sets import Contrast, Question
 from core.manifest import Manifest, ScoreTask
 from core.scoring import CalibratedScores
 from training.data.pairs import Pair
@@ -55,12 +54,9 @@ def test_the_questions_are_sound() -> None:
         assert len(set(places)) == len(places) == 10  # no answer is asked for twice: others distract
 
 
-def test_the_contrasts_and_claims_are_sound() -> None:
+def test_the_contrasts_are_sound() -> None:
     contrasts = sets.written_contrasts()
     assert len({text for each in contrasts for text in (each.original, *each.rewrites, each.edit)}) == 90
-    claims = sets.written_claims()
-    assert (len(claims), sum(claim.supported for claim in claims)) == (30, 18)
-    assert all(claim.by is None or 0 <= claim.by < len(claim.document) for claim in claims)
 
 
 # the measures
@@ -95,12 +91,6 @@ def test_calibration_of_three_labels_and_of_two() -> None:
     two = [Pair("a", "b", label="entailment"), Pair("a", "b", label="not_entailment")]
     assert entailment_figures([sure, unsure], two)["accuracy"] == 1.0  # .6 for the other two together
     assert np.isnan(entailment_figures([unsure], two[:1])["sure_right"])
-
-
-def test_claims_are_held_against_each_sentence() -> None:
-    claims = [Claim("c", ("s", "t"), True, 1), Claim("d", ("s", "t"), True, 0), Claim("e", ("s", "t"), False, None)]
-    scores = {("s", "c"): 0.2, ("t", "c"): 0.9, ("s", "d"): 0.1, ("t", "d"): 0.3, ("s", "e"): 0.5, ("t", "e"): 0.1}
-    assert claim_figures(Told(scores), claims) == {"auc": 0.5, "sentence": 0.5}
 
 
 def test_requests_and_statements_come_in_two_halves_that_share_no_text() -> None:

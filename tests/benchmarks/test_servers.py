@@ -3,14 +3,7 @@ import time
 
 import pytest
 
-from benchmarks.faults.overload import read
 from benchmarks.servers import Server, free_port
-
-
-def test_what_wrk_says_is_read() -> None:
-    line = '{"requests": 1000, "seconds": 2.0, "refused": 100, "broken": 3}'
-    found = read(f"Running 2s test\n  1 threads and 16 connections\n{line}\n")
-    assert (found.rate, found.seconds, found.refused, found.broken) == (450.0, 2.0, 100, 3)
 
 
 def test_resources_count_child_processes() -> None:

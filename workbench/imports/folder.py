@@ -112,7 +112,7 @@ def import_model(
         ParityError: it does not compute what its library does; nothing is published.
     """
     chosen_id = model_id if model_id is not None else id_of(source)
-    check_id(chosen_id, ImportRefused)
+    check_id(chosen_id, models, ImportRefused)
     if not all(re.fullmatch("[a-z]{2,3}", each) for each in options.languages or ()):
         raise ImportRefused(f"--languages {','.join(options.languages or ())}: expected ISO 639 codes, as en,de")
     with open_source(source, options.graph) as found:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
-from core.manifest import ModelId, Prompts, SimilarityTask, TrainingData
+from core.manifest import MANIFEST_NAME, ModelId, Prompts, SimilarityTask, TrainingData
 from core.scoring import NLI
 from core.sequences import PoolingMode
 from training.data.pairs import Pair
@@ -56,13 +56,16 @@ class CalibrationPairs:
         return TrainingData(name=self.name, use=use, rows=rows, licence=self.licence, source=self.source)
 
 
-def check_id(model_id: str, refused: type[ValueError]) -> None:
-    """Raise `refused` where a model cannot have this id."""
+def check_id(model_id: str, models: Path, refused: type[ValueError]) -> None:
+    """Raise `refused` where a model cannot have this id, or one has it in the `models` that is served beside."""
     try:
         TypeAdapter(ModelId).validate_python(model_id)
     except ValidationError as error:
         text = f"--id {model_id}: small letters, digits and hyphens, at most 64, a letter or digit first"
         raise refused(text) from error
+    shipped = models.absolute().parent / "models" / model_id
+    if shipped != models.absolute() / model_id and (shipped / MANIFEST_NAME).is_file():
+        raise refused(f"--id {model_id}: {shipped} is a model of this id; give this one another")
 
 
 class ImportFacts(NamedTuple):

@@ -154,7 +154,7 @@ def tune(options: TuningOptions) -> TuningResult:
 
 def _target(options: TuningOptions) -> Path:
     """Where the model goes, which may replace one of the same id only if that was tuned too."""
-    check_id(options.model_id, TuneRefused)
+    check_id(options.model_id, options.models, TuneRefused)
     target = options.models / options.model_id
     if (target / MANIFEST_NAME).is_file() and "tuned" not in Manifest.load(target).provenance.recipe:
         raise FileExistsError(f"{target} is a model that was not made by tuning: give another --id")

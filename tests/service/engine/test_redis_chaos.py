@@ -1,4 +1,4 @@
-"""Redis going wrong while requests are under way; `python -m benchmarks.faults redis` does the same under load."""
+"""Redis going wrong while requests are under way."""
 
 import asyncio
 import json
@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from benchmarks.faults.load import difference
-from benchmarks.faults.proxy import Faults, standing_before
 from service.engine import breaker
+from tests.harness.resets import Resets, resetting
 from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
@@ -46,10 +46,10 @@ async def plain(serve: Serve) -> list[object]:
 
 
 @asynccontextmanager
-async def behind_a_proxy(redis_server: RedisServer) -> AsyncIterator[tuple[str, Faults]]:
-    whims = Faults()
-    async with standing_before(redis_server.port, whims, random.Random(1)) as port:
-        yield f"redis://127.0.0.1:{port}/0", whims
+async def behind_a_proxy(redis_server: RedisServer) -> AsyncIterator[tuple[str, Resets]]:
+    resets = Resets()
+    async with resetting(redis_server.port, resets, random.Random(1)) as port:
+        yield f"redis://127.0.0.1:{port}/0", resets
 
 
 @pytest.mark.parametrize("most", [1, 30, 300, 3000])
@@ -58,17 +58,17 @@ async def test_an_answer_cut_short_by_a_reset_is_a_miss(
 ) -> None:
     monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.002)
     async with (
-        behind_a_proxy(redis_server) as (url, whims),
+        behind_a_proxy(redis_server) as (url, resets),
         serve(redis_url=url, redis_timeout_ms=60_000, **ONLY_REDIS) as client,
     ):
         assert difference(await answers(client), plain) is None
-        whims.cut = most
+        resets.after = most
         for _ in range(5):
             assert difference(await answers(client), plain) is None
         found = await failures(client)
         assert found["error"] > 0
         assert found["timeout"] == 0
-        whims.cut = 0
+        resets.after = 0
         assert difference(await answers(client), plain) is None
 
 

@@ -150,6 +150,42 @@ async def test_word_pieces_of_what_is_no_word_entail_nothing(serve: Serve) -> No
         assert labels == [*["neutral"] * (2 * len(texts) + 1), "entailment"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Side effects are seen in one in 1,000 patients.",
+        "Batters faced: Sheets 28, Vizcaino 2, DeJean 4, Clement 26, Alfonseca 4, Guthrie 2, Farnsworth 4.",
+    ],
+)
+async def test_a_text_entails_itself(serve: Serve, text: str) -> None:
+    """The model alone says that these contradict themselves."""
+    async with serve(models_dir=(ROOT / "models",), preload=("none",)) as client:
+        body = {"documents": f"# Of it\n\nThis is new. {text} It is known.", "claims": [text.lower().rstrip(".")]}
+        (said,) = (await client.answer("/claims", **body, model="minilm-cross"))["results"]
+        assert (said["label"], said["evidence"]["text"]) == ("entailed", text)
+        pairs = [{"premise": text, "hypothesis": text}]
+        (said,) = (await client.answer("/entailment", pairs=pairs, model="minilm-cross"))["results"]
+        assert said["probabilities"]["entailment"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "claim"),
+    [
+        ("Give ten to thirty mg now.", "Give ten to twenty mg now."),
+        ("Paid in Q1 FY25.", "Paid in Q1 FY24."),
+        ("We are closed on Mondays.", "We are closed on Tuesdays."),
+        ("He has type II diabetes.", "He has type I diabetes."),
+    ],
+)
+async def test_what_differs_in_an_amount_alone_is_not_entailed(serve: Serve, text: str, claim: str) -> None:
+    """The model alone says that it is."""
+    async with serve(models_dir=(ROOT / "models",), preload=("none",)) as client:
+        body = {"documents": f"# Of it\n\n{text}", "claims": [claim], "model": "minilm-cross"}
+        (said,) = (await client.answer("/claims", **body))["results"]
+        assert said["label"] != "entailed"
+        assert said["probabilities"]["entailed"] < 0.1
+
+
 async def test_words_that_the_model_reads_in_pieces_are_words(serve: Serve) -> None:
     pairs = [
         ("Antihistamines are contraindicated.", "Antihistamines contraindicated."),

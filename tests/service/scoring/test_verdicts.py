@@ -3,6 +3,8 @@
 from math import exp, log
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.facts import amounts_of
 from service.scoring.evidence import Found, Passage
@@ -126,3 +128,25 @@ def test_what_differs_is_named() -> None:
     found = verdict("It takes 6 days.", [reading(0, "It takes 5 days.", NEVER, SURE)])
     assert found.evidence is not None
     assert found.evidence.differences == ["6 days is not 5 days"]
+
+
+@given(
+    answers=st.lists(
+        st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(-1, 1), st.floats(-9, 9)), min_size=1, max_size=5
+    ),
+    own=st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(0.5, 1)),
+)
+def test_a_passage_with_the_words_of_the_claim_entails_it(
+    answers: list[tuple[float, float, float, float]], own: tuple[float, float, float]
+) -> None:
+    """Whatever the model says of it, and of the others."""
+    others = [
+        reading(i + 1, "Dogs bark 3 times.", e, c, cosine)._replace(aux_scores=(more, more))
+        for i, (e, c, cosine, more) in enumerate(answers)
+    ]
+    e, c, cosine = own
+    same = reading(0, "Dogs bark 2 times.", e, c, cosine)._replace(same_words=True)
+    found = verdict("Dogs bark 2 times.", [*others, same])
+    assert found.label == "entailed"
+    assert found.evidence is not None
+    assert found.evidence.passage == same.passage

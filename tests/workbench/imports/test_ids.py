@@ -101,3 +101,11 @@ def test_a_module_that_is_a_link_is_refused(folder: Path, tmp_path: Path) -> Non
     (folder / "1_Pooling").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ImportRefused, match=r"modules\.json: module 1: path '1_Pooling' is a link"):
         import_model(folder, "mine", tmp_path / "models")
+
+
+def test_an_id_of_the_models_that_are_served_beside_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    (tmp_path / "models" / "mine" / "manifest.json").write_text("{}")
+    with pytest.raises(ImportRefused, match=r"--id mine: .*models/mine is a model of this id"):
+        import_model(folder, "mine", tmp_path / "own-models")
+    assert not (tmp_path / "own-models").exists()

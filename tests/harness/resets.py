@@ -1,4 +1,4 @@
-"""A TCP proxy that delays answers, or resets the connection in the middle of one."""
+"""A TCP proxy that resets connections in the middle of an answer."""
 
 import asyncio
 import random
@@ -6,27 +6,24 @@ import socket
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
-from dataclasses import dataclass
 
 _CHUNK = 65536
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close at once, with a reset
 
 
-@dataclass
-class Faults:
+class Resets:
     """What the proxy does to answers now."""
 
-    delay: float = 0.0  # seconds by which each part of an answer is late
-    cut: int = 0  # reset each connection after 1 to so many more bytes of answers; 0: never
+    after = 0  # reset each connection after 1 to so many more bytes of answers; 0: never
 
 
 @asynccontextmanager
-async def standing_before(target: int, faults: Faults, rng: random.Random) -> AsyncIterator[int]:
+async def resetting(target: int, resets: Resets, rng: random.Random) -> AsyncIterator[int]:
     """Run the proxy in this event loop until the block ends; yields its port, of loopback.
 
     Args:
         target: the port that is asked.
-        faults: read for each part of an answer.
+        resets: read for each part of an answer.
         rng: chooses where answers are cut.
     """
     connections: set[asyncio.Task[None]] = set()
@@ -41,7 +38,7 @@ async def standing_before(target: int, faults: Faults, rng: random.Random) -> As
             with closing(sender.transport):
                 asking = asyncio.create_task(_hand_on(reader, sender))
                 try:
-                    await _answer(upstream, writer, faults, rng)
+                    await _answer(upstream, writer, resets, rng)
                 finally:
                     asking.cancel()
 
@@ -65,13 +62,11 @@ async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 async def _answer(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, faults: Faults, rng: random.Random
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, resets: Resets, rng: random.Random
 ) -> None:
     left = 0  # bytes until the reset, where there is to be one
     while data := await reader.read(_CHUNK):
-        if faults.delay:
-            await asyncio.sleep(faults.delay)
-        left = (left or rng.randint(1, faults.cut)) if faults.cut else 0
+        left = (left or rng.randint(1, resets.after)) if resets.after else 0
         writer.write(data[:left] if left else data)
         await writer.drain()
         if left and len(data) >= left:
