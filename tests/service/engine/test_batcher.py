@@ -118,7 +118,7 @@ async def test_a_large_request_lets_others_come_in_between(batcher, graph, monke
 
 
 async def test_a_request_that_is_too_large_for_the_time_leads_no_batch(batcher, graph, queue, monkeypatch) -> None:
-    monkeypatch.setattr(queue, "_schedule_serving", lambda: None)  # batches are taken here
+    monkeypatch.setattr(queue, "_schedule_dispatch", lambda: None)  # batches are taken here
     batcher.cost = Cost(fixed=0.0, per_token=1.0)  # each request is alone in its batch
     asking = [asyncio.create_task(batcher.compute(RequestContext(), [key])) for key in (900, 20, 10)]
     await turn()

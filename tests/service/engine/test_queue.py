@@ -233,7 +233,7 @@ async def test_what_a_slower_machine_cannot_end_in_time_is_refused_with_what_it_
 async def test_what_cannot_end_in_time_any_more_ends_at_once(queue, clock) -> None:
     """The machine becomes ten times slower when it has begun: nothing is gained by the rest of its work."""
     dropped: list[int] = []
-    queue._dropped = lambda: dropped.append(1)
+    queue._on_drop = lambda: dropped.append(1)
     request = Request(0.0, 70)
     world = World(queue, clock, slower=lambda: 10.0)
     await world.run([request])

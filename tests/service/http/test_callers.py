@@ -88,7 +88,7 @@ async def test_who_is_given_up_while_a_graph_runs_is_told_at_once(models: Path) 
         incoming, out = await asyncio.open_connection(*address)
         out.write(post(pairs_of("a dog"), spaces=100_000))  # which is held
         await until(lambda: len(app.service.queue.admissions) == 1, "it runs")
-        (request,) = (each for requests in app.scoring.held._of.values() for each in requests)
+        (request,) = (each for requests in app.scoring.buffered._by_caller.values() for each in requests)
         request.end(Overloaded("too much is held", limit=1))
         async with asyncio.timeout(NEEDED_SECONDS):
             assert (await incoming.readline()).startswith(b"HTTP/1.1 429")

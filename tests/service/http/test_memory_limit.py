@@ -61,7 +61,7 @@ async def test_one_address_fills_no_memory_and_takes_no_room_of_others(
     most = {"max_body_bytes": 100_000, "max_in_flight": 50}
     async with serving(models, **most) as (app, address):
         loop = asyncio.get_running_loop()
-        held = app.scoring.held
+        held = app.scoring.buffered
         largest = 0
         with connected(address, 100) as connections:
             for connection in connections:
