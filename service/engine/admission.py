@@ -185,7 +185,7 @@ class Admissions:
         work: defaultdict[str, float] = defaultdict(float)
         for each in self._all.values():
             work[each.context.caller] += each.left
-        ahead = sum(admission.left for admission in self._all.values() if each.turn <= new.turn)
+        ahead = sum(each.left for each in self._all.values() if each.turn <= new.turn)
         if ahead * recent > self._max_queue_seconds and work[caller]:
             message = f"the wait would be more than {self._max_queue_seconds:g} seconds"
             return Overloaded(message, seconds=ahead * recent - self._max_queue_seconds)

@@ -79,7 +79,7 @@ async def test_one_more_is_too_much(
         ("/claims", lambda n: {"documents": "a", "claims": ["a"] * n}, 4, "claims", "claims.MAX_CLAIMS"),
         ("/claims", lambda n: {"documents": ["a", "x" * n], "claims": ["a"]}, 59, "documents",
          "claims.MAX_DOCUMENT_CHARS"),
-        ("/explain", lambda n: {"a": "man", "b": "a " * n}, 4, "b", "own.MAX_EXPLAINED_TOKENS"),
+        ("/explain", lambda n: {"a": "man", "b": "a " * n}, 4, "b", "native.MAX_EXPLAINED_TOKENS"),
     ],
 )  # fmt: skip
 async def test_one_more_than_a_fixed_limit_is_too_much(
