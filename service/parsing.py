@@ -106,7 +106,7 @@ def redis_address(url: str) -> str:
     Raises:
         ValueError: it has another form. The message does not quote it, since it may have a password.
     """
-    # Imported here, because maximum services have no Redis, and the parent of several workers uses none.
+    # Imported here, because most services have no Redis, and the parent of several workers uses none.
     from redis.asyncio.connection import parse_url
 
     try:

@@ -101,7 +101,7 @@ def claims(answers: Sequence[tuple[str, ClaimResult]], documents: Sequence[str])
 
 
 def labels(answer: Labels, texts: Sequence[str]) -> RenderableType:
-    """The labels of each text with their probabilities, the largest probable first."""
+    """The labels of each text with their probabilities, the most probable first."""
     table = Table(box=None, pad_edge=False)
     for heading in ("text", "label", "probability", ""):
         table.add_column(heading, no_wrap=heading != "text")

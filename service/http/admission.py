@@ -207,7 +207,7 @@ def _cheapest(costs: Mapping[str, ModelCosts]) -> float | None:
 
 
 class BodyAndDeadlineMiddleware:
-    """Reads the body, and ends the work when its time is over, or when the client watch_disconnect.
+    """Reads the body, and ends the work when its time is over, or when the client leaves.
 
     What is behind it finds the body in the state. A large answer is sent in pieces, each when the client has read those
     before it, and counts until then as what its request holds.
@@ -338,13 +338,11 @@ class ScoringLimits:
         """Prepare; with `spans` timings keep when each phase began."""
         self._settings = settings = service.settings
         self.max_in_flight = settings.max_in_flight  # requests received and not yet answered
-        self.buffered = BufferedBytes(
-            max(BUFFERED_BYTES_PER_REQUEST * self.max_in_flight, memory_of_body(settings.max_body_bytes))
-        )  # at least one
+        one_body = memory_of_body(settings.max_body_bytes)
+        self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * self.max_in_flight, one_body))
         self.delayed_refusals = 0  # being held back now
-        self._retry_at: OrderedDict[object, float] = (
-            OrderedDict()
-        )  # by client: when its last refusal said to come again
+        # By client: when its last refusal said to come again.
+        self._retry_at: OrderedDict[object, float] = OrderedDict()
         self.queue = service.queue
         self._answering: set[RequestContext] = set()
         self.spans = spans

@@ -244,7 +244,7 @@ def _parity(library: str, ours: Floats, published: Floats, reference: Floats, ma
         lengths = np.linalg.norm(published, axis=1) * np.linalg.norm(reference, axis=1)
         nonzero = lengths > 0
         cosine = float(((published * reference).sum(axis=1)[nonzero] / lengths[nonzero]).min())
-    float32, stored = (float(_differences(answers, reference).max()) for answers in (ours, published))
+    float32, stored = (float(_differences(each, reference).max()) for each in (ours, published))
     return Parity(_with_version(library), len(reference), float32, stored, cosine)
 
 
