@@ -9,6 +9,7 @@ from rich.table import Table
 
 import papers.recipes  # noqa: F401 (makes them known)
 from papers.paper_table import FOLDER, PaperTable, find_table, read_tables
+from papers.pictures.curves import CURVES, draw_curve
 from papers.pictures.interactions import TITLES, met
 from papers.pictures.networks import PICTURES
 from papers.pictures.plots import interactions as plot_interactions
@@ -19,7 +20,7 @@ from papers.reproduce import reproduce as carry_out
 from training.__main__ import evaluate, publish, recipes, train, vectors
 from training.console import TeacherPath, console, run, set_up_logging, teacher_folder
 from training.names import by_name
-from training.publish.figures import FIGURES
+from training.publish.figures import FIGURES, REPEATS
 
 app = typer.Typer(
     rich_markup_mode="markdown",
@@ -33,6 +34,7 @@ app = typer.Typer(
 Runs = Annotated[Path, typer.Option(help="where word tables, runs and teacher encodings are kept")]
 Figures = Annotated[Path, typer.Option(help="folder of measured figures, as JSON Lines")]
 Tables = Annotated[Path, typer.Option(help="folder of tables, as JSON")]
+Repeats = Annotated[Path, typer.Option(help="file of runs that were trained once more, as JSON Lines")]
 Report = Annotated[Path, typer.Option(help="the report to write")]
 
 
@@ -71,12 +73,17 @@ def results(
 def draw(
     names: Annotated[list[str] | None, typer.Argument(help="pages of docs/papers; none: all")] = None,
     out: Annotated[Path, typer.Option(help="folder for the pictures")] = Path("docs/papers"),
+    repeats: Repeats = REPEATS,
 ) -> None:
-    """Draw the network of each page from its module, as docs/papers/NAME.svg."""
+    """Draw the network of each page from its module, as NAME.svg, and a run's learning curve, as NAME-learning.svg."""
     for name in names or list(PICTURES):
         path = out / f"{name}.svg"
         path.write_text(by_name(PICTURES, name, "picture", "python -m papers draw").draw(), encoding="utf-8")
         console.print(f"wrote {path}")
+        if name in CURVES:
+            path = out / f"{name}-learning.svg"
+            path.write_text(draw_curve(name, repeats), encoding="utf-8")
+            console.print(f"wrote {path}")
 
 
 @app.command()
@@ -98,18 +105,20 @@ def reproduce(
     seeds: Annotated[str, typer.Option(help="these seeds instead of the table's, separated by commas")] = "",
     again: Annotated[bool, typer.Option("--again", help="train what is recorded once more, and compare")] = False,
     record: Annotated[bool, typer.Option("--record", help="with --again: write the new figures")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="with --again: add the new runs to the file of repeats")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only print what is missing")] = False,
     teacher: TeacherPath = None,
     runs: Runs = Path("runs"),
     figures: Figures = FIGURES,
     tables: Tables = FOLDER,
     report: Report = Path("papers/RESULTS.md"),
+    repeats: Repeats = REPEATS,
 ) -> None:
     """Train and measure what is missing of a paper's table, or all of it again; resumes when killed."""
-    if record and not again:
-        raise typer.BadParameter("it goes with --again", param_hint="--record")
+    if (record or keep) and not again:
+        raise typer.BadParameter("it goes with --again", param_hint="--record" if record else "--keep")
     wanted = [find_table(name, tables) for name in names]
-    places = ReproductionFolders(runs=runs, figures=figures, tables=tables, report=report)
+    places = ReproductionFolders(runs=runs, figures=figures, tables=tables, report=report, repeats=repeats)
     chosen, numbers = tuple(filter(None, rows.split(","))), _seeds(seeds)
     if dry_run:
         for each in wanted:
@@ -121,7 +130,8 @@ def reproduce(
     failed = False
     for each in wanted:
         if again:
-            outcome, compared = train_again(each, places, teacher_folder(teacher), chosen, numbers, record=record)
+            folder = teacher_folder(teacher)
+            outcome, compared = train_again(each, places, folder, chosen, numbers, record=record, keep=keep)
             console.print(_compared(each, compared))
         else:
             outcome = carry_out(each, places, teacher_folder(teacher), chosen, numbers)

@@ -1,13 +1,16 @@
-"""What pages say of the tables: the figures that each page of docs/papers begins with, and how long a table takes."""
+"""What pages say of the tables: the figures that each page of docs/papers begins with, how long a table takes,
+and how runs came out once more."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from papers.paper_table import FOLDER, Column, ResultRow, collect, read_tables
+from papers.reproduce import compare
 from papers.verdicts import measured_cell
 from training.markdown import number, table
-from training.publish.figures import FIGURES, read_figures
+from training.publish.figures import FIGURES, REPEATS, RunFigures, read_figures
+from training.records import read_records
 
 
 @dataclass(frozen=True)
@@ -118,3 +121,25 @@ def minutes_table(tables: Path = FOLDER, figures: Path = FIGURES) -> str:
             rows.append((sum(spent.values()), name, len(spent), f"`{recipe}` seed {seed}, {least:.0f} s"))
     shown = [(f"`{name}`", str(runs), f"{seconds / 60:.0f}", least) for seconds, name, runs, least in sorted(rows)]
     return table(("table", "runs", "minutes", "its quickest run"), shown)
+
+
+def repeats_table(tables: Path = FOLDER, figures: Path = FIGURES, repeats: Path = REPEATS) -> str:
+    """Of every run that was trained once more: what was recorded, what came out, and whether that is within spread."""
+    measured = read_figures(figures)
+    known = [collect(each, measured) for each in read_tables(tables).values()]
+    spent = {(run.recipe, run.seed): run.training.seconds for run in measured if run.training}
+    rows = []
+    for run in read_records(repeats, RunFigures):
+        table_of = next(each for each in known if any(run.recipe in row.recipes for row in each.rows))
+        columns = {column.name: column for column in table_of.columns}
+        seconds = (run.training.seconds if run.training else None, spent.get((run.recipe, run.seed)))
+        minutes = " for ".join("?" if each is None else f"{each / 60:.1f}" for each in seconds)
+        for each in compare(table_of, collect(table_of, [run])):
+            column = columns[each.column]
+            shown = [f"{value:.{column.digits + 1}f}" for value in (each.mean, each.new)]
+            spread = "" if each.spread is None else f" ± {each.spread:.{column.digits + 1}f}"
+            seeds = next(len(row.seeds) for row in table_of.rows if row.recipe == each.row)
+            verdict = {None: "one seed recorded", True: "agrees", False: "**does not agree**"}[each.agrees]
+            rows.append([f"`{table_of.table}`", f"`{run.recipe}` seed {run.seed}", each.column])
+            rows[-1] += [f"{shown[0]}{spread} ({seeds})", shown[1], verdict, minutes]
+    return table(("table", "run", "figure", "recorded (seeds)", "repeated", "", "minutes"), rows)

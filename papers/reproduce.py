@@ -13,7 +13,7 @@ from papers.paper_table import FOLDER, PaperTable, collect
 from papers.report import write_report
 from training.data.words.storage import Storage
 from training.families import family_of
-from training.publish.figures import FIGURES, RunFigures, read_figures, record_run
+from training.publish.figures import FIGURES, REPEATS, RunFigures, add_run, read_figures, record_run
 from training.publish.publish import evaluate_run, training_summary
 from training.recipes import find, starts_of
 from training.recipes.recipe import Recipe, differences
@@ -35,6 +35,7 @@ class ReproductionFolders:
     figures: Path = FIGURES
     tables: Path = FOLDER
     report: Path = Path("papers/RESULTS.md")
+    repeats: Path = REPEATS
 
     def again(self) -> "ReproductionFolders":
         """The folders of runs that are trained again: nothing that is recorded is touched."""
@@ -184,6 +185,7 @@ def again(
     seeds: Sequence[int] = (),
     *,
     record: bool = False,
+    keep: bool = False,
 ) -> tuple[SeedOutcome, list[Comparison]]:
     """Train what a table holds once more, beside what is recorded, and compare; resumes when killed.
 
@@ -194,6 +196,7 @@ def again(
         rows: only these.
         seeds: instead of the table's own.
         record: write the new figures over those that are recorded, and the report of all tables.
+        keep: add the new runs to the file of repeats, beside what is recorded.
 
     Raises:
         KeyError: a row that the table has not, or whose recipe has gone.
@@ -202,11 +205,13 @@ def again(
     outcome = _carry_out_all(plan(table, new, rows, seeds), new, teacher)
     found = read_figures(new.figures)
     compared = compare(collect(table, read_figures(places.figures)), collect(table, found))
+    names = {recipe for row in table.rows for recipe in row.recipes}
+    for each in found:
+        if each.recipe in names and record:
+            record_run(places.figures, each)
+        if each.recipe in names and keep:
+            add_run(places.repeats, each)
     if record:
-        names = {recipe for row in table.rows for recipe in row.recipes}
-        for each in found:
-            if each.recipe in names:
-                record_run(places.figures, each)
         write_report(places.figures, places.report, places.tables)
     return outcome, compared
 

@@ -2,6 +2,8 @@
 # apt-install.sh PACKAGE...: install Debian packages without questions, and without starting the servers in them.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
+exec 9>/var/lock/semblance-apt-install
+flock 9  # .ci/run installs in two places at once, and apt's own locks refuse instead of waiting
 
 # Debian starts a server as soon as it is installed, unless this policy says no (101: forbidden).
 policy=/usr/sbin/policy-rc.d

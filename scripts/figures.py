@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.kept_aside import DEPTH
 from core.manifest import Figure, Manifest
-from papers.headlines import HEADLINES, minutes_table, page_table
+from papers.headlines import HEADLINES, minutes_table, page_table, repeats_table
 from scripts import peer_fields
 from service import errors, schemas
 from service.app import create_app
@@ -333,6 +333,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "peer-fields": peer_fields.table,
     "settings": _settings,
     "minutes": minutes_table,
+    "repeats": repeats_table,
     **{name.replace("_", "-"): partial(page_table, name) for name in HEADLINES},
 }
 

@@ -17,12 +17,13 @@ fi
 install() { "$folder/bin/python" -m pip install --disable-pip-version-check -qq "$@"; }
 # This folder on the path (compat), instead of a finder that is asked last: in the folder that holds a clone named
 # semblance, Python would take that clone for a package without code (a namespace) first.
-editable() { install --config-settings editable_mode=compat -c constraints.txt -e "$@"; }
+editable() { install --config-settings editable_mode=compat -c constraints.txt "$@"; }
 if [ $# = 0 ]; then
     install --require-hashes --no-deps -r requirements.txt -r requirements-build.txt
-    editable ".[cli]" --no-build-isolation  # the command line's few packages, which the image has not
+    editable -e ".[cli]" --no-build-isolation  # the command line's few packages, which the image has not
 else
     extras=$1
     shift
-    editable ".[$extras]" "$@"
+    # Python compiles what is imported, a quarter of these files, when it first is.
+    editable --no-compile -e ".[$extras]" "$@"
 fi

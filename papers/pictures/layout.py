@@ -68,13 +68,9 @@ def svg(trace: Trace, title: str, description: str) -> str:
     return (
         "\n".join(
             [
-                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" '
-                f'height="{height:.0f}" role="img" aria-label="{escape(title, {chr(34): "&quot;"})}">',
-                f"<title>{escape(title)}</title>",
-                f"<style>\n{STYLE}\n</style>",
+                *opened(title, height),
                 '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
                 'orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="#4a5565"/></marker></defs>',
-                f'<rect class="card" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1:.0f}" rx="8"/>',
                 *arrows,
                 *boxes,
                 f'<text class="small" x="{MARGIN}" y="{height - 28:.0f}">{escape(description)}</text>',
@@ -84,6 +80,18 @@ def svg(trace: Trace, title: str, description: str) -> str:
         )
         + "\n"
     )
+
+
+def opened(title: str, height: float) -> list[str]:
+    """The beginning of a picture of that height: its title, read out in its place, styles and background."""
+    said = escape(title, {'"': "&quot;"})
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" '
+        f'height="{height:.0f}" role="img" aria-label="{said}">',
+        f"<title>{escape(title)}</title>",
+        f"<style>\n{STYLE}\n</style>",
+        f'<rect class="card" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1:.0f}" rx="8"/>',
+    ]
 
 
 def _rows(trace: Trace) -> list[list[_Place]]:

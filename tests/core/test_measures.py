@@ -23,10 +23,6 @@ def test_cosine_by_hand() -> None:
     assert cosine(a, b) == pytest.approx([0.0, 1.0, -1.0, math.sqrt(0.5)], abs=1e-15)
 
 
-def test_cosine_of_zeros_is_zero() -> None:
-    assert cosine(rows([0, 0], [0, 0], [1, 2]), rows([1, 2], [0, 0], [0, 0])).tolist() == [0.0, 0.0, 0.0]
-
-
 @given(ROWS)
 def test_cosine_is_finite_bounded_and_one_for_equal_rows(x: np.ndarray) -> None:
     backwards = x[:, ::-1]

@@ -58,11 +58,6 @@ def test_what_pieces_do_not_cover_whole_is_one_bucket(word: str) -> None:
     assert TOKENIZER.encode(word, 10).ids == (bucket(word),)
 
 
-def test_greedy_cutting_does_not_step_back() -> None:
-    tokenizer = Tokenizer([], ["ab", "a", "##bc"], 1)
-    assert tokenizer.encode("abc", 9).ids == (4,)  # "ab" is taken, "c" is not covered: the bucket
-
-
 @given(st.text("0123ab\u0663", min_size=1, max_size=12))
 def test_numbers_are_cut_like_any_word(word: str) -> None:
     # Some digits are pieces alone, some begin longer ones, some do not begin or do not continue a word.
@@ -181,24 +176,18 @@ GOOD = {"format": 1, "words": ["a"], "pieces": [], "buckets": 1}
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "cannot be read as a tokenizer file: Expecting value"),
         (b"{", "cannot be read as a tokenizer file"),
-        (b"\xff\xfe", "cannot be read as a tokenizer file"),
         (b"[" * 200_000, "cannot be read as a tokenizer file"),
-        (b"[]", "tokenizer format 'list', this version reads 1"),
         (b"{}", "tokenizer format None, this version reads 1"),
         (json.dumps({**GOOD, "format": 2}).encode(), "tokenizer format 2, this version reads 1"),
         (
             json.dumps({**GOOD, "extra": 1}).encode(),
             r"fields are format, words, pieces, buckets; found \['buckets', 'extra'",
         ),
-        (json.dumps({k: v for k, v in GOOD.items() if k != "pieces"}).encode(), r"fields are .*'words'\]$"),
-        (json.dumps({**GOOD, "words": "abc"}).encode(), "words must be a list of strings"),
         (json.dumps({**GOOD, "pieces": ["a", 1]}).encode(), "pieces must be a list of strings"),
         (json.dumps({**GOOD, "buckets": 400_000_000}).encode(), "400,000,000 buckets, expected 200,000 at most"),
         (b'{"words": [' + b"[]," * 1_600_000, "1,600,000 commas, expected 1,500,000 at most"),
         (b" " * (25 << 20), "cannot be read as a tokenizer file: .*26,214,400 bytes, expected 25,165,824 at most"),
-        (json.dumps({**GOOD, "buckets": 1.5}).encode(), "buckets must be a whole number, found 1.5"),
         (json.dumps({**GOOD, "buckets": True}).encode(), "buckets must be a whole number, found True"),
     ],
     ids=lambda value: str(value[:30]),

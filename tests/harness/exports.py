@@ -1,19 +1,19 @@
-"""Exports to ONNX that a run of the tests makes, each in less time: what torch builds anew for each is kept."""
+"""Exports to ONNX that a run of the tests makes: each once, whichever process asks for it, and in less time."""
 
 import functools
 import hashlib
-from collections.abc import Callable
-from pathlib import Path
+import os
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
+import onnx
+import pytest
 import torch._dynamo.config
 from torch import Tensor, nn
 from torch.onnx._internal.exporter._registration import ONNXRegistry
 
-from core.graph import GraphSpec
-
-Export = Callable[..., None]  # of `training.publish.export`: module, example, spec, path, and names
-_EXPORTED: dict[str, bytes] = {}  # by what was exported
+EXPORT = torch.onnx.export  # as it is
 
 
 def faster_exports() -> None:
@@ -26,18 +26,40 @@ def faster_exports() -> None:
     ONNXRegistry.from_torchlib = staticmethod(functools.cache(ONNXRegistry.from_torchlib))  # type: ignore[method-assign]
 
 
-def remembering(write: Export) -> Export:
-    """An export that gives the bytes of an earlier one to the same weights and settings."""
+@pytest.fixture(autouse=True, scope="session")
+def exports_are_kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The same weights, code and settings give the same graph (which `test_export.py` makes sure of): it lies in a
+    folder that all processes of the run read. A graph of something else would fail the check against its module."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "exported-graphs"
+    folder.mkdir(exist_ok=True)
 
-    @functools.wraps(write)
-    def export(module: nn.Module, example: tuple[Tensor, ...], spec: GraphSpec, path: Path, *names: Any) -> None:
-        weights = [(name, value.cpu().numpy().tobytes()) for name, value in module.state_dict().items()]
-        settings = [str(each.__dict__.get("config")) for each in module.modules()]
-        what = repr([spec.kind, str(module), settings, names, weights, [each.shape for each in example]])
-        key = hashlib.sha256(what.encode()).hexdigest()
-        if key not in _EXPORTED:
-            write(module, example, spec, path, *names)
-            _EXPORTED[key] = path.read_bytes()
-        path.write_bytes(_EXPORTED[key])
+    def export(module: nn.Module, example: tuple[Tensor, ...], **settings: Any) -> SimpleNamespace:
+        path = folder / f"{_key(module, example, settings)}.onnx"
+        if not path.exists():
+            program = EXPORT(module, example, **settings)
+            assert program is not None
+            written = path.with_suffix(f".{os.getpid()}")
+            written.write_bytes(program.model_proto.SerializeToString(deterministic=True))
+            written.replace(path)
+        return SimpleNamespace(model_proto=onnx.load(path))
 
-    return export
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.onnx, "export", export)
+        yield
+
+
+def _key(module: nn.Module, example: Sequence[Tensor], settings: dict[str, Any]) -> str:
+    found = hashlib.sha256(repr([settings, *example]).encode())
+    for name, each in module.named_modules():
+        plain = {key: value for key, value in vars(each).items() if not key.startswith("_") and _is_plain(value)}
+        code = getattr(each.forward, "__qualname__", ""), type(each).__module__, type(each).__qualname__
+        found.update(repr([name, code, repr(each), plain]).encode())
+    for name, value in module.state_dict().items():
+        found.update(repr([name, value.dtype, value.shape]).encode() + value.cpu().contiguous().numpy().tobytes())
+    return found.hexdigest()
+
+
+def _is_plain(value: object) -> bool:
+    """Whether its text says all of it."""
+    return " at 0x" not in repr(value) and not isinstance(value, Tensor | nn.Module)

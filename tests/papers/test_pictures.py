@@ -1,11 +1,13 @@
 """The pictures of networks are what the modules compute: steps, shapes, weights and what feeds what."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from papers.pictures.curves import CURVES, curve_svg, draw_curve
 from papers.pictures.networks import PICTURES
 from papers.pictures.trace import Step, traced
 from training.recipes import RECIPES
@@ -17,6 +19,25 @@ PAGES = Path(__file__).parents[2] / "docs" / "papers"
 def test_a_committed_picture_is_what_its_module_draws(name: str) -> None:
     assert (PAGES / f"{name}.svg").read_text(encoding="utf-8") == PICTURES[name].draw(), "python -m papers draw"
     assert f"]({name}.svg)" in (PAGES / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", CURVES)
+def test_a_committed_learning_curve_is_that_of_the_repeated_run(page: str) -> None:
+    drawn = draw_curve(page, PAGES.parents[1] / "papers" / "repeats.jsonl")
+    assert (PAGES / f"{page}-learning.svg").read_text(encoding="utf-8") == drawn, "python -m papers draw"
+    assert f"]({page}-learning.svg)" in (PAGES / f"{page}.md").read_text(encoding="utf-8")
+
+
+def test_a_learning_curve_rises_where_the_score_does_and_rings_the_epoch_that_was_kept() -> None:
+    drawn = curve_svg("a run", "r", (0.1, 0.7, 0.6), kept=1)
+    (line,) = re.findall(r'<polyline points="([^"]*)"', drawn)
+    points = [tuple(map(float, point.split(","))) for point in line.split()]
+    (x0, low), (x1, high), (x2, middle) = points
+    assert x0 < x1 < x2
+    assert high < middle < low  # y counts from the top
+    assert (low - middle) / (low - high) == pytest.approx(5 / 6, abs=0.01)
+    assert f'<circle cx="{x1:.1f}" cy="{high:.1f}" r="6"' in drawn
+    assert "<polyline" in curve_svg("a run", "r", (0.5,), kept=0)
 
 
 @pytest.mark.parametrize("name", [name for name in PICTURES if name != "cross_encoder"])

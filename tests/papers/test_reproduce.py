@@ -142,9 +142,16 @@ def test_what_is_recorded_is_trained_again_beside_it_and_compared(places: Reprod
     recorded, runs = path.read_bytes(), read_records(path, RunFigures)
     arguments = ["reproduce", "toy-table", "--again", "--rows", "toy-avg", "--seeds", "1,2", "--runs", places.runs]
     arguments += ["--figures", places.figures, "--tables", places.tables, "--report", places.report]
-    ended = CliRunner().invoke(app, list(map(str, arguments)))
+    repeats = places.runs.parent / "repeats.jsonl"
+    ended = CliRunner().invoke(app, list(map(str, [*arguments, "--keep", "--repeats", repeats])))
     assert ended.exit_code == 0, ended.output
     assert "toy-table: 2 of 2 done" in " ".join(ended.output.split())
+    kept = read_records(repeats, RunFigures)
+    assert [(run.recipe, run.seed) for run in kept] == [("toy-avg", 1), ("toy-avg", 2)]
+    for run in kept:
+        assert run.training is not None
+        assert len(run.curve) == 1 + run.training.epochs
+        assert run.curve[run.training.best_epoch] == pytest.approx(run.training.dev, abs=1e-6)
     outcome, compared = again(TABLE, places, teacher=None, **only)
     assert outcome == SeedOutcome(0, [])  # its runs resume too
     assert {(each.row, each.seed) for each in compared} == {("toy-avg", 1), ("toy-avg", 2)}

@@ -18,7 +18,6 @@ from core.measures import CentredIsotonic, Logistic
 from core.subwords import Subwords
 from core.tokenizer import pad
 from tests.harness import toy_wordpiece
-from tests.harness.service import Serve
 from training.families import transformer
 from training.families.heads import HeadCalibrations
 from training.families.transformer import (
@@ -176,35 +175,3 @@ def test_what_cannot_be_published_is_refused(tmp_path: Path) -> None:
     tokenizer.write_text(json.dumps(json.loads(tokenizer.read_text()) | around))
     with pytest.raises(TokenizerError, match="post_processor puts other special tokens"):
         write_encoder(encoder(), tokenizer, tmp_path, "x")
-
-
-@pytest.mark.anyio
-async def test_the_service_answers_as_published(serve: Serve, root: Path) -> None:
-    pairs = [{"a": a, "b": b} for a, b in PAIRS]
-    defaults = {"default_similarity": "bi", "default_rank": "bi", "default_entailment": "cross"}
-    async with serve(models_dir=root, **defaults) as client:
-        for name in ("bi", "cross", "blend"):
-            model = PublishedModel(root / name)
-            answer = (await client.post("/similarity", json={"pairs": pairs, "model": name})).json()
-            assert answer["scale"] == "similarity"
-            expected = model.similarity(A, B)
-            assert [r["raw_score"] for r in answer["results"]] == pytest.approx(expected.raw_score, abs=1e-6)
-            assert [r["score"] for r in answer["results"]] == pytest.approx(expected.score, abs=1e-6)
-        assert answer["results"][3]["unknown"] == [0.5, 1.0]
-        answer = (await client.post("/embed", json={"sentences": A})).json()
-        assert np.array(answer["embeddings"]) == pytest.approx(PublishedModel(root / "bi").embed(A), abs=1e-6)
-        for name in ("cross", "blend"):
-            model = PublishedModel(root / name)
-            body = {"pairs": pairs, "model": name, "task": "paraphrase"}
-            for _ in range(2):  # the second time from the cache
-                answer = (await client.post("/similarity", json=body)).json()
-                assert answer["scale"] == "paraphrase_probability"
-                expected = model.similarity(A, B, "paraphrase")
-                assert [r["score"] for r in answer["results"]] == pytest.approx(expected.score, abs=1e-6)
-                assert "rating" not in answer["results"][0]
-            body = {"pairs": [{"premise": a, "hypothesis": b} for a, b in PAIRS], "model": name}
-            answer = (await client.post("/entailment", json=body)).json()
-            expected = list(model.entailment(A, B))
-            expected[3] = dict.fromkeys(expected[3], 0.0) | {"neutral": 1.0}  # of a text without a word that it knows
-            for result, labels in zip(answer["results"], expected, strict=True):
-                assert result["probabilities"] == pytest.approx(labels, abs=1e-6)

@@ -1,6 +1,6 @@
 """One thread and the same property examples every time, whatever the machine is doing; no log left to other tests.
 
-Exports that are not the subject of a test are made once; corpora of tiny samples lie in a data folder.
+Corpora of tiny samples lie in a data folder.
 """
 
 import gzip
@@ -12,20 +12,13 @@ import torch
 from hypothesis import settings
 
 from tests.harness.console_log import root_logger_as_it_was  # noqa: F401 (used by each test)
-from tests.harness.exports import faster_exports, remembering
+from tests.harness.exports import exports_are_kept, faster_exports  # noqa: F401 (used by each test)
 from training.data import catalogue
-from training.publish import export
 
 torch.set_num_threads(1)
 faster_exports()
 settings.register_profile("semblance", derandomize=True, deadline=None, database=None)
 settings.load_profile("semblance")
-
-
-@pytest.fixture
-def exports_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An export takes seconds, and the same weights give the same bytes (which `test_export.py` makes sure of)."""
-    monkeypatch.setattr(export, "_export", remembering(export._export))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import hub as small_hub
-from tests.training.conftest import root_logger_as_it_was  # noqa: F401 - a fixture
+from tests.training.conftest import exports_are_kept, root_logger_as_it_was  # noqa: F401 - fixtures
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from service.app import create_app
 from service.settings import Settings
 
-_EXPORTED: dict[bytes, bytes] = {}  # graphs by the weights, whose names say of which kind they are
 SPREAD = 0.3  # of weights: texts must differ
 SENTENCES = (
     "a cat sleeps on the sofa in the park",
@@ -190,11 +189,8 @@ def with_graph(folder: Path, name: str = "onnx/model.onnx") -> Path:
 
     (folder / name).parent.mkdir(exist_ok=True)
     kinds = json.loads((folder / "config.json").read_text())["architectures"]
-    weights = (folder / "model.safetensors").read_bytes()
-    if weights not in _EXPORTED:  # models that differ in the names of their outputs alone have the same
-        graph = export(folder, kinds[0].endswith("Classification"), 60, 1e-4)
-        _EXPORTED[weights] = graph.SerializeToString()
-    (folder / name).write_bytes(_EXPORTED[weights])
+    graph = export(folder, kinds[0].endswith("Classification"), 60, 1e-4)
+    (folder / name).write_bytes(graph.SerializeToString())
     return folder
 
 

@@ -15,6 +15,7 @@ from training.records import CheckedRecord, read_records, write_records
 
 FIGURES = Path("papers/figures")
 APART = Path("papers/apart.jsonl")
+REPEATS = Path("papers/repeats.jsonl")  # runs that were trained once more, beside what is recorded
 
 
 class TrainingSummary(CheckedRecord):
@@ -35,6 +36,7 @@ class RunFigures(CheckedRecord):
     command: str
     measured: date
     training: TrainingSummary | None = None  # None: of a run that was made before this was recorded
+    curve: tuple[float, ...] = ()  # selection score of the untrained model, then of each epoch; none in older lines
     figures: tuple[Figure, ...]
     settings: dict[str, JsonValue] | None = None  # of the recipe then
     settings_from: str | None = None  # where they were read afterwards, when the measurement itself did not record them
@@ -76,7 +78,11 @@ def read_figures(folder: Path) -> list[RunFigures]:
 
 def record_run(folder: Path, measured: RunFigures) -> Path:
     """Write a run's line, in place of an older one of the same run; returns the file."""
-    path = folder / f"{file_of(measured.recipe)}.jsonl"
+    return add_run(folder / f"{file_of(measured.recipe)}.jsonl", measured)
+
+
+def add_run(path: Path, measured: RunFigures) -> Path:
+    """Write a run's line into a file, in place of an older one of the same run; returns the file."""
     runs = [each for each in read_records(path, RunFigures) if each.key != measured.key] + [measured]
     runs.sort(key=lambda each: each.key)
     return write_records(path, runs)

@@ -20,7 +20,7 @@ from training.recipes.sources.tables import PretrainedEncoder, ServedTable
 from training.recipes.sources.tasks import TaskPairs
 from training.recipes.teacher import TEACHERS
 from training.train.family import ModelFamily
-from training.train.loop import read_result
+from training.train.loop import read_curve, read_result
 
 
 def publish(
@@ -95,6 +95,7 @@ def _run_figures(family: ModelFamily[Any], storage: Storage, how: str, measured:
         command=" ".join([program_of(recipe.name), command, recipe.name, f"--seed {family.seed}", *options]),
         measured=datetime.now(UTC).date(),
         training=training_summary(family.folder),
+        curve=read_curve(family.folder),
         figures=tuple(measured),
         settings=recipe.as_json(),
     )

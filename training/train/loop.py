@@ -140,6 +140,13 @@ def read_result(run: Path) -> Result | None:
     return Result(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
+def read_curve(run: Path) -> tuple[float, ...]:
+    """The selection score of the untrained model and of each epoch of a run's folder; empty where none was logged."""
+    path = run / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return tuple(json.loads(line)["selection"] for line in lines)
+
+
 def _evaluate(objective: Objective) -> dict[str, float]:
     objective.model.eval()
     with torch.no_grad():

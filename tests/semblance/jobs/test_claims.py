@@ -231,12 +231,6 @@ def test_the_page_prints_what_it_says(published: str, semblance: Run, monkeypatc
     )
 
 
-def test_no_column_of_json_is_replaced(semblance: Run, url: str) -> None:
-    write(Path("in.jsonl"), [{"claim": "the cat sleeps"}, {"claim": "a dog runs", "start": "mine"}])
-    ran = semblance("claims", "man.md", "in.jsonl", "--output", "out.jsonl", "--url", url)
-    assert (ran.code, "a column 'start' already" in ran.err) == (2, True)
-
-
 def test_a_document_that_never_ends_or_is_too_deep_is_refused_by_name(semblance: Run) -> None:
     os.mkfifo("pipe.html")
     Path("endless.txt").symlink_to("/dev/zero")

@@ -16,7 +16,7 @@ import pytest
 from core.answers import EntailmentLabel
 from core.manifest import Limits
 from semblance import AsyncClient, Client, scorer
-from semblance.errors import BatchError, CannotStart, InvalidRequest
+from semblance.errors import CannotStart, InvalidRequest
 from semblance.jobs import columns
 from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name, make_task
 from tests.harness import fakes
@@ -142,14 +142,3 @@ def test_a_worker_refuses_another_model(models: Path, tmp_path: Path) -> None:
     fakes.sign(there / "pair-sick", limits=Limits(max_tokens=fakes.MAX_TOKENS - 1))
     with pytest.raises(CannotStart, match="all workers must read the same models"):
         asked(A, B)
-
-
-def test_what_cannot_be_chosen_is_said(models: Path, tmp_path: Path) -> None:
-    with pytest.raises(BatchError, match="model 'nobody' is not served; for this: avg-paraphrase"):
-        scorer("nobody", models_dir=models)
-    with pytest.raises(BatchError, match="model 'avg-paraphrase' has no entailment"):
-        scorer("avg-paraphrase", "entailment", models_dir=models)
-    with pytest.raises(CannotStart, match="no folder of models at"):
-        scorer(models_dir=tmp_path / "nowhere")
-    with pytest.raises(CannotStart, match="holds no model"):
-        scorer(models_dir=tmp_path)

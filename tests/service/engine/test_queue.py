@@ -132,41 +132,6 @@ async def test_whoever_is_let_in_ends_in_time_and_the_threads_have_enough_to_do(
     assert {type(each.refused) for each in asked} <= {type(None), Overloaded}
 
 
-async def test_waits_are_shorter_than_by_equal_shares(clock) -> None:
-    """Of any load, in sum; and nobody waits for ever."""
-    rng = random.Random(1)
-    at, asked = 0.0, []
-    for _ in range(80):
-        at += rng.expovariate(1.2 / (8.3 * PIECE))
-        asked.append(Request(at, rng.choice([1, 1, 1, 2, 2, 4, 8, 16, 40])))
-    shared = ends_by_equal_shares([(each.at, each.own) for each in asked])
-    start = clock.now
-    queue = Queue(1, clock=clock)
-    await World(queue, clock).run(asked)
-    queue.close()
-    waited = sum(each.ended - each.at for each in asked)
-    assert waited < sum(end - (each.at - start) for each, end in zip(asked, shared, strict=True))
-
-
-def ends_by_equal_shares(asked: list[tuple[float, float]]) -> list[float]:
-    """When each would end, of (time at which it comes, seconds that it takes) in the order of times."""
-    ends, left, now = [0.0] * len(asked), dict[int, float](), 0.0
-    coming = deque(enumerate(asked))
-    while coming or left:
-        until = coming[0][1][0] if coming else float("inf")
-        first = min(left.values()) * len(left) if left else float("inf")
-        step = min(first, until - now)
-        left = {i: rest - step / len(left) for i, rest in left.items()}
-        now += step
-        for i in [i for i, rest in left.items() if rest <= 1e-9]:
-            ends[i] = now
-            del left[i]
-        while coming and coming[0][1][0] <= now:
-            i, (_, seconds) = coming.popleft()
-            left[i] = seconds
-    return ends
-
-
 @pytest.mark.parametrize(("connections", "slower"), [(24, 1.0), (24, 2.0), (200, 1.0)])
 async def test_a_caller_with_many_connections_shuts_nobody_out(queue, clock, connections: int, slower: float) -> None:
     """Each of them asks again a second after its answer or refusal; somebody else asks for one thing at a time."""
@@ -241,20 +206,6 @@ async def test_what_cannot_end_in_time_any_more_ends_at_once(queue, clock) -> No
     assert request.refused.limit is None
     assert len(world.served) < 10
     assert dropped == [1]
-    assert len(queue.admissions) == 0
-
-
-async def test_who_would_be_late_in_his_turn_is_told_as_soon_as_it_is_known(queue, clock) -> None:
-    """Each would end in time alone; the second one waits for the first, on a machine that is five times slower now."""
-    first, second = Request(0.0, 30), Request(0.0, 30)
-    world = World(queue, clock, slower=lambda: 5.0)
-    await world.run([first, second])
-    assert first.refused is None
-    assert first.ended <= first.at + LIMIT
-    assert isinstance(second.refused, Overloaded)
-    assert second.ended < second.at + LIMIT / 4
-    assert second.refused.seconds > LIMIT / 4  # until the first one ends
-    assert len(world.served) == 30  # none of the second one's
     assert len(queue.admissions) == 0
 
 
@@ -361,13 +312,6 @@ async def test_short_work_does_not_wait_for_long_work() -> None:
     assert not any(each.done() for each in long)
     go_on.set()
     await asyncio.gather(*long)
-    queue.close()
-
-
-async def test_pieces_of_a_request_begin_in_order() -> None:
-    queue, begun = Queue(threads=1), list[int]()
-    assert await queue.run_all(RequestContext(), [(1.0, partial(begun.append, n)) for n in range(5)]) == [None] * 5
-    assert begun == [0, 1, 2, 3, 4]
     queue.close()
 
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import socket
 import threading
-import time
 from collections.abc import Mapping
 from functools import partial
 from itertools import islice, product
@@ -55,39 +54,6 @@ async def test_who_asks_for_one_of_many_does_not_wait_for_the_others(models: Pat
         assert not large.done()
         go_on.set()
         assert (await large)[0] == 200
-
-
-async def test_a_caller_with_many_connections_shuts_nobody_out(models: Path) -> None:
-    """A graph takes a twentieth of a second for each pair; 24 connections ask for ten at a time, again and again."""
-    own = {"worker_threads": 1, "cache": "off"}
-    async with serving(models, **own) as (app, address):
-        scorer = app.service.registry["pair-sick"].scorer
-        expect(scorer, 0.05)
-        for graph in scorer.graphs.values():
-            graph.run = partial(
-                lambda run, feeds: (time.sleep(0.05 * len(feeds["lengths_a"])), run(feeds))[1], graph.run
-            )
-        texts = iter(range(10**6))
-        done = False
-
-        async def ask(mine: str) -> int:
-            candidates = [f"a man {next(texts)}" for _ in range(10)]
-            body = {"query": "a dog", "candidates": candidates, "model": "pair-sick"}
-            return (await answered(address, body, "/rank", mine))[0]
-
-        async def ask_again() -> list[int]:
-            statuses = []
-            while not done:
-                statuses.append(await ask("127.0.0.2"))
-            return statuses
-
-        many = [asyncio.create_task(ask_again()) for _ in range(24)]
-        await asyncio.sleep(1)
-        served = [await ask("127.0.0.1") for _ in range(10)]
-        done = True
-        theirs = [status for statuses in await asyncio.gather(*many) for status in statuses]
-        assert served.count(200) >= 9
-        assert set(theirs) == {200, 429}
 
 
 async def test_texts_that_are_sent_back_are_dropped_with_the_size_they_were_kept_with(models: Path) -> None:

@@ -51,12 +51,6 @@ async def test_the_address_without_a_slash_leads_there_under_any_prefix(client: 
     assert (moved.status_code, moved.headers["location"]) == (307, "guide/")
 
 
-async def test_it_needs_no_key(serve: Serve, site: Path) -> None:
-    async with serve(api_keys=let_in("a key")) as client:
-        found = [(await client.get(path)).status_code for path in ("/guide", "/guide/", "/guides", "/models")]
-    assert found == [307, 200, 401, 401]
-
-
 @pytest.mark.parametrize("path", ["nowhere.html", "..%2fsecret.txt", "link.txt", "assets"])
 async def test_what_is_not_in_the_folder_is_not_found(client: Client, path: str) -> None:
     answer = await client.get(f"/guide/{path}")

@@ -1,8 +1,5 @@
 """Paths that are nowhere: the nearest route is named, where one is near."""
 
-import http.client
-from urllib.parse import urlsplit
-
 import pytest
 
 from tests.harness.service import Client
@@ -77,19 +74,3 @@ async def test_no_route_is_named_that_is_far(lasting: Client, path: str) -> None
     response = await lasting.post(path, json={})
     assert response.status_code == 404
     assert response.json()["error"]["message"] == "Not Found"
-
-
-@pytest.mark.parametrize(("path", "of_openai"), [("/v1", True), ("/v1/x", True), ("/v1x", False)])
-async def test_the_error_is_in_the_format_of_the_paths_beginning(lasting: Client, path: str, of_openai: bool) -> None:
-    error = (await lasting.get(path)).json()["error"]
-    assert (error.get("type") == "invalid_request_error", "request_id" in error) == (of_openai, not of_openai)
-
-
-@pytest.mark.parametrize("path", ["//embed", "/embed/", "/v1/v1/embeddings", "/Embed"])
-def test_through_a_socket_too(url: str, path: str) -> None:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc)
-    connection.request("POST", path, b"{}", {"content-type": "application/json"})
-    response = connection.getresponse()
-    assert response.status == 404
-    assert f"did you mean {NEAR[path]}?" in response.read().decode()
-    connection.close()

@@ -51,10 +51,16 @@ def with_value(body: Any, path: tuple[Any, ...], change: Any) -> Any:
     return copied[""]
 
 
-def worst(example: Any) -> Iterator[tuple[str, bytes]]:
-    """Bodies of up to 4 MB, each an example with one of its texts, or one of its lists, as large as may be."""
+def worst(example: Any, request: str, tried: set[tuple[str, str]]) -> Iterator[tuple[str, bytes]]:
+    """Bodies of up to 4 MB, each an example with one of its texts, or one of its lists, as large as may be.
+
+    Of the items of a list, and of several examples, that have the same texts and lists one is `tried`.
+    """
     for path in leaves(example):
-        place = ".".join(map(str, path))
+        place = ".".join("0" if isinstance(step, int) else step for step in path)
+        if (request, place) in tried:
+            continue
+        tried.add((request, place))
         found = example
         for step in path:
             found = found[step]
@@ -91,7 +97,7 @@ def resident(pid: int, field: str) -> int:
 def test_the_worst_body_of_every_route_takes_little_memory_and_gives_it_back(models: Path) -> None:
     found: dict[str, object] = {}
     tried: set[str] = set()
-    bodies: set[tuple[str, str]] = set()  # kinds of request, with what is large in it
+    bodies: set[tuple[str, str]] = set()  # kinds of request, with the place of what is large in it
     with running(models, cache_bytes=0) as (process, url), httpx.Client(base_url=url, timeout=240) as client:
         api = client.get("/openapi.json").json()
         first = resident(process.pid, "VmRSS")
@@ -103,10 +109,7 @@ def test_the_worst_body_of_every_route_takes_little_memory_and_gives_it_back(mod
                 continue
             tried.add(request)
             for example in api["components"]["schemas"][request]["examples"]:
-                for name, content in worst(example):
-                    if (request, name) in bodies:  # as of an earlier example
-                        continue
-                    bodies.add((request, name))
+                for name, content in worst(example, request, bodies):
                     before = resident(process.pid, "VmRSS")
                     Path(f"/proc/{process.pid}/clear_refs").write_text("5")  # the peak begins anew
                     answer = client.post(path, content=content, headers={"content-type": "application/json"})

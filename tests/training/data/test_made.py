@@ -1,7 +1,6 @@
 """Pairs that are made of texts, by rules, with an encoder or by hand, and definitions that are texts."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -243,37 +242,6 @@ def test_no_part_has_a_text_of_another_and_about_a_fifth_is_kept_back(read: Call
     assert len(set().union(*groups)) == sum(map(len, groups))
     train, dev, test = (len(read(part)) for part in PARTS[:3])
     assert 0.15 < (dev + test) / (train + dev + test) < 0.35
-
-
-def test_each_sentence_has_a_paraphrase_and_an_edit_of_each_kind() -> None:
-    pairs = [pair for part in PARTS for pair in written.edits(part)]
-    labels, kinds = Counter(pair.label for pair in pairs), Counter(pair.group for pair in pairs)
-    assert labels["0"] == labels["1"] > 3500
-    assert len(kinds) == 10
-    assert max(kinds.values()) < 1.1 * min(kinds.values())
-    assert all(pair.a != pair.b for pair in pairs)
-    crossed = [pair for part in PARTS for pair in written.crossed_edits(part)]
-    assert {(pair.a, pair.b, pair.label) for pair in crossed} == {
-        (edit.b, paraphrase.b, "0") for paraphrase, edit in zip(pairs[::2], pairs[1::2], strict=True)
-    }
-
-
-@pytest.mark.parametrize("read", [written.entailment, written.claims])
-def test_labels_of_entailment_and_claims_are_about_as_many_each(read: Callable[[Part], list[Pair]]) -> None:
-    labels = Counter(pair.label for part in PARTS for pair in read(part))
-    assert set(labels) == {"entailment", "neutral", "contradiction"}
-    assert max(labels.values()) < 1.15 * min(labels.values())
-
-
-def test_a_quarter_of_the_questions_has_no_answer_and_an_unknown_part_is_refused() -> None:
-    right: Counter[str] = Counter()
-    for part in PARTS:
-        for pair in written.answers(part):
-            right[pair.group] += int(pair.label == "1")
-    assert set(right.values()) == {0, 1}
-    assert 0.2 < list(right.values()).count(0) / len(right) < 0.3
-    with pytest.raises(ValueError, match="part"):
-        written.edits("all")  # type: ignore[arg-type]
 
 
 class Sense:

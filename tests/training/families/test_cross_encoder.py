@@ -1,6 +1,5 @@
 """A run of several tasks that begins from a published encoder, and keeps it; what a published model rates for it."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,16 +18,14 @@ from training.families.teaching import development_figures, load_learnt, save_le
 from training.families.transformer import START_NAME, CrossEncoderFamily
 from training.families.words import TOKENIZER
 from training.models.transformer import BERTConfig, CrossEncoderConfig, words_of
-from training.objectives.batches import Indices
 from training.objectives.supervised import LABELS
-from training.objectives.tasks import PairTokens, Rated, TasksObjective, predict
+from training.objectives.tasks import PairTokens, Rated, predict
 from training.recipes import RECIPES, find
 from training.recipes.recipe import Recipe
 from training.recipes.sources.source import RecipeError
 from training.recipes.sources.tables import PretrainedEncoder
 from training.teacher.weights import weights_folder
 from training.train.folder import WEIGHTS_NAME, RunMissing, run_folder
-from training.train.run import run
 
 HEADS = {"entailment": 3, **dict.fromkeys(("similarity", "paraphrase", "related", "relevance"), 1)}
 TINY = BERTConfig(vocabulary=105, hidden=12, layers=2, attention_heads=2, inner=16, positions=300, dropout=0.1)
@@ -110,30 +107,6 @@ def test_a_second_run_begins_with_all_weights_of_the_first_and_keeps_no_encoder(
     toy_runs.trained(second, runs, teacher=encoder)
     assert not (run_folder(runs, second, 1) / START_NAME).exists()
     assert_equal(bi_encoder(second, runs, 1), kept(CROSS, runs, 1, START_NAME))
-
-
-def test_a_killed_run_with_dropout_and_groups_ends_with_the_same_bits(
-    encoder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Killed(Exception):
-        pass
-
-    losses = itertools.count()
-    real = TasksObjective.loss
-
-    def killed(self: TasksObjective, batch: Indices) -> tuple[torch.Tensor, dict[str, float]]:
-        if next(losses) == 4:  # within the second epoch
-            raise Killed
-        return real(self, batch)
-
-    assert (CROSS.schedule.keep, CROSS.schedule.decay) == ("last", "warm")
-    assert run(family_of(CROSS, encoder / "whole", 1), encoder).best_epoch == 3
-    with monkeypatch.context() as patch:
-        patch.setattr(TasksObjective, "loss", killed)
-        with pytest.raises(Killed):
-            toy_runs.trained(CROSS, encoder / "killed", teacher=encoder)
-    toy_runs.trained(CROSS, encoder / "killed", teacher=encoder)
-    assert_equal(kept(CROSS, encoder / "whole", 1), kept(CROSS, encoder / "killed", 1))
 
 
 def test_what_was_learnt_beside_published_weights_is_the_model_again(

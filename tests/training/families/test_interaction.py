@@ -55,8 +55,6 @@ PARTS = {
     "msrp": CorpusParts(LABELLED, LABELLED, {"test": LABELLED}),
 }
 
-pytestmark = pytest.mark.usefixtures("exports_once")
-
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -109,16 +109,6 @@ def test_near_batches_are_windows_along_a_teacher_direction_each_once() -> None:
     assert sorted(spread(batch, direction) for batch in batches) == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_loss_regresses_the_cosines_of_the_batch() -> None:
-    task = regression()
-    batch = np.array([5, 60, 17, 33])
-    loss, parts = task.loss(batch)
-    student = task.model.encode(task.sentences.batch(batch))
-    expected = cosine_matrix_loss(student, torch.from_numpy(TEACHER[batch].astype(np.float32))).item()
-    assert loss.item() == pytest.approx(expected, abs=1e-7)
-    assert parts == pytest.approx({"regression": expected}, abs=1e-7)
-
-
 def test_each_sentence_also_meets_a_neighbour_drawn_anew() -> None:
     task = regression(neighbour_weight=3.0)
     assert task.neighbours is not None

@@ -14,6 +14,7 @@ from core.errors import ArtifactError, GraphMismatchError
 from core.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR
 from core.tensors import tensors_of
 from tests.harness import toys
+from tests.harness.exports import EXPORT
 from training.data.words.storage import Int8Embedding
 from training.models.focus import greedy_matching
 from training.models.heads import SentenceHead
@@ -115,7 +116,8 @@ def test_the_file_tells_nothing_of_the_machine_it_was_made_on(exported: Path) ->
             assert trace.encode() not in content
 
 
-def test_the_same_module_gives_the_same_bytes(exported: Path, tmp_path: Path) -> None:
+def test_the_same_module_gives_the_same_bytes(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.onnx, "export", EXPORT)
     export_explanation(Matching(Int8Embedding(rows())), tmp_path / "explanation.onnx", "toy-model", list(WORDS))
     assert (tmp_path / "explanation.onnx").read_bytes() == (exported / "explanation.onnx").read_bytes()
 

@@ -24,7 +24,6 @@ from training.recipes.sources.labelled import SSTSentences
 from training.recipes.sources.transfer import TeacherSentences
 from training.train import run
 
-pytestmark = pytest.mark.usefixtures("exports_once")
 SICK = toy_runs.RECIPE
 TRANSFER = replace(
     SICK,
