@@ -51,7 +51,7 @@ def build_large(
     said(f"{ID}: exporting it and holding it against its own library, about three minutes")
     done = import_model(source, ID, models, storage="int8", arguments=("--int8",))
     if done.parity is not None:
-        said(done.parity.sentence(done.storage))
+        said(done.parity.describe(done.storage))
     manifest = Manifest.load(done.folder)
     fit = ConfidenceFit.model_validate_json(confidence.read_text(encoding="utf-8"))
     used = CREDIT.model_copy(update={"use": "its weights and tokenizer, unchanged but for int8"})

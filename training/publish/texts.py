@@ -7,7 +7,7 @@ import numpy as np
 from core.golden import GOLDEN_TEXTS
 from core.subwords import AnyTokenizer
 
-_MOST_TRIED = 100  # for each text that is wanted
+_MAX_TRIED = 100  # for each text that is wanted
 _MARKS = (" ", " ", " ", " ", ", ", ". ", "? ", " - ", "'", " \u2014 ", "\n")
 _ODD = ("\U0001f600", "na\u00efve", "\u6771\u4eac", "3,141.59", "don't", "\u00c9COLE", "x" * 120, "\u200b", "a\u0301b")
 
@@ -39,7 +39,7 @@ def texts(tokenizer: AnyTokenizer, count: int, longest: int) -> list[str]:
     for tried in itertools.count():
         if len(found) == count:
             break
-        if tried > _MOST_TRIED * (count + 1):
+        if tried > _MAX_TRIED * (count + 1):
             raise ValueError(f"tokenizer.json: of {tried} texts of its words {len(found)} have 1 to {longest} tokens")
         plain = tried % 2 == 0
         parts: list[str] = []

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.manifest import Manifest
-from core.measures import to_digits
+from core.measures import round_significant
 from core.subwords import AnyTokenizer, load_tokenizer
 from core.text import split_words
 from core.tokenizer import Encoded
@@ -133,7 +133,7 @@ def published(serve_aside: ServeAside) -> Iterator[dict[str, Model]]:
         serve_aside(cache_bytes=0, **settings) as uncached,
     ):
         patch.setattr("service.routes.limits.MAX_TEXT_CHARS", MAX_CHARS)
-        patch.setattr("service.routes.own.MAX_EXPLAINED_TOKENS", MAX_EXPLAINED)
+        patch.setattr("service.routes.native.MAX_EXPLAINED_TOKENS", MAX_EXPLAINED)
         found: dict[str, Model] = {}
         scoring: list[Model] = []
         for name in CHOSEN:
@@ -368,7 +368,7 @@ def test_any_text_is_counted_as_the_tokenizer_reads_it(scoring: Model, pair: tup
     read = [scoring.tokenizer.encode(text, max_tokens=10**9) for text in pair]
     assert result["tokens"] == [min(len(sentence.ids), scoring.limit) for sentence in read]
     assert result["truncated"] == [len(sentence.ids) > scoring.limit for sentence in read]
-    assert result["unknown"] == [to_digits(sentence.unknown / sentence.words) for sentence in read]
+    assert result["unknown"] == [round_significant(sentence.unknown / sentence.words) for sentence in read]
 
 
 @looking(12)
