@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import socket
 import sys
 from collections.abc import Sequence
 from getpass import getpass
@@ -59,6 +60,7 @@ def serve() -> int:
                 f"{CLIENTS_KEY} is what a client sends, and {PREFIX}API_KEYS, which is not set, whose keys the service "
                 f"lets in: set that (`{HASH_KEY} NAME` makes an entry), or unset this to serve everybody"
             )
+        _check_host(settings)
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return EXIT_SETTINGS
@@ -80,6 +82,13 @@ def serve() -> int:
     from service.process.serving import serve_alone
 
     return serve_alone(settings)
+
+
+def _check_host(settings: Settings) -> None:
+    try:
+        socket.getaddrinfo(settings.host, settings.port)
+    except OSError as error:
+        raise SettingsError(f"{PREFIX}HOST: {settings.host!r} has no address: {error.strerror}") from None
 
 
 if __name__ == "__main__":

@@ -107,15 +107,18 @@ def redis_address(url: str) -> str:
         ValueError: it has another form. The message does not quote it, since it may have a password.
     """
     # Imported here, because most services have no Redis, and the parent of several workers uses none.
-    from redis.asyncio.connection import parse_url
+    from redis.asyncio.connection import ConnectionPool, parse_url
 
     try:
         parse_url(url)
+        ConnectionPool.from_url(url).make_connection()  # type: ignore[no-untyped-call]  # which sends nothing
         parts = urlsplit(url)
         found = f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
         is_file = parts.scheme == "unix"
         whole = bool(parts.path if is_file else parts.hostname and _DATABASE.fullmatch(parts.path))
         whole = whole and not parts.fragment and "@" not in parts.query  # of a password
+    except TypeError:
+        raise ValueError("an option behind ? is none of redis-py's connections") from None
     except ValueError:
         whole = False  # not raised again: its message may quote a password
     if not whole:

@@ -45,10 +45,11 @@ class Call:
         if self.content is None:
             return None
         given = {name: value for name, value in self.content.items() if value is not None}
+        written = ",".join(f"{json.dumps(name)}:{_as_json(name, value)}" for name, value in given.items())
         try:
-            return json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
+            return f"{{{written}}}".encode()
         except UnicodeEncodeError:  # a lone surrogate: sent escaped, so that the service's error names its field
-            return json.dumps(given, separators=(",", ":")).encode()
+            return json.dumps(json.loads(f"{{{written}}}"), separators=(",", ":")).encode()
 
     def parts(self, most: int) -> "list[Call]":
         """The same in requests of `most` items each."""
@@ -64,6 +65,25 @@ class Call:
         if len(self.body or b"") <= room or len(self.places) == 1:
             return [self]
         return [part for half in self.parts((len(self.places) + 1) // 2) for part in half.fitting(room)]
+
+
+def _as_json(name: str, value: object) -> str:
+    """An argument as it is sent; NumPy's numbers as numbers.
+
+    Raises:
+        InvalidArgument: JSON has nothing for it.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number_of)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"{name}: {error}") from None
+
+
+def _number_of(value: Any) -> object:
+    found = value.item() if hasattr(value, "item") else None
+    if isinstance(found, (int, float)):  # bool is one
+        return found
+    raise TypeError(f"{type(value).__name__} is nothing that JSON has")
 
 
 Answer = bytes | RequestFailed  # the latter where the service says how many items it would answer in time

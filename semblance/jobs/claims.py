@@ -89,7 +89,8 @@ async def check(
         How many claims there were, and each with the answer.
 
     Raises:
-        BatchError: a file cannot be read or written, or a claim names no document.
+        BatchError: a file cannot be read or written, or a claim names none of the documents, or leaves its column
+            empty and the answer has no other.
         SemblanceError: the service refuses, or cannot be asked.
     """
     inputs, written = [claims, *documents], None
@@ -112,6 +113,10 @@ async def check(
         if problems:
             raise BatchError(f"{claims}, {problems[0]}")
         raise BatchError(f"{claims}: no row has a claim in the column {column!r}")
+    several = next((claim for claim in found if len(claim.documents) > 1), None)
+    if written is not None and f"{prefix}{DOCUMENT}" not in adds and several is not None:
+        where = f"{claims}: the claim {several.text[:60]!r} names no document"
+        raise BatchError(f"{where}, so where its evidence stands would be lost: --prefix gives it a column of its own")
     answers = await _answers(client, found, texts, names, model, encoder, step)
 
     def rows() -> Iterator[Answered]:

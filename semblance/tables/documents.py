@@ -12,7 +12,9 @@ from semblance.tables.decoding import encoding_of, open_text
 from semblance.tables.input_file import InputFile
 
 EXTRA = "documents"
-_NO_TEXT = ("script", "style", "head", "nav", "template", "noscript")  # parts of a page that are not read
+# Parts of a page that are not read: what is struck out, and what a browser does not show.
+_NO_TEXT = ("script", "style", "head", "nav", "template", "noscript", "del", "s", "strike")
+_HIDDEN = "[hidden], [style*='display:none' i], [style*='display: none' i], [style*='visibility:hidden' i]"
 
 
 def text_of_file(path: Path, encoding: str | None = None) -> str:
@@ -51,7 +53,7 @@ def _page(path: Path, encoding: str | None) -> str:
         from bs4 import BeautifulSoup
         from markdownify import MarkdownConverter
     soup = BeautifulSoup(_plain(path, encoding), "html.parser")
-    for part in soup(_NO_TEXT):
+    for part in [*soup(_NO_TEXT), *soup.select(_HIDDEN)]:
         part.decompose()
     converter = MarkdownConverter(heading_style="ATX", bullets="-", escape_asterisks=False, escape_underscores=False)
     text: str = converter.convert_soup(soup)
@@ -61,10 +63,9 @@ def _page(path: Path, encoding: str | None) -> str:
 def _pdf(path: Path, encoding: str | None) -> str:
     with needs("reading PDF", extra=EXTRA):
         from pypdf import PdfReader
-        from pypdf.errors import PyPdfError
     try:
         pages = [page.extract_text() for page in PdfReader(path).pages]
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError) as error:  # of files that are no whole PDF
+    except Exception as error:  # of files that are no whole PDF the library raises whatever a broken part leads to
         raise BatchError(f"{path}: no PDF that can be read: {' '.join(str(error).split())}") from error
     text = "\n\n".join(pages)
     if not text.strip():

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from service.errors import EmptyText, InvalidRequest, TooSlow, UnsupportedTask
 from service.routes.dialects import OURS
-from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, RequestLimits, check_fixed, counted
+from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, MAX_DOCUMENTS, RequestLimits, check_fixed, counted
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts
 from service.schemas import ClaimsRequest, ClaimsResponse
@@ -30,6 +30,7 @@ async def claims(request: ClaimsRequest, call: ServedRequest) -> Response:
     given = [request.documents] if isinstance(request.documents, str) else request.documents
     check_fixed("claims", len(request.claims), MAX_CLAIMS, "claims")
     limits.check_texts(RequestTexts.of("claims", request.claims))
+    check_fixed("documents", len(given), MAX_DOCUMENTS, "documents")
     check_fixed("documents", sum(map(len, given)), MAX_DOCUMENT_CHARS, "characters of documents")
     pair = await registry.pick(context, name, "entailment")
     encoder = await registry.pick(context, request.encoder or defaults["/embed"], "embedding", "encoder")

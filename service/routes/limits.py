@@ -12,6 +12,7 @@ from service.settings import Settings
 Limit = Literal["max_pairs", "max_candidates", "max_sentences"]
 # No settings: the time limit mostly refuses earlier, and who has more asks again.
 MAX_TEXT_CHARS = 100_000  # of one text: models read 512 tokens of it at most
+MAX_DOCUMENTS = 1000  # of one request
 MAX_CLAIMS = 100  # of one request, each read beside several passages
 MAX_DOCUMENT_CHARS = 200_000  # of all documents of one request: some seventy pages
 MAX_EXPLAINED_TOKENS = 128  # of each sentence: the pair is scored again without each of them

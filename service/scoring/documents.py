@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from unicodedata import category
 
-_WORD = re.compile(r"\S+")
+_WORD, _NO_BREAK = re.compile(r"\S+"), re.compile(r"[^\n]")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _CLOSING = "\"'\u201d\u2019\u00bb)]}"  # quotes, curly and angular ones too, and brackets
 _OPENING = "\"'\u201c\u2018\u00ab([{"
@@ -46,6 +46,9 @@ _NUMBER = re.compile(r"(?:section |article |chapter |part |\u00a7 ?)?(\d{1,3}(?:
 _MARKDOWN = re.compile(r"(#{1,6})\s+")
 _RULE = re.compile(r"([-=*_])(?:\s*+\1){2,}+\s*+")
 _SEPARATOR = re.compile(r"\|?[\s:]*+-[\s:|-]*+")  # between a table's names and its rows
+_STRUCK = re.compile(r"~~[^~\n]{1,500}~~")
+_OPEN_TASK = re.compile(r"^[^\S\n]*[-*+] \[ \] [^\n]*", re.MULTILINE)
+_COMMENT = ("<!--", "-->")
 _FENCE = re.compile(r"```|~~~")
 _BOLD = re.compile(r"(?:\*\*|__)(?!\s)([^*_]++)(?:\*\*|__):?")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\s]{0,500}\)")
@@ -115,8 +118,34 @@ class _Item(NamedTuple):
 
 
 def sentences_in(document: str) -> list[Sentence]:
-    """All of a document that have a visible character, in order; none where no line has a word that is no heading."""
-    return [sentence for sentence in _Reader(document).read() if _is_visible(sentence.text)]
+    """All of a document that have a visible character, in order; none where no line has a word that is no heading.
+
+    What is struck out, commented out or an open task ("- [ ] Repair it.") states nothing, and is left out.
+    """
+    said = _without_comments(document)
+    for pattern in (_STRUCK, _OPEN_TASK):
+        said = pattern.sub(_blank, said)
+    return [sentence for sentence in _Reader(said).read() if _is_visible(sentence.text)]
+
+
+def _without_comments(text: str) -> str:
+    """The text with spaces for HTML's comments; one that does not end is text."""
+    parts, after = [], 0
+    start, (opening, closing) = text.find(_COMMENT[0]), _COMMENT
+    while start >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
+        parts += [text[after:start], _blanked(text[start : end + len(closing)])]
+        after = end + len(closing)
+        start = text.find(opening, after)
+    return "".join((*parts, text[after:]))
+
+
+def _blank(match: re.Match[str]) -> str:
+    return _blanked(match[0])
+
+
+def _blanked(text: str) -> str:
+    """Spaces in its place; its lines stay lines."""
+    return _NO_BREAK.sub(" ", text)
 
 
 def _is_visible(text: str) -> bool:

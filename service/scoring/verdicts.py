@@ -17,7 +17,7 @@ from service.scoring.evidence import Found, Passage
 from service.scoring.scorer import AuxScores
 
 _FLOOR = 1e-3  # of a probability: surer a model is not
-MOST_CHARS = 1000  # of a claim, whose numbers are read
+MOST_CHARS = 1000  # of a claim, whose numbers and words are read
 _SHARP = 13.67  # of the softmax over passages
 _SAME = 2.0  # relevance of a passage that says the claim itself, above any other's
 # What makes a passage the one that decides, besides its cosine: shared words, and what the pair model's graph gives for

@@ -184,7 +184,8 @@ def _no_verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
 def _find(passages: Sequence[Passage], embeddings: Embeddings, claims: Sequence[str]) -> list[list[Found]]:
     """The best passages of each claim; embeddings are of the sentences, then of the claims."""
     evidence = Evidence(passages, embeddings[: -len(claims)])
-    return [evidence.best(claim, each) for claim, each in zip(claims, embeddings[-len(claims) :], strict=True)]
+    pairs = zip(claims, embeddings[-len(claims) :], strict=True)
+    return [evidence.best(claim[:MOST_CHARS], each) for claim, each in pairs]
 
 
 def _passage(documents: Documents, statement: Statement) -> Answer:

@@ -62,6 +62,7 @@ def test_the_environment_is_read(monkeypatch) -> None:
                 "redis+cluster://u:hush@h:1",
             )
         ),
+        ("REDIS_URL", "redis://h/0?hush=1", "an option behind ? is none of redis-py's connections"),
         ("REDIS_SECRET", "hush", "expected at least 16 characters, such as from `openssl rand -hex 32`"),
         ("API_KEYS", "hush", NO_HASHES),
         ("API_KEYS", f"alice:{DIGEST},hush", NO_HASHES),

@@ -200,11 +200,15 @@ def _identity_path(vectors: Path) -> Path:
 def _unit_vectors(path: Path, rows: int, dim: int) -> Matrix:
     values = np.empty((rows, dim), dtype=np.float32)
     at = 0
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=VECTORS_AT_ONCE, columns=["embedding"]):
-            part = batch.column(0).flatten().to_numpy().reshape(batch.num_rows, dim)
-            values[at : at + len(part)] = part
-            at += len(part)
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=VECTORS_AT_ONCE, columns=["embedding"]):
+                part = batch.column(0).flatten().to_numpy().reshape(batch.num_rows, dim)
+                values[at : at + len(part)] = part
+                at += len(part)
+    except (OSError, ValueError) as error:  # pyarrow's own are of these kinds
+        why = " ".join(str(error).split())
+        raise BatchError(f"{path} cannot be read: remove it, and its texts are embedded anew ({why})") from error
     # A text of words that no model knows may have the vector 0: it is near to nothing.
     values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), np.float32(1e-12))
     return values

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ from semblance.jobs.dedupe.review import (
 )
 from semblance.jobs.dedupe.session import DedupeSession
 from semblance.tables.formats import open_column
+from semblance.tables.input_file import InputFile
 from semblance.tables.output_file import OutputFile
 from semblance.tables.rows import Answered, Kind, Row, Step
 
@@ -85,7 +87,8 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
     adds = {f"{options.prefix}{name}": kind for name, kind in names.items()}
     source = open_column(path, options.column, options.read_as, adds)
     written.check(source)
-    given = [] if options.reviewed is None else read_review(options.reviewed, options.read_as)
+    reviewed = None if options.reviewed is None else _opened(options.reviewed)
+    given = [] if reviewed is None else read_review(reviewed.path, options.read_as)
     pair_model = None if options.cosine is not None else await _pair_model(session)
     corpus = await embed_corpus(session, source)
     bad = corpus.without_vector()
@@ -95,9 +98,13 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
         raise BatchError(f"{path}: no row has a text that can be compared; row {row + 1}: {why.reason}")
     found = await _decide(session, corpus, given, pair_model)
     clusters = RowClusters(corpus, found.first, found.apart)
+    for file in files:  # a person may have answered while the models read
+        refuse_loss(file, options.reviewed, overwrite=options.overwrite)
+    if reviewed is not None:
+        reviewed.check_content()
     written.write(source, adds, lambda: clusters.rows(adds, step, only_first=options.only_first), bad)
     for file, judged in zip(files, (found.to_review, found.left_apart), strict=True):
-        if judged and found.cosine is None:
+        if judged:
             pairs = [_review_row(each, found, corpus) for each in judged]
             write_review(file, pairs, quote_formulas=options.quote_formulas)
         else:
@@ -119,6 +126,13 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
         review=review,
         apart=apart,
     )
+
+
+def _opened(path: Path) -> InputFile:
+    try:
+        return InputFile(path)
+    except OSError as error:
+        raise BatchError(f"{path}: {error.strerror or error}") from error
 
 
 async def _pair_model(session: DedupeSession) -> str | None:
@@ -144,9 +158,9 @@ class TextGroups(NamedTuple):
         first: of each the first one of its group, [N].
         apart: of a text the nearest row that differs in a fact, and how; None: nothing was kept apart so.
         answers: of a person, by pairs of texts.
-        to_review: pairs on which a verdict is least sure, and those that a person has answered.
+        to_review: pairs on which a verdict is least sure, and those that a person has answered, which are all where
+            cosines alone decide.
         left_apart: other near pairs that were not joined.
-        cosine: from which on texts are one; None: pairs were judged one by one.
         recall: of near pairs, on a sample; 1 where all were compared.
         reasons: how pairs were judged: lines for people.
     """
@@ -157,7 +171,6 @@ class TextGroups(NamedTuple):
     answers: Mapping[Pair, bool]
     to_review: Sequence[Judged]
     left_apart: Sequence[Judged]
-    cosine: float | None
     recall: float
     reasons: Sequence[str]
 
@@ -195,11 +208,14 @@ async def _decide(
         raise BatchError(
             f"--reviewed: one answer says that rows {rows} differ, others imply that they say the same"
         ) from None
-    to_review = [each for each in questions(judged, len(texts), joined_from) if each.pair not in answers]
-    to_review += _answered(answers, judged)
+    to_review, others = _answered(answers, judged), list[Judged]()
+    if cosine is None:
+        asked = questions(judged, len(texts), joined_from)
+        to_review = [*(each for each in asked if each.pair not in answers), *to_review]
+        others = left_apart(judged, to_review)
     apart = None if kept_apart is None else _kept_apart(duplicates, corpus)
     reasons = _reasons(cosine, pair_model, duplicates, len(answers))
-    return TextGroups(texts, first, apart, answers, to_review, left_apart(judged, to_review), cosine, recall, reasons)
+    return TextGroups(texts, first, apart, answers, to_review, others, recall, reasons)
 
 
 class RowClusters:
@@ -271,8 +287,7 @@ def _answers(given: Sequence[ReviewedPair], corpus: EmbeddedCorpus, words: Seque
     found: dict[Pair, bool] = {}
     for answer in given:
         a, b = (vector_of.get(of_row[row]) if 0 <= row < len(of_row) else None for row in answer.rows)
-        said = [same_words(text).split() for text in answer.texts]
-        if a is None or b is None or [words[a], words[b]] != said:
+        if a is None or b is None or not all(map(_has_words, answer.texts, (words[a], words[b]))):
             raise BatchError(f"--reviewed: line {answer.line} is of another file: its texts are not those of its rows")
         if a == b:
             if answer.same:
@@ -281,6 +296,11 @@ def _answers(given: Sequence[ReviewedPair], corpus: EmbeddedCorpus, words: Seque
         if found.setdefault((min(a, b), max(a, b)), answer.same) != answer.same:
             raise BatchError(f"--reviewed: line {answer.line} contradicts an earlier answer about the same two texts")
     return found
+
+
+def _has_words(text: str, words: Sequence[str]) -> bool:
+    """Whether a text of a review file has these words, perhaps with the apostrophe that `--quote-formulas` adds."""
+    return any(same_words(each).split() == words for each in (text, text.removeprefix("'")))
 
 
 def _answered(answers: Mapping[Pair, bool], judged: Sequence[Judged]) -> list[Judged]:

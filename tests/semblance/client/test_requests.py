@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from semblance.client.calls import Call, Steps, read_answer
 from semblance.client.requests import ServiceRequests
-from semblance.errors import RequestFailed, TooLarge
+from semblance.errors import InvalidArgument, RequestFailed, TooLarge
 from semblance.types import Ranking
 
 LIMITS = {
@@ -117,3 +119,10 @@ def test_what_is_too_slow_alone_is_an_error() -> None:
     assert isinstance(read_answer(Call("/similarity", {}, range(5), "pairs"), 413, {}, body), RequestFailed)
     with pytest.raises(TooLarge):
         read_answer(Call("/similarity", {}, range(4), "pairs"), 413, {}, body)
+
+
+def test_numbers_of_numpy_are_sent_and_what_json_has_not_is_named() -> None:
+    call = Call("/rank", {"top_k": np.int64(3), "min_score": np.float32(0.5), "guard": np.bool_(True)})
+    assert json.loads(call.body or b"") == {"top_k": 3, "min_score": 0.5, "guard": True}
+    with pytest.raises(InvalidArgument, match="model: PosixPath is nothing that JSON has"):
+        _ = Call("/rank", {"model": Path("a")}).body

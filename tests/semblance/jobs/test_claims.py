@@ -74,6 +74,17 @@ def test_how_much_is_checked_is_told(url: str) -> None:
     assert told == [("checking", 0.0), ("checking", 0.5)]
 
 
+def test_where_evidence_stands_is_not_lost_in_a_column_that_is_empty(semblance: Run, url: str) -> None:
+    Path("claims.csv").write_text("claim,document\na woman reads,man.md\nthe cat sleeps,\n")
+    command = ("claims", "man.md", "other.txt", "claims.csv", "-o", "out.csv", "--url", url)
+    done = semblance(*command)
+    assert (done.code, "the claim 'the cat sleeps' names no document" in done.err) == (2, True), done.err
+    assert semblance(*command, "--prefix", "x_").code == 0
+    assert [bool(row["x_document"]) for row in read(Path("out.csv"))] == [
+        bool(row["x_evidence"]) for row in read(Path("out.csv"))
+    ]
+
+
 def test_a_column_says_which_document_and_bad_rows_are_told(semblance: Run, url: str) -> None:
     lines = [
         {"claim": "a woman reads", "document": "other.txt"},
@@ -141,7 +152,9 @@ def test_a_claim_that_the_service_refuses_is_named(semblance: Run, url: str) -> 
 def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
     pytest.importorskip("markdownify", reason="no markdownify: pip install '.[documents]'")
     page = (
-        "<html><head><title>x</title><style>p {}</style></head><body><nav>Home</nav><h1>Rules</h1><p>Be <b>nice</b> "
+        "<html><head><title>x</title><style>p {}</style></head><body><nav>Home</nav><h1>Rules</h1>"
+        "<p hidden>Dogs may enter.</p><p style='color:red; Display:none'><i>Cats</i> too.</p><del>Or not.</del>"
+        "<p>Be <b>nice</b> "
         "&amp; kind.</p><ul><li>Children</li><li>Dogs</li></ul><table><tr><th>Day</th><th>Fee</th></tr>"
         "<tr><td>Monday</td><td>2 \u20ac</td></tr></table><script>no()</script></body></html>"
     )
@@ -149,7 +162,7 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
     text = text_of_file(Path("page.html"))
     for part in ("# Rules", "Be **nice** & kind.", "- Children", "| Monday | 2 \u20ac |"):
         assert part in text
-    assert not re.search(r"Home|no\(\)|p \{|x\n", text)
+    assert not re.search(r"Home|no\(\)|p \{|x\n|may enter|Cats|Or not", text)
 
 
 def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
@@ -172,9 +185,12 @@ def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
     words[pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
     writer.write("cat.pdf")
     assert text_of_file(Path("cat.pdf")).strip() == "The cat sleeps."
+    stream[pypdf.generic.NameObject("/Filter")] = pypdf.generic.NameObject("/Unheard")
+    writer.write("filter.pdf")
     Path("bad.pdf").write_bytes(b"%PDF-1.4 not really")
-    with pytest.raises(BatchError, match=r"bad\.pdf: no PDF that can be read"):
-        text_of_file(Path("bad.pdf"))
+    for name in ("bad.pdf", "filter.pdf"):
+        with pytest.raises(BatchError, match=rf"{name}: no PDF that can be read"):
+            text_of_file(Path(name))
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.htm", "a.pdf"])

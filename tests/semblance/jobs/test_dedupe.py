@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.duplicates.__main__ import f1, files_of
 from benchmarks.duplicates.edits import EDITS
+from core.facts import facts_of
 from semblance import Client
 from semblance.errors import BatchError, NoAnswer
 from semblance.jobs.dedupe import neighbours, session
@@ -345,13 +346,64 @@ def test_no_file_of_pairs_that_a_person_worked_on_is_replaced(semblance: Run, ur
     ran = semblance(*command, "--overwrite")
     assert (ran.code, "has answers" in ran.err) == (2, True)
     assert review.read_bytes() == answered
-    assert semblance(*command, "--reviewed", review, "--overwrite").code == 0
-    assert [row["same"] for row in read(review) if row["same"]] == ["yes"]
+    for more in ((), ("--cosine", ".9")):
+        assert semblance(*command, "--reviewed", review, "--overwrite", *more).code == 0
+        assert [row["same"] for row in read(review) if row["same"]] == ["yes"]
     review.write_text("my own notes\nof this file\n")
     assert semblance(*command, "--overwrite").code == 2
     review.unlink()
     assert semblance(*command, "--overwrite").code == 0
     assert semblance(*command, "--overwrite").code == 0  # nobody has answered
+
+
+def test_answers_given_while_it_runs_are_kept(
+    semblance: Run, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["a man plays the guitar 3", "a man plays the guitar 4", "the dog runs", "a dog runs in the park"]
+    source, review = written(tmp_path / "rows.csv", texts), tmp_path / "out.review.csv"
+    command = ("dedupe", source, tmp_path / "out.csv", "--url", url, "--overwrite")
+    assert semblance(*command).code == 0
+    (row, *_) = read(tmp_path / "out.apart.csv")
+    (tmp_path / "out.apart.csv").unlink()
+    unanswered = write(review, [row | {"same": ""}, row | {"same": "yes"}]).read_bytes()
+    later = unanswered.replace(b",\r\n", b",yes\r\n", 1)
+    assert later != unanswered
+
+    def answering(*given: Any) -> Any:
+        review.write_bytes(later)
+        return facts_of(*given)
+
+    monkeypatch.setattr("semblance.jobs.dedupe.dedupe.facts_of", answering)
+    ran = semblance(*command, "--reviewed", review)
+    assert (ran.code, "out.review.csv: the file changed while it was read" in ran.err) == (2, True), ran.err
+    assert review.read_bytes() == later
+
+
+def test_answers_about_quoted_formulas_are_read(semblance: Run, url: str, tmp_path: Path) -> None:
+    texts = ["-5 degrees in the morning is cold", "-5 degrees in the morning is not warm"]
+    source = written(tmp_path / "rows.csv", texts)
+    rows = {"row_1": "1", "row_2": "2", "text_1": f"'{texts[0]}", "text_2": f"'{texts[1]}", "same": "yes"}
+    review = write(tmp_path / "answered.csv", [rows])
+    output = tmp_path / "out.csv"
+    ran = semblance("dedupe", source, output, "--url", url, "--reviewed", review, "--quote-formulas")
+    assert ran.code == 0, ran.err
+    assert [row["cluster"] for row in read(output)] == ["1", "1"]
+    ran = semblance(
+        "dedupe", source, output, "--url", url, "--reviewed", tmp_path / "out.review.csv", "--overwrite"
+    )  # as it was written
+    assert ran.code == 0, ran.err
+
+
+def test_kept_vectors_that_are_cut_short_are_named(semblance: Run, url: str, tmp_path: Path) -> None:
+    source, kept = written(tmp_path / "rows.csv", sentences(5)), tmp_path / "kept"
+    more = ("--url", url, "--keep", kept)
+    assert semblance("dedupe", source, tmp_path / "out.csv", *more).code == 0
+    (vectors,) = kept.glob("*.vectors.parquet")
+    vectors.write_bytes(vectors.read_bytes()[:-10])
+    ran = semblance("dedupe", source, tmp_path / "again.csv", *more)
+    assert (ran.code, "vectors.parquet cannot be read: remove it" in ran.err) == (2, True), ran.err
+    vectors.unlink()
+    assert semblance("dedupe", source, tmp_path / "again.csv", *more).code == 0
 
 
 @pytest.mark.parametrize("name", ["cluster", "cosine"])

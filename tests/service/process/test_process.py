@@ -139,6 +139,12 @@ def test_misspelt_and_earlier_names_are_warned_of_and_a_missing_folder_ends_it_w
     assert sorted(said[:-1]) == [("warning", message) for message in warnings]
 
 
+def test_a_host_without_an_address_is_named(models: Path) -> None:
+    code, lines = failed(models_dir=models, host="nowhere.invalid")
+    assert (code, len(lines)) == (2, 1)
+    assert lines[0].startswith("SEMBLANCE_HOST: 'nowhere.invalid' has no address")
+
+
 def test_a_port_in_use_ends_it(models: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

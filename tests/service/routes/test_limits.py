@@ -79,13 +79,14 @@ async def test_one_more_is_too_much(
         ("/claims", lambda n: {"documents": "a", "claims": ["a"] * n}, 4, "claims", "claims.MAX_CLAIMS"),
         ("/claims", lambda n: {"documents": ["a", "x" * n], "claims": ["a"]}, 59, "documents",
          "claims.MAX_DOCUMENT_CHARS"),
+        ("/claims", lambda n: {"documents": ["a cat"] * n, "claims": ["a"]}, 3, "documents", "claims.MAX_DOCUMENTS"),
         ("/explain", lambda n: {"a": "man", "b": "a " * n}, 4, "b", "own.MAX_EXPLAINED_TOKENS"),
     ],
 )  # fmt: skip
 async def test_one_more_than_a_fixed_limit_is_too_much(
     lasting: Client, monkeypatch: pytest.MonkeyPatch, path: str, body: Sized, fits: int, field: str, place: str
 ) -> None:
-    limit = 60 if field == "documents" else fits
+    limit = fits + place.endswith("DOCUMENT_CHARS")  # those of two documents
     monkeypatch.setattr(f"service.routes.{place}", limit)
     answer = await lasting.post(path, json=body(fits))
     assert answer.status_code == 200, answer.text
