@@ -73,7 +73,7 @@ TABLE = {
     ),
     "workbench": Package(
         ("core", "training", "semblance"),
-        ("imports confidence upgrade", "tuning", "minilm large", "__main__", "commands"),
+        ("imports confidence upgrade", "tuning", "integers minilm large", "__main__", "commands"),
     ),
     "papers": Package(("core", "training")),  # likewise, over recipes/, which imports none of them
     "benchmarks": Package(("core", "service", "semblance", "training")),

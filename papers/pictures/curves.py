@@ -31,6 +31,7 @@ class CurveOfPage:
 
 CURVES: Mapping[str, CurveOfPage] = {
     "malstm": CurveOfPage("malstm-adam-alone", 1, "r on SICK's trial pairs"),
+    "mgim": CurveOfPage("mgim-msrp-overlaps", 3, "accuracy on pairs held out of MSRP's training part"),
     "paragram_phrase": CurveOfPage("pp-sick-avg-similarity", 1, "r on SICK's trial pairs"),
     "gran": CurveOfPage("sts-avg-dropout", 1, "r on the STS split's development pairs"),
 }
@@ -50,30 +51,37 @@ def draw_curve(page: str, repeats: Path = REPEATS) -> str:
 
 
 def curve_svg(title: str, score: str, curve: tuple[float, ...], kept: int) -> str:
-    """The picture of a curve whose first value is that of the untrained model; a ring marks the epoch that was kept."""
-    ticks = _ticks(min(curve), max(curve))
+    """The picture of a curve whose first value is that of the untrained model; a ring marks the epoch that was kept.
+
+    The untrained model is told in words where it is further below all epochs than these are apart.
+    """
+    trained = curve[1:] or curve
+    first = int(kept > 0 and curve[0] < 2 * min(trained) - max(trained))
+    ticks = _ticks(min(curve[first:]), max(curve))
     low, high = ticks[0], ticks[-1]
     across, down = WIDTH - LEFT - MARGIN - 8, HEIGHT - TOP - BOTTOM
-    points = [
-        (LEFT + across * epoch / max(len(curve) - 1, 1), TOP + down * (high - value) / (high - low))
-        for epoch, value in enumerate(curve)
-    ]
+    points = {
+        epoch: (
+            LEFT + across * (epoch - first) / max(len(curve) - 1 - first, 1),
+            TOP + down * (high - curve[epoch]) / (high - low),
+        )
+        for epoch in range(first, len(curve))
+    }
     lines = [*opened(title, HEIGHT), f'<text class="title" x="{MARGIN}" y="26">{title}: {score}</text>']
     for value in ticks:
         y = TOP + down * (high - value) / (high - low)
         lines.append(f'<path d="M{LEFT} {y:.1f} H{WIDTH - MARGIN}" stroke="#e0e3e8"/>')
         lines.append(f'<text class="small" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:.2f}</text>')
-    for epoch in range(0, len(curve), ceil(len(curve) / WIDEST)):
+    for epoch in range(first, len(curve), ceil(len(curve) / WIDEST)):
         x = points[epoch][0]
         lines.append(f'<text class="small" x="{x:.1f}" y="{TOP + down + 18}" text-anchor="middle">{epoch}</text>')
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points.values())
     lines.append(f'<polyline points="{path}" fill="none" stroke="#3949ab" stroke-width="2"/>')
-    lines += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="#3949ab"/>' for x, y in points]
+    lines += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="#3949ab"/>' for x, y in points.values()]
     x, y = points[kept]
     lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="none" stroke="#c62828" stroke-width="2"/>')
-    said = (
-        f"Epochs of training; 0 is the untrained model. The ring is the epoch that was kept: {kept}, {curve[kept]:.4f}."
-    )
+    untrained = f"the untrained model has {curve[0]:.2f}" if first else "0 is the untrained model"
+    said = f"Epochs of training; {untrained}. The ring is the epoch that was kept: {kept}, {curve[kept]:.4f}."
     lines.append(f'<text class="small" x="{LEFT}" y="{HEIGHT - MARGIN}">{said}</text>')
     return "\n".join([*lines, "</svg>"]) + "\n"
 

@@ -108,6 +108,12 @@ async def test_search_units_are_hundreds_of_documents(lasting: Client) -> None:
         assert answer["meta"]["billed_units"]["search_units"] == units
 
 
+async def test_fields_of_other_services_are_ignored(limited: Client) -> None:
+    more = {"max_chunks_per_doc": 10, "priority": 3, "user": "me", "request_id": "x", "relevant_spans": {}}  # all fit
+    for path in PATHS:
+        await posted(limited, path, RERANK, **more)
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

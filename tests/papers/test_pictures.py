@@ -29,15 +29,18 @@ def test_a_committed_learning_curve_is_that_of_the_repeated_run(page: str) -> No
 
 
 def test_a_learning_curve_rises_where_the_score_does_and_rings_the_epoch_that_was_kept() -> None:
-    drawn = curve_svg("a run", "r", (0.1, 0.7, 0.6), kept=1)
+    drawn = curve_svg("a run", "r", (0.55, 0.7, 0.6), kept=1)
     (line,) = re.findall(r'<polyline points="([^"]*)"', drawn)
     points = [tuple(map(float, point.split(","))) for point in line.split()]
     (x0, low), (x1, high), (x2, middle) = points
     assert x0 < x1 < x2
     assert high < middle < low  # y counts from the top
-    assert (low - middle) / (low - high) == pytest.approx(5 / 6, abs=0.01)
+    assert (low - middle) / (low - high) == pytest.approx(1 / 3, abs=0.01)
     assert f'<circle cx="{x1:.1f}" cy="{high:.1f}" r="6"' in drawn
     assert "<polyline" in curve_svg("a run", "r", (0.5,), kept=0)
+    far = curve_svg("a run", "r", (-0.2, 0.6, 0.7), kept=2)
+    assert "the untrained model has -0.20" in far
+    assert len(re.findall(r"[\d.]+,[\d.]+", far.split("<polyline")[1].split("/>")[0])) == 2
 
 
 @pytest.mark.parametrize("name", [name for name in PICTURES if name != "cross_encoder"])

@@ -104,7 +104,7 @@ def _fold_transposes(graph: GraphProto) -> None:
 
 
 def _weights(graph: GraphProto) -> list[tuple[str, Matrix, list[_Use]]]:
-    """The constants of float32 with two axes that every node reads in the same way, with their readers."""
+    """The constants of float32 in the file with two axes that every node reads in the same way, and their readers."""
     uses: dict[str, list[_Use]] = defaultdict(list)
     for node in graph.node:
         for place, name in enumerate(node.input):
@@ -115,8 +115,9 @@ def _weights(graph: GraphProto) -> list[tuple[str, Matrix, list[_Use]]]:
                 uses[name].append(_Use(node, None))
     found = []
     for tensor in graph.initializer:
-        kinds = {use.kind for use in uses[tensor.name]}
-        if tensor.data_type == TensorProto.FLOAT and len(tensor.dims) == 2 and len(kinds) == 1 and None not in kinds:
+        kinds, inside = {use.kind for use in uses[tensor.name]}, not tensor.external_data
+        is_matrix = tensor.data_type == TensorProto.FLOAT and len(tensor.dims) == 2
+        if is_matrix and inside and len(kinds) == 1 and None not in kinds:
             found.append((tensor.name, numpy_helper.to_array(tensor), uses[tensor.name]))
     return found
 
