@@ -77,8 +77,8 @@ def _written(match: Match) -> Iterable[Asked]:
 def _grouped(rows: Iterable[tuple[str, str, str, bool]]) -> list[Asked]:
     """Questions that have a right and a wrong text."""
     groups: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
-    for group, *row in rows:
-        groups[group].append((row[0], row[1], row[2]))
+    for group, question, text, right in rows:
+        groups[group].append((question, text, right))
     asked = [
         Asked(rows[0][0], [text for _, text, _ in rows], frozenset(n for n, row in enumerate(rows) if row[2]))
         for rows in groups.values()
@@ -156,7 +156,8 @@ def main() -> None:
     for name, asked in sets(options.questions).items():
         stages = Stages(asked, models)
         for pair in options.ids:
-            found = stages.precision(*pair.split("+"), SHARES)
+            first, _, second = pair.partition("+")
+            found = stages.precision(first, second, SHARES)
             for share, value in found.items():
                 rows[pair, share][name] = value
             print(name, pair, {share: round(value, 3) for share, value in found.items()}, flush=True)

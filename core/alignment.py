@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from core.facts import MOST_LOOSE, agrees, includes
+from core.facts import MAX_INEXACT, agrees, includes
 from core.mentions import mentions
 from core.units import SOME_BOUNDS, Fact
 
@@ -26,9 +26,9 @@ class Amount(NamedTuple):
 
 
 def amounts_in(text: str) -> list[Amount]:
-    """Those of a text in their order, `MOST_LOOSE` at most."""
+    """Those of a text in their order, `MAX_INEXACT` at most."""
     places = groupby(mentions(text), key=lambda each: (each.start, each.end))
-    return [Amount(tuple(each.fact for each in some), *place) for place, some in islice(places, MOST_LOOSE)]
+    return [Amount(tuple(each.fact for each in some), *place) for place, some in islice(places, MAX_INEXACT)]
 
 
 def written_alike(claim: str, own: Sequence[Amount], passage: str, other: Sequence[Amount]) -> str:

@@ -122,13 +122,13 @@ def _quantifiers(words: list[str]) -> dict[tuple[str, str], str]:
     return found
 
 
-LEAST_STEM = 3  # letters
+MIN_STEM = 3  # letters
 
 
 def stem(word: str) -> str:
     """A word without the ending of a verb or of a plural: `charge`, `charges`, `charged` and `charging` have one."""
     for ending in ("ing", "ed", "es", "s", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= LEAST_STEM:
+        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
             return word.removesuffix(ending)
     return word
 

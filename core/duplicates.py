@@ -23,14 +23,14 @@ Values = npt.NDArray[np.float64]
 
 READ_NEAREST = 3  # of each text the nearest ones that may be read with it
 LISTED = 20  # of each text the nearest ones that are told of where they are not joined
-LEAST_COSINE = 0.35  # of a pair that is read
+MIN_COSINE = 0.35  # of a pair that is read
 NOTED_COSINE = 0.75  # from which on a pair is told of, and joined where no model reads pairs
 JOINED_FROM = 0.3  # probability
-LEAST_MEAN = 0.55  # of cosine and paraphrase, below which nothing else joins two texts
+MIN_MEAN = 0.55  # of cosine and paraphrase, below which nothing else joins two texts
 DOUBT = (0.1, 0.9)  # probabilities between which a person's answer matters
-TEXTS_OF_A_QUESTION, LEAST_QUESTIONS = 5, 10
+TEXTS_OF_A_QUESTION, MIN_QUESTIONS = 5, 10
 BLOCK = 1024  # texts that are compared with all others at once
-MOST_WORDS = 400  # of a text that is compared word by word
+MAX_WORDS = 400  # of a text that is compared word by word
 # `python -m benchmarks.duplicates --fit` printed them, for minilm-small's cosines read by minilm-cross.
 COSINE, PARAPHRASE, ENTAILMENT, NEAREST, ONE_PLACE = 1.4, 2.409, 0.656, 2.036, 3.912
 INTERCEPT = -3.997
@@ -101,7 +101,7 @@ def nearest_texts(vectors: npt.NDArray[np.float32], count: int) -> Iterator[tupl
 def find_candidates(
     nearest: Iterable[tuple[Indices, npt.NDArray[np.float32]]],
     read_nearest: int = READ_NEAREST,
-    least: float = LEAST_COSINE,
+    least: float = MIN_COSINE,
 ) -> list[CandidatePair]:
     """The pairs that may be read, and those that are near beyond them.
 
@@ -144,7 +144,7 @@ def probability(cosine: float, reading: PairReading | None, nearest: bool, place
         log_odds += ENTAILMENT * float(np.log(entailed / (1 - entailed)))
         log_odds += NEAREST * nearest - ONE_PLACE * (place is not None)
     found = float(1 / (1 + np.exp(-log_odds)))
-    doubted = reading is not None and (cosine + reading.paraphrase) / 2 < LEAST_MEAN
+    doubted = reading is not None and (cosine + reading.paraphrase) / 2 < MIN_MEAN
     return min(found, JOINED_FROM / 2) if doubted else found
 
 
@@ -165,7 +165,7 @@ def one_place(a: Sequence[str], b: Sequence[str]) -> OnePlace | None:
 
     A word that is spelt a little otherwise, or is longer by an ending, is the same.
     """
-    a, b = a[:MOST_WORDS], b[:MOST_WORDS]
+    a, b = a[:MAX_WORDS], b[:MAX_WORDS]
     if len(a) == len(b) and sorted(a) == sorted(b):
         return OnePlace("", "") if a != b and not _ORDERED.isdisjoint(a) else None
     start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
@@ -320,7 +320,7 @@ def questions(judged: Sequence[Judged], texts: int, joined_from: float = JOINED_
         if each.probability is not None and DOUBT[0] <= each.probability <= DOUBT[1]
     ]
     doubtful.sort(key=lambda item: (item[0], item[1].pair))
-    return [each for _, each in doubtful[: max(LEAST_QUESTIONS, texts // TEXTS_OF_A_QUESTION)]]
+    return [each for _, each in doubtful[: max(MIN_QUESTIONS, texts // TEXTS_OF_A_QUESTION)]]
 
 
 def left_apart(judged: Sequence[Judged], asked: Sequence[Judged]) -> list[Judged]:

@@ -1,6 +1,6 @@
 """What a text says that another one must not contradict: amounts, dates, codes, attributes, negations.
 
-n months are 30 n - 2 to 31 n days. An amount of one currency never equals that of another.
+n months are 30 n - 2 days (with a February) to 31 n. An amount of one currency never equals that of another.
 """
 
 import re
@@ -15,10 +15,10 @@ from core.numerals import plain_spelling
 from core.units import Fact
 
 # Of a text; what is beyond is not compared.
-MOST_CHARS, MOST_MENTIONS, MOST_FACTS, MOST_LOOSE, MOST_AMOUNTS = 20_000, 2000, 64, 8, 32
+MAX_CHARS, MAX_MENTIONS, MAX_FACTS, MAX_INEXACT, MAX_AMOUNTS = 20_000, 2000, 64, 8, 32
 _DAY = 86400  # seconds
-_SAME_KIND = {"month": "s"}
-# Amounts whose number may stand beside one with a unit.
+_COMPARED_AS = {"month": "s"}  # months are compared with other durations, in seconds
+# Kinds without a unit: of these the same digits are never "of another unit".
 _UNITLESS = frozenset(("number", "code", "model", "version", "date", "time", "ordinal", "times"))
 _DIGITS = re.compile(r"\d[\d.,]*")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
@@ -39,57 +39,60 @@ class Facts(NamedTuple):
     """What a text says.
 
     Attributes:
-        said: each fact, and how it is written.
+        spellings: each fact, and how the text writes it.
         negated: words that come after a negation.
         affirmed: words that do not.
     """
 
-    said: dict[Fact, str]
+    spellings: dict[Fact, str]
     negated: frozenset[str]
     affirmed: frozenset[str]
 
 
 def facts_of(text: str) -> Facts:
     """The facts of a text."""
-    text = text[:MOST_CHARS]
-    said: dict[Fact, str] = {}
-    loose, after = 0, 0
+    text = text[:MAX_CHARS]
+    spellings: dict[Fact, str] = {}
+    inexact, position = 0, 0
     words: list[str | None] = []  # None: an amount
     plain = plain_spelling(text)
-    for each in islice(mentions(text), MOST_MENTIONS):
-        words += [*_words(plain, after, each.start), None]
-        after = each.end
-        loose += each.fact.loose and each.fact not in said
-        if len(said) < MOST_FACTS and (loose <= MOST_LOOSE or not each.fact.loose):
-            said.setdefault(each.fact, text[each.start : each.end])
-    words += _words(plain, after, len(plain))
+    for each in islice(mentions(text), MAX_MENTIONS):
+        words += [*_words(plain, position, each.start), None]
+        position = each.end
+        inexact += each.fact.loose and each.fact not in spellings
+        if len(spellings) < MAX_FACTS and (inexact <= MAX_INEXACT or not each.fact.loose):
+            spellings.setdefault(each.fact, text[each.start : each.end])
+    words += _words(plain, position, len(plain))
     for (kind, name), written in attributes(plain).items():
-        said[Fact(kind, name=name)] = written
-    below = negated(words)
-    return Facts(said, below, frozenset(word for word in words if word is not None) - below)
+        spellings[Fact(kind, name=name)] = written
+    negated_words = negated(words)
+    affirmed = frozenset(word for word in words if word is not None) - negated_words
+    return Facts(spellings, negated_words, affirmed)
 
 
 def amounts_of(text: str) -> Facts:
     """The facts of a text without its attributes and words; quick where there is no number."""
-    found = [(each.fact, text[each.start : each.end]) for each in islice(mentions(text), MOST_AMOUNTS)]
+    found = [(each.fact, text[each.start : each.end]) for each in islice(mentions(text), MAX_AMOUNTS)]
     return Facts(dict(found), frozenset(), frozenset())
 
 
-def has_other_unit(asked: Facts, said: Facts) -> bool:
-    """Whether an amount that is asked for is said with the same digits, but in another unit or currency."""
-    digits = {found[0] for fact, written in said.said.items() if (found := _digits(fact, written))}
+def has_other_unit(claim: Facts, passage: Facts) -> bool:
+    """Whether a passage has an amount of a claim with the same digits, but in another unit or currency."""
+    digits = {found[0] for fact, written in passage.spellings.items() if (found := _digits(fact, written))}
     return any(
-        (found := _digits(fact, written)) is not None and found[0] in digits and not _is_met(fact, said)
-        for fact, written in asked.said.items()
+        (found := _digits(fact, written)) is not None and found[0] in digits and not _agrees_with_any(fact, passage)
+        for fact, written in claim.spellings.items()
     )
 
 
-def is_sum(asked: Facts, said: Facts) -> bool:
-    """Whether an amount that is asked for is the sum of all of its kind that are said, and not said itself."""
-    for fact in asked.said:
-        values = [each.low for each in said.said if each.kind == fact.kind and each.name == fact.name and each.exact]
+def is_sum(claim: Facts, passage: Facts) -> bool:
+    """Whether an amount of a claim is the sum of all of its kind in a passage, and not in the passage itself."""
+    for fact in claim.spellings:
+        values = [
+            each.low for each in passage.spellings if each.kind == fact.kind and each.name == fact.name and each.exact
+        ]
         if fact.exact and fact.low and len(values) > 1 and fact.low == sum(filter(None, values)):
-            return not _is_met(fact, said)
+            return not _agrees_with_any(fact, passage)
     return False
 
 
@@ -97,8 +100,8 @@ def _digits(fact: Fact, written: str) -> re.Match[str] | None:
     return None if _kind(fact) in _UNITLESS else _DIGITS.search(written)
 
 
-def _is_met(fact: Fact, facts: Facts) -> bool:
-    return any(agrees(fact, each) for each in facts.said)
+def _agrees_with_any(fact: Fact, facts: Facts) -> bool:
+    return any(agrees(fact, each) for each in facts.spellings)
 
 
 def difference(a: Facts, b: Facts) -> Difference | None:
@@ -108,51 +111,54 @@ def difference(a: Facts, b: Facts) -> Difference | None:
     """
     for found in differences(a, b):
         return found
-    denied, denying = list(_denied(a, b)), list(_denied(b, a))
-    if denied and denying:  # "no dogs allowed" and "dogs are not allowed": each negates what the other affirms
+    negated_in_a, negated_in_b = list(_negated_affirmed(a, b)), list(_negated_affirmed(b, a))
+    if (
+        negated_in_a and negated_in_b
+    ):  # "no dogs allowed" and "dogs are not allowed": each negates what the other affirms
         return None
-    turned = [Difference(f"not {own}", other) for own, other in denied]
-    return min([*turned, *(Difference(other, f"not {own}") for own, other in denying)], key=sorted, default=None)
+    found_differences = [Difference(f"not {own}", other) for own, other in negated_in_a]
+    found_differences += [Difference(other, f"not {own}") for own, other in negated_in_b]
+    return min(found_differences, key=sorted, default=None)
 
 
 def differences(a: Facts, b: Facts) -> Iterator[Difference]:
     """For each kind of which both texts have some: one that each has and the other has not."""
-    for kind in sorted({_kind(fact) for fact in a.said} & {_kind(fact) for fact in b.said}):
-        all_of = [[fact for fact in side.said if _kind(fact) == kind] for side in (a, b)]
-        own, other = _unmet(*all_of), _unmet(*reversed(all_of))
+    for kind in sorted({_kind(fact) for fact in a.spellings} & {_kind(fact) for fact in b.spellings}):
+        all_of = [[fact for fact in side.spellings if _kind(fact) == kind] for side in (a, b)]
+        own, other = _unmatched(*all_of), _unmatched(*reversed(all_of))
         if own and other:
             yield Difference(_first(a, own), _first(b, other))
-    yield from _of_other_units(a, b)
-    for one, two, turned in ((a, b, False), (b, a, True)):
-        for names in _longer_names(one, two):
-            yield Difference(*(reversed(names) if turned else names))
+    yield from _unit_differences(a, b)
+    for one, two, swapped in ((a, b, False), (b, a, True)):
+        for names in _more_specific_codes(one, two):
+            yield Difference(*(reversed(names) if swapped else names))
 
 
-def _of_other_units(a: Facts, b: Facts) -> Iterator[Difference]:
+def _unit_differences(a: Facts, b: Facts) -> Iterator[Difference]:
     """The same digits with units of another kind, of which only one text has an amount: 250 g and 250 ml."""
-    own, other = ({_kind(fact) for fact in side.said} for side in (a, b))
+    own, other = ({_kind(fact) for fact in side.spellings} for side in (a, b))
     digits: dict[str, str] = {}
-    for fact, written in b.said.items():
+    for fact, written in b.spellings.items():
         if _kind(fact) not in own and (found := _digits(fact, written)):
             digits.setdefault(found[0], written)
-    for fact, written in a.said.items():
+    for fact, written in a.spellings.items():
         if _kind(fact) not in other and (found := _digits(fact, written)) and found[0] in digits:
             yield Difference(written, digits[found[0]])
 
 
-def _longer_names(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
-    """What is longer in a: 603XL than 603, version 17.1.2 than 17.1."""
-    models = any(fact.kind == "model" for fact in b.said)
-    versions = any(fact.kind == "version" for fact in b.said)
-    for fact, written in a.said.items():
+def _more_specific_codes(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
+    """Codes and versions that are longer in a: 603XL than 603, version 17.1.2 than 17.1."""
+    models = any(fact.kind == "model" for fact in b.spellings)
+    versions = any(fact.kind == "version" for fact in b.spellings)
+    for fact, written in a.spellings.items():
         if fact.kind == "model" and not models:
             number = Fact("number", fact.low, fact.low)
-            if number in b.said and number not in a.said:
-                yield written, b.said[number]
+            if number in b.spellings and number not in a.spellings:
+                yield written, b.spellings[number]
         elif fact.kind == "version" and not versions and fact.name.count(".") > 1:
             short = ".".join(fact.name.split(".")[:2])
             number = Fact("number", Fraction(short), Fraction(short))
-            if b.said.get(number) == short and number not in a.said:
+            if b.spellings.get(number) == short and number not in a.spellings:
                 yield written, short
 
 
@@ -197,8 +203,8 @@ def includes(outer: Fact, inner: Fact) -> bool:
 def _same(a: Fraction | None, kind: str, b: Fraction | None, other: str) -> bool:
     if a is None or b is None or kind == other:
         return a == b
-    (low, high), (least, most) = _span(a, kind), _span(b, other)
-    return low <= most and least <= high
+    (low_a, high_a), (low_b, high_b) = _span(a, kind), _span(b, other)
+    return low_a <= high_b and low_b <= high_a
 
 
 def _span(value: Fraction, kind: str) -> tuple[Fraction, Fraction]:
@@ -213,10 +219,10 @@ def _same_date(a: Fraction, b: Fraction) -> bool:
 
 
 def _kind(fact: Fact) -> str:
-    return _SAME_KIND.get(fact.kind, fact.kind)
+    return _COMPARED_AS.get(fact.kind, fact.kind)
 
 
-def _unmet(own: list[Fact], other: list[Fact]) -> list[Fact]:
+def _unmatched(own: list[Fact], other: list[Fact]) -> list[Fact]:
     """Facts that agree with none of the others."""
     equal = set(other)
     loose = [fact for fact in other if fact.loose]
@@ -225,10 +231,10 @@ def _unmet(own: list[Fact], other: list[Fact]) -> list[Fact]:
 
 
 def _first(facts: Facts, some: list[Fact]) -> str:
-    return min((facts.said[each] for each in some), key=lambda written: (len(written), written))
+    return min((facts.spellings[each] for each in some), key=lambda written: (len(written), written))
 
 
-def _denied(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
+def _negated_affirmed(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
     """Words that a negates, and how b affirms each, in whatever form."""
     affirmed = {stem(word): word for word in sorted(b.affirmed)}
     also = {stem(word) for word in b.negated}

@@ -15,7 +15,7 @@ from core.manifest import EntailmentLabel, Label
 TOLERANCE = 1e-4  # for rounding on other CPUs; far below the effect of another model
 _ON = {"cpu": TOLERANCE, "cuda": 5e-4}
 INTEGER_TOLERANCE = 0.05  # of a graph with integer products: where a last digit moves one code, others follow
-MOST_GOLDEN_BYTES = 4 << 20
+MAX_GOLDEN_BYTES = 4 << 20
 
 
 def tolerance_on(provider: str, *, has_integers: bool = False) -> float:
@@ -73,7 +73,7 @@ class GoldenPairs(BaseModel):
             ManifestError: unreadable, or not of this form.
         """
         try:
-            return cls.model_validate_json(read_regular(path, MOST_GOLDEN_BYTES))
+            return cls.model_validate_json(read_regular(path, MAX_GOLDEN_BYTES))
         except OSError as error:
             raise ManifestError(f"{path}: cannot be read: {error.strerror or error}") from error
         except ValidationError as error:

@@ -24,7 +24,7 @@ class ContradictoryAnswers(ValueError):
         self.pair = pair
 
 
-MOST_WAYS = 16  # of a group: how many different sets of facts of one kind its texts may have
+MAX_WAYS = 16  # of a group: how many different sets of facts of one kind its texts may have
 
 
 class KeptApart:
@@ -57,12 +57,12 @@ class KeptApart:
 
     def agreements_of_a_pair(self) -> float:
         """How often, on average, two facts are compared to tell two like texts apart."""
-        loose = [sum(fact.loose for fact in each.said) for each in self._facts]
-        return 2 * sum(len(each.said) * some for each, some in zip(self._facts, loose, strict=True)) / len(loose)
+        loose = [sum(fact.loose for fact in each.spellings) for each in self._facts]
+        return 2 * sum(len(each.spellings) * some for each, some in zip(self._facts, loose, strict=True)) / len(loose)
 
     def _sets_of(self, facts: Facts) -> dict[str, int]:
         by_kind: dict[str, dict[Fact, str]] = {}
-        for fact, written in facts.said.items():
+        for fact, written in facts.spellings.items():
             by_kind.setdefault(compared_with(fact), {})[fact] = written
         found = {}
         for kind, said in by_kind.items():
@@ -159,7 +159,7 @@ class _Groups:
     def may_join(self, a: int, b: int) -> bool:
         """Whether no fact and no answer parts a text of one group from a text of the other.
 
-        Groups whose facts of a kind would be of more than `MOST_WAYS` sets stay two, whatever these are.
+        Groups whose facts of a kind would be of more than `MAX_WAYS` sets stay two, whatever these are.
         """
         if not self._parted[a].isdisjoint(self._members[b]):
             return False
@@ -168,7 +168,7 @@ class _Groups:
         if not (self._negated[a].isdisjoint(self._affirmed[b]) and self._negated[b].isdisjoint(self._affirmed[a])):
             return False
         shared = [(self._facts[a][kind], self._facts[b][kind]) for kind in self._facts[a].keys() & self._facts[b]]
-        if any(len(one | other) > MOST_WAYS for one, other in shared):
+        if any(len(one | other) > MAX_WAYS for one, other in shared):
             return False
         return not any(self._apart.sets_differ(x, y) for one, other in shared for x in one for y in other)
 

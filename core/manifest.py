@@ -29,9 +29,9 @@ from core.sequences import Pooling
 
 MANIFEST_NAME = "manifest.json"
 SHARED_NAME = "shared"  # folder of files that several models share
-MOST_MANIFEST_BYTES = 1 << 20  # published ones have some 20 KB
-MOST_MODEL_BYTES = 1 << 30  # of all files together
-MOST_TOKENS = 8192  # that a model may be said to read
+MAX_MANIFEST_BYTES = 1 << 20  # published ones have some 20 KB
+MAX_MODEL_BYTES = 1 << 30  # of all files together
+MAX_TOKENS = 8192  # that a model may be said to read
 
 Role = Literal["text", "query", "passage"]  # what a text is for
 Task = Literal["similarity", "entailment", "paraphrase", "relevance", "classification"]
@@ -59,9 +59,9 @@ class FileEntry(_Frozen):
 class Limits(_Frozen):
     """Limits of the model's input."""
 
-    max_tokens: int = Field(ge=1, le=MOST_TOKENS, description="longer sentences are truncated")
+    max_tokens: int = Field(ge=1, le=MAX_TOKENS, description="longer sentences are truncated")
     max_pair_tokens: int | None = Field(
-        None, ge=2, le=MOST_TOKENS, description="of both texts of a pair together: the longer one is truncated first"
+        None, ge=2, le=MAX_TOKENS, description="of both texts of a pair together: the longer one is truncated first"
     )
 
 
@@ -307,7 +307,7 @@ class Manifest(_Frozen):
             return self.bi_encoder.pooling
         return self.pooling if graph == self.encoder else None
 
-    def most_tokens(self, graph: str) -> int:
+    def max_tokens(self, graph: str) -> int:
         """The most tokens that a graph reads: of a text, or of both texts of a pair."""
         limits = self.limits
         if self.graph_kinds[graph] == "pair":
@@ -383,7 +383,7 @@ class Manifest(_Frozen):
         """
         path = folder / MANIFEST_NAME
         try:
-            raw = read_regular(path, MOST_MANIFEST_BYTES)
+            raw = read_regular(path, MAX_MANIFEST_BYTES)
         except OSError as error:
             raise ManifestError(f"{path}: cannot be read: {error.strerror or error}") from error
         try:
@@ -409,10 +409,10 @@ class Manifest(_Frozen):
             known: what files were just found to be, which are not read again; gets this model's.
 
         Raises:
-            ArtifactError: more than `MOST_MODEL_BYTES`, a file missing, a link, or of another size or checksum.
+            ArtifactError: more than `MAX_MODEL_BYTES`, a file missing, a link, or of another size or checksum.
         """
-        if (in_all := sum(entry.bytes for entry in self.files.values())) > MOST_MODEL_BYTES:
-            raise ArtifactError(f"{folder}: the files have {in_all:,} bytes, the limit is {MOST_MODEL_BYTES:,}")
+        if (in_all := sum(entry.bytes for entry in self.files.values())) > MAX_MODEL_BYTES:
+            raise ArtifactError(f"{folder}: the files have {in_all:,} bytes, the limit is {MAX_MODEL_BYTES:,}")
         for name, entry in self.files.items():
             path = self.path_of(folder, name)
             if path.is_symlink() or not path.is_file():
@@ -441,8 +441,8 @@ def _settings(task: BaseModel | None) -> dict[str, object] | None:
     return None if task is None else task.model_dump(mode="json", exclude_defaults=True)
 
 
-def describe_file(path: Path, most_bytes: int | None = None) -> FileEntry:
+def describe_file(path: Path, max_bytes: int | None = None) -> FileEntry:
     """Size and sha256 of a file; raises as `open_regular`."""
-    with open(open_regular(path, most_bytes), "rb") as file:
+    with open(open_regular(path, max_bytes), "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return FileEntry(bytes=os.fstat(file.fileno()).st_size, sha256=digest)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 # Stands for a norm of 0, where the dot product is 0 too; far below the product of any two others in float32.
-_LEAST_NORM = np.finfo(np.float64).tiny
+_MIN_NORM = np.finfo(np.float64).tiny
 
 DIGITS = (
     7  # significant ones: more of float32 depends on the order of its sums, and so on a text's neighbours in a batch
@@ -32,7 +32,7 @@ def cosine(a: Embeddings, b: Embeddings) -> Floats:
     """Cosine of each pair of rows: [n, d] or [1, d], [n, d] -> [n] in [-1, 1]; 0 where a row is all zeros."""
     a64, b64 = a.astype(np.float64), b.astype(np.float64)
     norms = np.sqrt(np.vecdot(a64, a64) * np.vecdot(b64, b64))
-    return clip(np.vecdot(a64, b64) / np.maximum(norms, _LEAST_NORM), -1.0, 1.0)
+    return clip(np.vecdot(a64, b64) / np.maximum(norms, _MIN_NORM), -1.0, 1.0)
 
 
 def exp_l1(a: Embeddings, b: Embeddings) -> Floats:
@@ -66,10 +66,10 @@ def rounded(values: npt.NDArray[np.floating]) -> Floats:
         if places.min() >= 0 and places.max() < len(_POWERS):  # all but those that are very large or small
             scale = _POWERS[places]
             return np.asarray(np.rint(values * scale) / scale)
-    return np.array([to_digits(value) for value in values.ravel().tolist()], np.float64).reshape(values.shape)
+    return np.array([round_significant(value) for value in values.ravel().tolist()], np.float64).reshape(values.shape)
 
 
-def to_digits(value: float) -> float:
+def round_significant(value: float) -> float:
     """One number to seven significant digits."""
     return float(f"{value:.{DIGITS}g}")
 

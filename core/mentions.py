@@ -13,17 +13,17 @@ from typing import NamedTuple
 from core import units
 from core.attributes import NEGATIONS
 from core.dates import ORDINAL_ENDS, Found, clock, date, version
-from core.numerals import MOST_DIGITS, Tokens, plain_spelling
+from core.numerals import MAX_DIGITS, Tokens, plain_spelling
 from core.units import Fact, Unit
 
 _CHUNK = re.compile(r"\w+(?:-\w+)*")
 _TIMES = re.compile(r"(?<=\d)[x\u00d7](?=\d)", re.IGNORECASE)
 _MODEL = re.compile(r"(\d{3,30})([a-z]{1,3})$")
 _THREE_PLACES = re.compile(r"[1-9]\d{0,2}\.\d{3}$")
-MOST_IN_WHOLE = 10  # nine in ten, but not 5 in 2019
+MAX_IN_WHOLE = 10  # nine in ten, but not 5 in 2019
 _YEARS = range(1100, 2200)  # number one in 1984
-_MOST_ROUNDED = 20  # a whole: up to it no two parts are rounded alike
-MOST_BETWEEN = 8  # words between a negation and a comparison
+_MAX_ROUNDED = 20  # a whole: up to it no two parts are rounded alike
+MAX_BETWEEN = 8  # words between a negation and a comparison
 _TURNED = {"low": "high", "high": "low"}
 
 
@@ -112,7 +112,7 @@ class _Scanner(Tokens):
 
     def _denied(self, i: int) -> bool:
         """Whether a negation stands some words before a comparison: nobody may take more than four."""
-        before = self.words[max(0, i - MOST_BETWEEN) : i]
+        before = self.words[max(0, i - MAX_BETWEEN) : i]
         clause = next((before[k + 1 :] for k in range(len(before) - 1, -1, -1) if before[k] in units.MARKS), before)
         return not NEGATIONS.isdisjoint(clause)
 
@@ -259,11 +259,11 @@ class _Scanner(Tokens):
         if second is None or self._unit(second[1], "")[0].kind != "number" or not self._ends(second[1], Unit("number")):
             return None
         (*_, whole), end = second
-        if part.denominator != 1 or not 0 < part < whole or not (out or part == 1 or whole <= MOST_IN_WHOLE):
+        if part.denominator != 1 or not 0 < part < whole or not (out or part == 1 or whole <= MAX_IN_WHOLE):
             return None
         if not out and whole in _YEARS and "," not in self.word(end - 1):
             return None
-        return [_share(part / whole) if whole <= _MOST_ROUNDED else _exact(Unit("%"), 100 * part / whole)], end
+        return [_share(part / whole) if whole <= _MAX_ROUNDED else _exact(Unit("%"), 100 * part / whole)], end
 
     def _unit(self, i: int, money: str) -> tuple[Unit, int]:
         """The unit after a number, and the token after it."""
@@ -298,7 +298,7 @@ class _Scanner(Tokens):
         word = self.word(i)
         if word in units.ORDINALS:
             return [_exact(Unit("ordinal"), Fraction(units.ORDINALS[word]))], i + 1
-        numbered = word.isdecimal() and len(word) < MOST_DIGITS and self.glued(i + 1)
+        numbered = word.isdecimal() and len(word) < MAX_DIGITS and self.glued(i + 1)
         if numbered and self.word(i + 1) in ORDINAL_ENDS:
             return [_exact(Unit("ordinal"), Fraction(int(word)))], i + 2
         return None
@@ -324,7 +324,7 @@ class _Scanner(Tokens):
 
 
 def _may_follow_from(fact: Fact) -> bool:
-    return fact.kind != "number" or (fact.high is not None and fact.high <= units.MOST_FROM)
+    return fact.kind != "number" or (fact.high is not None and fact.high <= units.MAX_FROM)
 
 
 def _bound(fact: Fact, side: str, strict: bool) -> Fact:

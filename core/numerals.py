@@ -10,8 +10,8 @@ from core import units
 from core.text import PLAIN
 from core.units import values_of
 
-MOST_DIGITS = 30  # of a number; longer ones are codes
-_MOST_WORDS = 12  # of a number in words, or groups of digits
+MAX_DIGITS = 30  # of a number; longer ones are codes
+_MAX_WORDS = 12  # of a number in words, or groups of digits
 _CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(9)}
 _SPELT = str.maketrans({**PLAIN, **_CIRCLED, **dict.fromkeys("\xa0\u2007\u2009\u202f", " ")})  # one character for one
 _GROUPS = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")
@@ -58,10 +58,10 @@ class Tokens:
         after = self.glued(i) and self.word(i - 1) not in _BEFORE_SIGN
         return self.word(i) == "-" and self.glued(i + 1) and not after
 
-    def small(self, i: int, most: int) -> int | None:
+    def small(self, i: int, maximum: int) -> int | None:
         """The number of at most two digits at a token, if it is no more than that."""
         word = self.word(i)
-        return int(word) if word.isdecimal() and len(word) <= 2 and int(word) <= most else None
+        return int(word) if word.isdecimal() and len(word) <= 2 and int(word) <= maximum else None
 
     def number(self, i: int) -> Number:
         """The values of digits or number words, several of "3.10,3.11", and the token after them."""
@@ -81,15 +81,15 @@ class Tokens:
             return None
         if len(word) <= 3 and word.isdecimal() and not word.startswith("0"):
             end = i + 1
-            while end - i < _MOST_WORDS and self._is_group(end):
+            while end - i < _MAX_WORDS and self._is_group(end):
                 end += 1
             if end > i + 1:
                 return values_of("".join(self.words[i:end])), end
-        if any(len(digits) > MOST_DIGITS for digits in re.split("[.,]", word)):
+        if any(len(digits) > MAX_DIGITS for digits in re.split("[.,]", word)):
             return None
         end = i + 1
         values = values_of(word)
-        while len(values) == 1 and (factor := units.LARGE.get(self.word(end))) and end - i < _MOST_WORDS:
+        while len(values) == 1 and (factor := units.LARGE.get(self.word(end))) and end - i < _MAX_WORDS:
             values, end = [values[0] * factor], end + 1
         if self.word(end) == "k" and self.glued(end):
             values, end = [*values[:-1], values[-1] * 1000], end + 1
@@ -114,7 +114,7 @@ class Tokens:
             return [Fraction(large, 2)], i + 3
         if self.word(i) == "a" and self.word(i + 1) in units.LARGE:
             current, i = 1, i + 1
-        while i - start < _MOST_WORDS:
+        while i - start < _MAX_WORDS:
             skip = self.word(i) in ("-", "and") and current >= 0
             small, large = units.SMALL.get(self.word(i + skip)), units.LARGE.get(self.word(i))
             if skip and self.word(i) == "and" and room not in (100, 1000):

@@ -20,7 +20,7 @@ Match = Literal["question", "answer", "both", "either"]
 Feature = Literal["score", "lead", "standing", "words", "second_score", "second_lead", "second_standing"]
 ONE_STAGE: tuple[Feature, ...] = ("score", "lead", "standing", "words")
 TWO_STAGES: tuple[Feature, ...] = (*ONE_STAGE, "second_score", "second_lead", "second_standing")
-MOST_ENTRIES = 1000  # of an FAQ in a request
+MAX_ENTRIES = 1000  # of an FAQ in a request
 Fingerprinted = tuple[str, str]  # id of a model, and its fingerprint
 FIRST_STAGE = 0.5  # of the order of a second stage the part that is the first one's (benchmarks/second_stage.py)
 _SPREAD = 1e-5  # below that scores are equal, but for rounding
@@ -87,7 +87,7 @@ def both_stages(
     return np.round(joined, 9)  # so that stages which contradict each other are equal, whatever the last digits
 
 
-def _standings(raw: Sequence[float]) -> npt.NDArray[np.float64]:
+def _standings(raw: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """How many standard deviations each of n scores is above their mean; 0 where all are equal."""
     scores = np.array(raw, dtype=np.float64)
     centred = scores - scores.mean()

@@ -44,6 +44,7 @@ _TOKEN = re.compile(
 _MEANT = frozenset("+#%@=<>$~^|\u2030\u2032\u2212")  # other symbols by their category
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
 _ENDS = frozenset(",.!:;?-")
+_NUMBER_ENDS = frozenset(",.!:;?()")  # "twenty, five" is no twenty-five
 
 _UNITS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -53,6 +54,7 @@ _SMALL = {word: number for number, word in enumerate(_UNITS)} | {
     word: 10 * number
     for number, word in enumerate(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 2)
 }
+_BEYOND = 10**9
 _LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 # After these "a" is a name: vitamin A.
 _LETTERED = frozenset(
@@ -124,7 +126,8 @@ def same_words(text: str) -> str:
     if tokens.count('"') % 2 == 0:  # quotes, not inches
         tokens = [token for token in tokens if token != '"']
     body = _without_greeting(_without_thanks(tokens))
-    words = [*_without_articles(_with_digits([_spelt(token) for token in body if _is_meant(token)]))]
+    said = [_spelt(token) if _is_meant(token) else "" for token in body if _is_meant(token) or token in _NUMBER_ENDS]
+    words = [*_without_articles(_with_digits(said))]
     return " ".join(words) or " ".join(tokens)
 
 
@@ -186,8 +189,12 @@ def _is_name(tokens: Sequence[str]) -> bool:
 
 
 def _with_digits(words: Sequence[str]) -> Iterator[str]:
-    """Number words as digits: two thousand five hundred and two is 2502, twenty-five 25, but two three 2 3."""
+    """Number words as digits: two thousand five hundred and two is 2502, twenty-five 25, but two three 2 3.
+
+    An empty word ends a number.
+    """
     total, current, room = 0, -1, 0  # current: -1 where no number is being read; room: what may follow is smaller
+    power = _BEYOND  # a million and then a smaller one
     linked = False  # an "and" within a number waits
     for word in [*words, ""]:
         small, large = _SMALL.get(word), _LARGE.get(word)
@@ -198,16 +205,17 @@ def _with_digits(words: Sequence[str]) -> Iterator[str]:
             if large is not None and not linked and 0 < current < large:
                 if large == 100:
                     current, room = current * large, 100
-                else:
-                    total, current, room = total + current * large, 0, 100
-                continue
+                    continue
+                if large < power:
+                    total, current, room, power = total + current * large, 0, 100, large
+                    continue
             if word == "and" and room == 100 and not linked:
                 linked = True
                 continue
             yield str(total + current)
             if linked:
                 yield "and"
-            total, current, linked = 0, -1, False
+            total, current, linked, power = 0, -1, False, _BEYOND
         if small is not None:
             current, room = small, 10 if small >= 20 else 0
         elif word:

@@ -30,7 +30,7 @@ Ids = tuple[int, ...]
 Rows = npt.NDArray[np.float32]
 Sides = Sequence[Sequence[Ids]]  # ids of n texts, or of both sides of n pairs
 LENGTH_STEP = 4  # tokens; longer steps would pad more, shorter ones make more runs of fewer texts
-_LEAST_NORM = np.float32(1e-12)
+_MIN_NORM = np.float32(1e-12)
 
 
 class Pooling(BaseModel):
@@ -49,7 +49,7 @@ class Pooling(BaseModel):
         """
         rows = np.stack([self._pooled(row[:length]) for row, length in zip(states, lengths, strict=True)])
         if self.normalise:
-            rows /= np.maximum(np.sqrt(np.vecdot(rows, rows)), _LEAST_NORM)[:, None]
+            rows /= np.maximum(np.sqrt(np.vecdot(rows, rows)), _MIN_NORM)[:, None]
         return rows
 
     def _pooled(self, states: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -115,7 +115,7 @@ class SequenceFeeds:
     special: SpecialTokens
     inputs: tuple[str, ...]  # that the graph has
     pooling: Pooling | None  # None: the graph gives a row of each sequence
-    most_tokens: int  # of a text, or of both of a pair, without special tokens: positions may end there
+    max_tokens: int  # of a text, or of both of a pair, without special tokens: positions may end there
 
     @property
     def added(self) -> int:
@@ -124,7 +124,7 @@ class SequenceFeeds:
 
     def lengths(self, items: Iterable[Sequence[Ids]]) -> list[tuple[int, ...]]:
         """The number of tokens of each item's sequence with its padding."""
-        added, most = self.added, self.added + self.most_tokens
+        added, most = self.added, self.added + self.max_tokens
         tokens = [added + sum(map(len, texts)) for texts in items]
         return [(max(number, min(most, -(-number // LENGTH_STEP) * LENGTH_STEP)),) for number in tokens]
 
@@ -180,7 +180,7 @@ def feeds_of(
     kind: GraphKind,
     tokenizer: AnyTokenizer,
     pooling: Pooling | None,
-    most_tokens: int,
+    max_tokens: int,
     *,
     where: str,
 ) -> Feeds:
@@ -191,7 +191,7 @@ def feeds_of(
         kind: of the graph.
         tokenizer: of the model.
         pooling: what the manifest says of it.
-        most_tokens: of a text, or of both texts of a pair.
+        max_tokens: of a text, or of both texts of a pair.
         where: the file, for messages.
 
     Raises:
@@ -207,4 +207,4 @@ def feeds_of(
         return WordFeeds()
     if not isinstance(tokenizer, Subwords):
         raise GraphMismatchError(f"{where}: a transformer reads the ids of a tokenizer.json of the library tokenizers")
-    return SequenceFeeds(tokenizer.special_tokens(2 if kind == "pair" else 1), signature.inputs, pooling, most_tokens)
+    return SequenceFeeds(tokenizer.special_tokens(2 if kind == "pair" else 1), signature.inputs, pooling, max_tokens)

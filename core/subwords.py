@@ -183,16 +183,16 @@ def has_text(text: str) -> bool:
     return _INVISIBLE.fullmatch(text) is None
 
 
-def fit_together(a: int, b: int, most: int) -> tuple[int, int]:
-    """How many tokens of two texts of `a` and `b` tokens are read where both may have `most` together: the longer one
-    is cut first, as the library's truncation `longest_first` does."""
-    if a + b <= most:
+def fit_together(a: int, b: int, max_tokens: int) -> tuple[int, int]:
+    """How many tokens of two texts of `a` and `b` tokens are read where both may have `max_tokens` together: the
+    longer one is cut first, as the library's truncation `longest_first` does."""
+    if a + b <= max_tokens:
         return a, b
     less, more = min(a, b), max(a, b)
-    more = less if less > most else max(less, most - less)
-    if less + more > most:
-        less = most // 2
-        more = less + most % 2
+    more = less if less > max_tokens else max(less, max_tokens - less)
+    if less + more > max_tokens:
+        less = max_tokens // 2
+        more = less + max_tokens % 2
     return (less, more) if a <= b else (more, less)
 
 

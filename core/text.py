@@ -25,7 +25,7 @@ _DROPPED = frozenset({"Mn", "Me", "Cf", "Cs", "Co"})
 # Marks that make another letter: Japanese ka and ga differ as k and g.
 _VOICING = "\u3099\u309a"
 _PART = 1000  # characters read at once
-_MOST_REMEMBERED = 32_768  # cached characters: more than any language uses
+_MAX_REMEMBERED = 32_768  # cached characters: more than any language uses
 _ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _NEGATION = re.compile(r"n't(?![^\W_])")
 # Scripts written without spaces: every character is a word.
@@ -68,7 +68,7 @@ class _Table(dict[int, int | str | None]):
     def __missing__(self, code: int) -> int | str | None:
         ruled = self._rule(chr(code))
         found = code if ruled == chr(code) else ruled
-        if len(self) >= _MOST_REMEMBERED:
+        if len(self) >= _MAX_REMEMBERED:
             self.clear()
         self[code] = found
         return found

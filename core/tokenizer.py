@@ -32,9 +32,9 @@ PADDING_ID = 0
 _FEW = 8  # up to this number of sentences lists are faster than numpy
 FORMAT = 1
 # Of a file: each takes memory, and time in which no other thread runs.
-MOST_BYTES = 24 << 20  # published ones have 0.6 MB, multilingual ones 17
-MOST_COMMAS = 1_500_000  # an entry has one to three
-MOST_BUCKETS = 200_000
+MAX_BYTES = 24 << 20  # published ones have 0.6 MB, multilingual ones 17
+MAX_COMMAS = 1_500_000  # an entry has one to three
+MAX_BUCKETS = 200_000
 CONTINUATION = "##"
 _UNKNOWN = PADDING_ID  # not the id of a word
 _END = -1  # stands for the end of a text where several are read in one go
@@ -266,8 +266,8 @@ class Tokenizer:
         words, pieces, buckets = content["words"], content["pieces"], content["buckets"]
         if not isinstance(buckets, int) or isinstance(buckets, bool):
             raise TokenizerError(f"{path}: buckets must be a whole number, found {buckets!r}")
-        if buckets > MOST_BUCKETS:
-            raise TokenizerError(f"{path}: {buckets:,} buckets, expected {MOST_BUCKETS:,} at most")
+        if buckets > MAX_BUCKETS:
+            raise TokenizerError(f"{path}: {buckets:,} buckets, expected {MAX_BUCKETS:,} at most")
         for name, entries in (("words", words), ("pieces", pieces)):
             if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
                 raise TokenizerError(f"{path}: {name} must be a list of strings")
@@ -284,11 +284,11 @@ def read_bounded(path: Path) -> bytes:
         TokenizerError: unreadable, too large, or with more entries than are parsed in reasonable time.
     """
     try:
-        content = read_regular(path, MOST_BYTES)
+        content = read_regular(path, MAX_BYTES)
     except OSError as error:
         raise TokenizerError(f"{path}: cannot be read as a tokenizer file: {error}") from error
-    if (commas := content.count(b",")) > MOST_COMMAS:
-        raise TokenizerError(f"{path}: {commas:,} commas, expected {MOST_COMMAS:,} at most")
+    if (commas := content.count(b",")) > MAX_COMMAS:
+        raise TokenizerError(f"{path}: {commas:,} commas, expected {MAX_COMMAS:,} at most")
     return content
 
 

@@ -226,7 +226,7 @@ SOME_BOUNDS = {
     "until": ("high", frozenset(("time", "s", "month"))),
     "till": ("high", frozenset(("time", "s", "month"))),
 }
-MOST_FROM = 120  # of a number without a unit after "from": an age, a size of a group
+MAX_FROM = 120  # of a number without a unit after "from": an age, a size of a group
 BOUNDS_AFTER = {
     **_phrases("high", False, "at most", "at the most", "or less", "or fewer", "at the latest", "maximum", "max"),
     **_phrases("high", False, "or under", "or younger", "or below", "and under", "and younger", "and below"),

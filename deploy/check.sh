@@ -24,7 +24,7 @@ done
 NO_DAEMON=77
 SOON=240  # seconds for daemon and stand-ins; an idle machine needs 90
 REPLICA_SECONDS=15  # until one that was killed is back and healthy
-MOST_BYTES=170000000  # of the image, without its base and the models
+MAX_BYTES=170000000  # of the image, without its base and the models
 
 passed=no
 work=$(mktemp -d)
@@ -123,7 +123,7 @@ compose build --quiet api
 base=$(bytes_of "${PYTHON_IMAGE:-python:3.11-slim}") all=$(bytes_of semblance:0.1.0) models=$(du -s --apparent-size -B1 models | cut -f 1)
 rest=$((all - base - models))
 echo "semblance:0.1.0: $all bytes: base $base, models $models, all else $rest"
-[ $rest -lt $MOST_BYTES ] || fail "expected less than $MOST_BYTES bytes beside base and models, found $rest"
+[ $rest -lt $MAX_BYTES ] || fail "expected less than $MAX_BYTES bytes beside base and models, found $rest"
 
 step "up, with an API key, and with a collector of traces"
 up traces

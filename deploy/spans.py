@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-MOST_TRACES = 5_000
+MAX_TRACES = 5_000
 # Numbers of protobuf's fields, from opentelemetry/proto/trace/v1/trace.proto.
 RESOURCE_SPANS, SCOPE_SPANS, SPANS = 1, 2, 2
 TRACE_ID, SPAN_ID, NAME = 1, 2, 5
@@ -75,7 +75,7 @@ class _Collector(BaseHTTPRequestHandler):
             body = gzip.decompress(body)
         for span in spans_of(body):
             self.traces.setdefault(span["traceID"], []).append(span)
-        while len(self.traces) > MOST_TRACES:
+        while len(self.traces) > MAX_TRACES:
             self.traces.pop(next(iter(self.traces)))
         self._answer(200, b"")
 

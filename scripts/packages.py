@@ -20,7 +20,7 @@ from service.folders import PACKAGED
 from service.models.defaults import USUAL, USUAL_RERANKERS
 
 ROOT = Path(__file__).resolve().parent.parent
-MOST_BYTES = 100_000_000  # of one file, on the Python package index
+MAX_BYTES = 100_000_000  # of one file, on the Python package index
 # Of each distribution: the file that becomes its pyproject.toml, and its folders.
 SERVING = ("pyproject.toml", ("core", "semblance", "service"))
 TRAINING = ("training/pyproject.toml", ("training", "workbench"))
@@ -85,8 +85,8 @@ def build(out: Path, names: Sequence[str] = ()) -> list[Path]:
             (folder_of_source,) = unpacked.iterdir()
             made += [source, _made("build_wheel", folder_of_source, out)]
     for path in made:
-        if (size := path.stat().st_size) > MOST_BYTES:
-            raise ValueError(f"{path}: {size:,} bytes, the limit is {MOST_BYTES:,}: carry fewer models")
+        if (size := path.stat().st_size) > MAX_BYTES:
+            raise ValueError(f"{path}: {size:,} bytes, the limit is {MAX_BYTES:,}: carry fewer models")
     return made
 
 

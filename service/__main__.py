@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] = ()) -> int:
 def write_entry(name: str) -> int:
     """Read a key, without echo at a terminal, and write its entry for the setting."""
     try:
+        if sys.stdin is None:  # closed by who started it
+            raise ValueError("there is no standard input to read a key from")
         key = getpass(f"key of {name}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
         sys.stdout.write(f"{hash_key(name, key)}\n")
     except ValueError as error:

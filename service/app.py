@@ -11,7 +11,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.http.admission import ScoringMiddleware
+from service.http.admission import ScoringLimits
 from service.http.middleware import (
     AccessControl,
     AccessLogMiddleware,
@@ -22,9 +22,9 @@ from service.http.middleware import (
 )
 from service.http.pages import add_pages
 from service.observe.tracing import Tracing
-from service.routes import claims, cohere, cohere_embed, duplicates, labelling, openai, operations, own, ranking, tei
+from service.routes import claims, cohere, cohere_embed, duplicates, labelling, native, openai, operations, ranking, tei
 from service.routes.foreign import check_aliases
-from service.routes.json_body import most_of
+from service.routes.json_body import max_counts
 from service.routes.paths import Paths
 from service.routes.routing import answer_admitted
 from service.service import Service
@@ -40,7 +40,7 @@ carries an `X-Request-Id`: the caller's own, or a new one. Besides our own route
 TEI, with their own errors. Numbers have seven significant digits; embeddings are float32.
 """
 _ROUTERS = (
-    *(own.router, ranking.router, claims.router, duplicates.router, labelling.router, operations.router),
+    *(native.router, ranking.router, claims.router, duplicates.router, labelling.router, operations.router),
     *(openai.router, openai.root, cohere.router, cohere.root, cohere_embed.router, cohere_embed.root, tei.router),
 )
 _KEYS: dict[str, Any] = {
@@ -62,7 +62,7 @@ class Application:
         service: Service,
         *,
         paths: Paths,
-        scoring: ScoringMiddleware,
+        scoring: ScoringLimits,
         rate_limit: "RateLimit | None",
         tracing: Tracing | None,
     ) -> None:
@@ -121,7 +121,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Applicatio
         if rate_limit.shared is not None:
             service.backends.append(rate_limit.shared)
     check_aliases(service)
-    scoring = ScoringMiddleware(service, spans=tracing is not None)
+    scoring = ScoringLimits(service, spans=tracing is not None)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -146,8 +146,8 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Applicatio
     )
     files = add_pages(app, settings)
     app.state.service = service
-    app.state.admission = scoring.around(answer_admitted)
-    app.state.body_limits = {strict: most_of(settings, strict=strict) for strict in (False, True)}
+    app.state.admission = scoring.wrap(answer_admitted)
+    app.state.body_limits = {strict: max_counts(settings, strict=strict) for strict in (False, True)}
     app.openapi = cache(lambda: _described(app, bool(settings.api_keys)))  # type: ignore[method-assign]
     return Application(
         app, service, paths=Paths(app.routes, files), scoring=scoring, rate_limit=rate_limit, tracing=tracing

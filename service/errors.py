@@ -168,10 +168,10 @@ class TooSlow(TooLarge):
 
     code = "too_slow"
 
-    def __init__(self, seconds: float, most: float) -> None:
-        self.seconds, self.most = seconds, most
+    def __init__(self, seconds: float, possible: float) -> None:
+        self.seconds, self.possible = seconds, possible
         super().__init__(
-            f"some {seconds:.2g} seconds of work, of which {most:.2g} can surely be done in the time that is left "
+            f"some {seconds:.2g} seconds of work, of which {possible:.2g} can surely be done in the time that is left "
             "(SEMBLANCE_REQUEST_TIMEOUT)"
         )
 
@@ -186,8 +186,8 @@ class TooSlow(TooLarge):
         """
         if self.field is not None:
             return self
-        error = TooSlow(self.seconds, self.most)  # others may have got this one
-        share = max(0.0, self.most - least) / (self.seconds - least)
+        error = TooSlow(self.seconds, self.possible)  # others may have got this one
+        share = max(0.0, self.possible - least) / (self.seconds - least)
         error.field, error.limit = field, int(_SURE * count * share) or None
         error.message += f", for {amount(count, what or field)}" + (f"; {error.limit} at most" if error.limit else "")
         return error

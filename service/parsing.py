@@ -17,15 +17,15 @@ REDIS_FORM = (
 _DATABASE = re.compile(r"(/[0-9]*)?", re.ASCII)
 
 
-def number_or_auto(most: int) -> PlainValidator:
+def number_or_auto(maximum: int) -> PlainValidator:
     """A validator of a count or `auto`; a union of types would report two errors for one mistake."""
 
     def read(value: object) -> int | Literal["auto"]:
         if value == "auto":
             return "auto"
-        if str(value).isdecimal() and 1 <= int(str(value)) <= most:
+        if str(value).isdecimal() and 1 <= int(str(value)) <= maximum:
             return int(str(value))
-        raise ValueError(f"expected a whole number from 1 to {most}, or auto")
+        raise ValueError(f"expected a whole number from 1 to {maximum}, or auto")
 
     return PlainValidator(read)
 

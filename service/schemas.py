@@ -17,7 +17,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from core import answers
 from core.answers import Scale
 from core.manifest import Role, ScoreTask
-from core.ranking import MOST_ENTRIES, ConfidenceFit, Match
+from core.ranking import MAX_ENTRIES, ConfidenceFit, Match
 
 ModelName = Annotated[
     str | None,
@@ -133,7 +133,7 @@ class RankRequest(OwnRequest):
 
     query: Text
     candidates: TextList | None = None
-    entries: Annotated[list[Entry], Field(min_length=1, max_length=MOST_ENTRIES, fail_fast=True)] | None = Field(
+    entries: Annotated[list[Entry], Field(min_length=1, max_length=MAX_ENTRIES, fail_fast=True)] | None = Field(
         None, description="of an FAQ, in the place of candidates"
     )
     match: Match = Field(

@@ -51,7 +51,7 @@ class Service:
             self.counts.worker_threads,
             settings.max_queue_seconds,
             settings.request_timeout,
-            dropped=telemetry.dropped.inc,
+            on_drop=telemetry.dropped.inc,
         )
         telemetry.follow(telemetry.cache_entries, lambda: len(self.cache))
         telemetry.follow(telemetry.cache_bytes, lambda: self.cache.memory.held)

@@ -27,7 +27,7 @@ DIGEST = re.compile(r"[0-9a-f]{64}")  # of an API key: SHA-256
 RATE = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour)")
 _ORIGIN = re.compile(r"https?://[^/?#@\s*,]+")
 CachePolicy = Literal["auto", "memory", "redis", "off"]
-LEAST_SECRET = 16  # characters
+MIN_SECRET = 16  # characters
 
 _Processes = Annotated[int | Literal["auto"], parsing.number_or_auto(64)]
 _Threads = Annotated[int | Literal["auto"], parsing.number_or_auto(256)]
@@ -203,8 +203,8 @@ class Settings(BaseSettings):
     @field_validator("redis_secret")
     @classmethod
     def _long_enough(cls, secret: SecretStr | None) -> SecretStr | None:
-        if secret is not None and len(secret.get_secret_value()) < LEAST_SECRET:
-            raise ValueError(f"expected at least {LEAST_SECRET} characters, such as from `openssl rand -hex 32`")
+        if secret is not None and len(secret.get_secret_value()) < MIN_SECRET:
+            raise ValueError(f"expected at least {MIN_SECRET} characters, such as from `openssl rand -hex 32`")
         return secret
 
     @field_validator("api_keys", mode="before")

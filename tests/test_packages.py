@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from core.manifest import Manifest
-from scripts.packages import MOST_BYTES, SERVING, build, copy_models, usual_models
+from scripts.packages import MAX_BYTES, SERVING, build, copy_models, usual_models
 from scripts.packages import TRAINING as OF_TRAINING
 from semblance.extras import DISTRIBUTION, TRAINING
 from service.service import Service
@@ -111,7 +111,7 @@ def contents(source: Path, wheel: Path) -> tuple[dict[str, int], set[str]]:
     others = {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg", "training/pyproject.toml"}
     assert in_source - code <= others | {name for name in in_source if ".egg-info/" in name}
     assert not [name for name in in_wheel if re.search(r"__pycache__|\.pyc$|(^|/)tests?/|\.cache", name)]
-    assert max(path.stat().st_size for path in (source, wheel)) < MOST_BYTES
+    assert max(path.stat().st_size for path in (source, wheel)) < MAX_BYTES
     return in_wheel, code
 
 

@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 
 from benchmarks.duplicates.edits import EDITS
 from benchmarks.report import arguments, command, figures, machine, write
-from core.duplicates import JOINED_FROM, LEAST_MEAN, DuplicateDecision, find_candidates, nearest_texts
+from core.duplicates import JOINED_FROM, MIN_MEAN, DuplicateDecision, find_candidates, nearest_texts
 from core.facts import facts_of
 from core.groups import KeptApart, group
 from core.same_words import same_words
@@ -46,7 +46,7 @@ WAYS: Mapping[str, Sequence[str]] = {
 }
 ENCODER, READER = "minilm-small", "minilm-cross"
 TERMS = ("paraphrase", "entailment", "nearest", "one place", "cosine")
-MOST_COSINE = 1.4  # its weight at most: files with many near-misses want less of it than others do
+MAX_COSINE = 1.4  # its weight at most: files with many near-misses want less of it than others do
 STRENGTH = 0.3  # of the prior around weights of 0, in standard deviations of a term
 WEIGHT = 300.0  # of a file, whatever its pairs are
 TRIVIAL = 0.65  # mean of cosine and paraphrase, from which on the rule joins that everybody would write first
@@ -178,7 +178,7 @@ def fit(files: Sequence[Measured], used: Sequence[int]) -> tuple[npt.NDArray[np.
         value = float((weights * (np.logaddexp(0, odds) - same * odds)).sum() + STRENGTH * (at[:-1] ** 2).sum() / 2)
         return value, np.append(scaled.T @ slope + STRENGTH * at[:-1], slope.sum())
 
-    most = [MOST_COSINE * deviation[place] if TERMS[i] == "cosine" else None for place, i in enumerate(used)]
+    most = [MAX_COSINE * deviation[place] if TERMS[i] == "cosine" else None for place, i in enumerate(used)]
     bounds = [*((0.0, each) for each in most), (None, None)]
     found = minimize(loss, np.zeros(len(used) + 1), jac=True, bounds=bounds, method="L-BFGS-B").x
     return found[:-1] / deviation, float(found[-1] - (found[:-1] * mean / deviation).sum())
@@ -200,7 +200,7 @@ def print_weights() -> None:
         for name, each in files.items():
             some, start = fit([other for key, other in files.items() if key != name], used)
             scores = 1 / (1 + np.exp(-(each.terms[:, used] @ some + start)))
-            scores[(each.terms[:, 4] + each.terms[:, 0]) / 2 < LEAST_MEAN] = 0.0
+            scores[(each.terms[:, 4] + each.terms[:, 0]) / 2 < MIN_MEAN] = 0.0
             found[name] = f1(*each.f1(scores, JOINED_FROM))
         rows.append({"terms": label} | found | {"mean": np.mean(list(found.values()))})
     print(figures(rows))

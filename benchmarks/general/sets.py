@@ -16,7 +16,7 @@ from training.data.tasks import HELD_OUT_CONTRAST
 T = TypeVar("T")
 TEXTS = Path(__file__).with_name("texts.json")
 MOST = 1000  # pairs or contrasts of a corpus, unless asked for otherwise; more are sampled
-MOST_REWRITES = 2  # of an original
+MAX_REWRITES = 2  # of an original
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def caption_contrasts(most: int = MOST) -> list[Contrast]:
     images = captions.read("coco")
     image_of = {_plain(caption): image for image, said in images.items() for caption in said}
     found = [
-        Contrast(edit.group, edit.a, others[:MOST_REWRITES], edit.b)
+        Contrast(edit.group, edit.a, others[:MAX_REWRITES], edit.b)
         for edit in labelled_pairs.read("caption-contrast")
         if edit.group in HELD_OUT_CONTRAST and (image := image_of.get(_plain(edit.a)))
         if (others := [caption for caption in images[image] if _plain(caption) != _plain(edit.a)])
@@ -77,7 +77,7 @@ def antonym_contrasts(most: int = MOST) -> list[Contrast]:
     """Sentences with a synonym, or an antonym or a negation, put in: those of CANNOT that have both kinds."""
     pairs = [pair for pair in labelled_pairs.read("cannot") if pair.group == "sem-anto-neg"]
     same, other = (_by_first(p for p in pairs if (p.label == "entailment") is wanted) for wanted in (True, False))
-    found = [Contrast("sem-anto-neg", a, same[a][:MOST_REWRITES], edits[0]) for a, edits in other.items() if a in same]
+    found = [Contrast("sem-anto-neg", a, same[a][:MAX_REWRITES], edits[0]) for a, edits in other.items() if a in same]
     return sample(found, most)
 
 

@@ -200,12 +200,14 @@ def _tokens(
         table.add_column(vector.name, justify="right", no_wrap=True)
         table.add_column("", no_wrap=True, overflow="crop")
     # One scale for a and b, so that their bars can be compared.
-    largest = [max((abs(n) for n in [*vector.a, *vector.b] if n is not None), default=0.0) for vector in vectors]
+    maxima = [max((abs(n) for n in [*vector.a, *vector.b] if n is not None), default=0.0) for vector in vectors]
     for i, token in enumerate(sentence.tokens):
         cells: list[RenderableType] = [Text(token)]
-        for column, most in zip(numbers, largest, strict=True):
+        for column, largest in zip(numbers, maxima, strict=True):
             number = column[i]
-            cells += ["-", ""] if number is None else [f"{number:+z.4f}", _two_way(number / most if most else 0.0)]
+            cells += (
+                ["-", ""] if number is None else [f"{number:+z.4f}", _two_way(number / largest if largest else 0.0)]
+            )
         table.add_row(*cells)
     yield table
     if sentence.truncated:
@@ -223,7 +225,7 @@ def _two_way(share: float) -> Text:
 def _blocks(matrix: MatrixOfTokens, a: Sequence[str], b: Sequence[str], width: int) -> Iterator[Table]:
     """The matrix, its columns split into blocks that fit the width."""
     low, high = matrix.range or (0.0, 0.0)
-    most = max(abs(low), abs(high)) or max((abs(value) for row in matrix.values for value in row), default=0.0)
+    largest = max(abs(low), abs(high)) or max((abs(value) for row in matrix.values for value in row), default=0.0)
     room = width - max(map(cell_len, a), default=0)
     start = 0
     while start < len(b):
@@ -235,7 +237,7 @@ def _blocks(matrix: MatrixOfTokens, a: Sequence[str], b: Sequence[str], width: i
         for token in b[start:stop]:
             table.add_column(Text(token), justify="right", no_wrap=True)
         for token, values in zip(a, matrix.values, strict=True):
-            table.add_row(Text(token), *(_cell(value, most) for value in values[start:stop]))
+            table.add_row(Text(token), *(_cell(value, largest) for value in values[start:stop]))
         yield table
         start = stop
 
@@ -244,9 +246,9 @@ def _column_width(token: str) -> int:
     return 1 + max(cell_len(token), len("+0.00"))
 
 
-def _cell(value: float, most: float) -> Text:
+def _cell(value: float, largest: float) -> Text:
     """A number; its background is the stronger, the larger its absolute value."""
-    strength = round(200 * min(1.0, abs(value) / most)) if most else 0
+    strength = round(200 * min(1.0, abs(value) / largest)) if largest else 0
     faded = 255 - strength
     background = f"rgb(255,{faded},{faded})" if value < 0 else f"rgb({faded},255,{faded})"
     return Text(f"{value:+z.2f}", style=f"black on {background}")

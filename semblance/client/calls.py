@@ -51,13 +51,13 @@ class Call:
         except UnicodeEncodeError:  # a lone surrogate: sent escaped, so that the service's error names its field
             return json.dumps(json.loads(f"{{{written}}}"), separators=(",", ":")).encode()
 
-    def parts(self, most: int) -> "list[Call]":
-        """The same in requests of `most` items each."""
+    def parts(self, size: int) -> "list[Call]":
+        """The same in requests of at most `size` items each."""
         content = self.content or {}
         given = content[self.items]
         return [
-            replace(self, content={**content, self.items: given[i : i + most]}, places=self.places[i : i + most])
-            for i in range(0, len(given), most)
+            replace(self, content={**content, self.items: given[i : i + size]}, places=self.places[i : i + size])
+            for i in range(0, len(given), size)
         ]
 
     def fitting(self, room: int) -> "list[Call]":

@@ -301,8 +301,8 @@ class ServiceRequests:
         if len(items) <= 1:
             return [whole]
         limits = (yield from self._served_there()).limits
-        most: int = max(1, getattr(limits, limit or f"max_{name}") // max(1, each))
-        parts = whole.parts(min(most, self._max_items or len(items)))
+        size: int = max(1, getattr(limits, limit or f"max_{name}") // max(1, each))
+        parts = whole.parts(min(size, self._max_items or len(items)))
         return [call for part in parts for call in part.fitting(limits.max_body_bytes)]
 
     def _served_there(self) -> Steps[Models]:

@@ -21,8 +21,8 @@ _ADDS: dict[str, Kind] = {
     "confidence": "number",
     "evidence": "text",
     "heading": "text",
-    "start": "place",
-    "end": "place",
+    "start": "integer",
+    "end": "integer",
     "differences": "text",
     "against": "text",
 }

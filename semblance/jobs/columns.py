@@ -72,6 +72,7 @@ class ColumnScorer:
             RequestFailed: the model cannot be opened here, or a graph failed.
         """
         names = self.options.columns
+        columns = tuple(map(_rows_of, columns))
         if len(columns) != len(names) or len({len(column) for column in columns}) != 1:
             found = ", ".join(str(len(column)) for column in columns)
             raise ValueError(f"{self.task} reads {len(names)} columns of one length ({', '.join(names)}), got {found}")
@@ -141,6 +142,17 @@ class _Opened:
 
 
 _opened = cache(_Opened)  # for as long as the process lasts
+
+
+def _rows_of(column: Any) -> Any:
+    """The rows of a column; those of Arrow as Python's.
+
+    Raises:
+        ValueError: it is one text.
+    """
+    if isinstance(column, str | bytes):
+        raise ValueError("a column is a list or an array of texts, got one text")
+    return column.to_pylist() if hasattr(column, "to_pylist") else column
 
 
 def _plain(row: Row) -> Row:

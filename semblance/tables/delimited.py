@@ -105,12 +105,12 @@ class Delimited:
         else:
             plain = re.sub(r'"(?:[^"]|"")*"', "", first)
             counts = {separator: plain.count(separator) for separator in SEPARATORS}
-            most = max(counts.values())
-            best = [separator for separator, count in counts.items() if count == most]
-            if most and len(best) > 1:
+            highest = max(counts.values())
+            best = [separator for separator, count in counts.items() if count == highest]
+            if highest and len(best) > 1:
                 names = " and ".join(SEPARATORS[separator] for separator in best)
                 raise BatchError(f"{self._path}: line 1: the header has as many {names}: give --delimiter")
-            found = best[0] if most else ","
+            found = best[0] if highest else ","
         if found != ",":
             self.notes.append(f"{self._path}: columns are separated by {SEPARATORS.get(found, repr(found))}")
         return found

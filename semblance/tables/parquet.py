@@ -17,8 +17,8 @@ TYPES: Mapping[Kind, Any] = {
     "number": pa.float64(),
     "text": pa.string(),
     "flag": pa.bool_(),
-    "place": pa.int64(),
-    "places": pa.list_(pa.int64()),
+    "integer": pa.int64(),
+    "integers": pa.list_(pa.int64()),
     "numbers": pa.list_(pa.float64()),
     "vector": pa.list_(pa.float32()),
 }

@@ -9,7 +9,7 @@ from semblance.errors import BatchError
 from semblance.tables.input_file import InputFile
 
 Row = dict[str, Any]
-Kind = Literal["number", "text", "flag", "place", "places", "numbers", "vector"]  # of an output column
+Kind = Literal["number", "text", "flag", "integer", "integers", "numbers", "vector"]  # of an output column
 Say = Callable[[str], None]  # a line for the user
 Step = Callable[[str, float], None]  # what is being done, and which share of it is done
 

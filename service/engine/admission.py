@@ -24,7 +24,7 @@ SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits,
 # The share of its remaining time in which a new request must end, and in which those must that it overtakes. The room
 # between the two is for small requests.
 NEW_TIME_SHARE, OVERTAKEN_TIME_SHARE = 0.8, 0.9
-_LEAST_OF_GUESS = 0.5  # of a guess by the length of texts, that they take at least
+_MIN_OF_GUESS = 0.5  # of a guess by the length of texts, that they take at least
 # Of a measured pace:
 _DECAY_SECONDS = 5.0  # seconds in which a measurement loses most of its weight
 _PRIOR_SECONDS = 0.25  # expected seconds that the guess weighs, which holds while little was measured
@@ -112,7 +112,7 @@ class Admissions:
     @property
     def seconds(self) -> float:
         """Seconds until all their work is done, at the recent pace."""
-        return sum(each.left for each in self._all.values()) * self.pace.recent / self._threads
+        return sum(admission.left for admission in self._all.values()) * self.pace.recent / self._threads
 
     def possible(self, context: RequestContext) -> float:
         """Expected seconds of work that would surely end in the time that a request has left, were it alone."""
@@ -122,22 +122,22 @@ class Admissions:
         """Why a request of so many expected seconds would not be let in now; None if it would."""
         return self._refusal(self._admission_of(context, seconds))
 
-    def admit(self, context: RequestContext, seconds: float, in_all: float = 0.0) -> Admission:
+    def admit(self, context: RequestContext, seconds: float, total_seconds: float = 0.0) -> Admission:
         """Let a request in at the first stage of its work; at a later stage note what is left.
 
         Args:
             context: of the request.
             seconds: expected, of this stage.
-            in_all: expected, of this and all later stages, as guessed by the length of texts; 0: nothing follows.
+            total_seconds: expected, of this and all later stages, as guessed by the length of texts; 0: no later one.
 
         Raises:
             Overloaded: too much is waiting already.
             TooSlow: it would not end in time if it were alone.
         """
-        whole = max(seconds, in_all) / context.share
+        whole = max(seconds, total_seconds) / context.share
         context.expected = max(context.expected, whole)
         known = self._all.get(context)
-        surely = max(seconds / context.share, _LEAST_OF_GUESS * whole)
+        surely = max(seconds / context.share, _MIN_OF_GUESS * whole)
         if surely > (possible := self.possible(context)):
             if known is not None and surely <= self._feasible_within(self._max_seconds):
                 raise Overloaded("others were served first, and too little time is left", seconds=self.seconds)

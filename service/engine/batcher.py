@@ -1,8 +1,10 @@
-"""Dynamic batching: keys of several requests for one graph go through it in one run, and come back as rows by position.
+"""Dynamic batching: inputs of several requests for one graph run through it together.
+
+An input is a sentence's token ids, or those of a pair. It is its own key in the caches, so it is called a key here.
 
 No request waits for a batch to fill: many whole answers take less than the milliseconds by which other servers delay
 requests, and under load batches fill without waiting. Another request's piece is added if the padding that it causes
-costs less than a run of its own. Work that takes less than `DIRECT_SECONDS` runs at once in the event loop.
+costs less than a run of its own. Work that takes less than `INLINE_IDLE_SECONDS` runs at once in the event loop.
 
 A batch is bounded by the graph's own time, so that whoever comes next waits `PIECE_SECONDS` at most for its thread, or
 as long as one sentence or pair takes.
@@ -23,22 +25,23 @@ from service.engine.graph import Padding, Rows, Shape, TextGraph
 from service.engine.queue import INLINE_SECONDS, MIN_THREAD_SECONDS, Job, Queue
 from service.observe.metrics import INFERENCE
 
-DIRECT_SECONDS = 0.0002  # waking a waiting request costs a tenth of it
-# Of a measured cost:
-_TRIES = 3
+INLINE_IDLE_SECONDS = (
+    0.0002  # a limit while a thread is free, `INLINE_SECONDS` while all are busy: waking costs a tenth of it
+)
+# How costs are measured:
+_MAX_TIMED_RUNS = 3
 _LONG_SECONDS, _CHEAP_SECONDS = 0.05, 0.002
-_FEW_TOKENS, _MORE_TOKENS, _SEVERAL, _MANY = 4, 64, 8, 32  # what is measured: tokens of a text, items of a batch
+_SHORT_TOKENS, _LONG_TOKENS, _SEVERAL, _MANY = 4, 64, 8, 32  # what is measured: tokens of a text, items of a batch
 
 K = TypeVar("K")
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of a run: `fixed`, and for each item `per_item`, and more for the tokens that it is padded to.
+    """Seconds of a run, linear: fixed + items * (per_item + per_token * tokens + per_cell * product of both lengths).
 
-    These are `per_token` for each, of both sentences of a pair, and `per_cell` for each pair of a token of one and a
-    token of the other. What a graph computes decides which of these counts: a transformer reads both sentences as
-    one row of tokens, others compare each token with each.
+    Tokens are counted with padding, of both sentences of a pair. A transformer reads both as one row of tokens, other
+    graphs compare each token of one with each of the other: `per_cell`.
     """
 
     fixed: float
@@ -64,40 +67,41 @@ class Cost:
             axes: 1 for sentences, 2 for pairs.
             max_tokens: of a sentence.
         """
-        more = min(_MORE_TOKENS, max_tokens)
-        few = max(1, min(_FEW_TOKENS, more // 2))
-        longer = max(1, more - few)
-        alone = seconds(1, (few,) * axes)
-        number, several = _SEVERAL, seconds(_SEVERAL, (few,) * axes)
-        if several < _CHEAP_SECONDS:  # more of them tell it more exactly
-            number, several = _MANY, seconds(_MANY, (few,) * axes)
-        each = max(0.0, several - alone) / (number - 1)
-        longest = seconds(1, (more,) * axes)
+        long = min(_LONG_TOKENS, max_tokens)
+        short = max(1, min(_SHORT_TOKENS, long // 2))
+        extra_tokens = max(1, long - short)
+        one_short = seconds(1, (short,) * axes)
+        items, several = _SEVERAL, seconds(_SEVERAL, (short,) * axes)
+        if several < _CHEAP_SECONDS:  # too fast to time well: a larger batch
+            items, several = _MANY, seconds(_MANY, (short,) * axes)
+        per_extra_item = max(0.0, several - one_short) / (items - 1)
+        one_long = seconds(1, (long,) * axes)
         per_cell = 0.0
         if axes > 1:  # how much more than twice one long sentence two of them take
-            per_cell = max(0.0, longest + alone - 2 * seconds(1, (more, few))) / longer**2
-        grown = longest - alone
-        if longest < _CHEAP_SECONDS:
-            grown = (seconds(number, (more,) * axes) - several) / number
+            per_cell = max(0.0, one_long + one_short - 2 * seconds(1, (long, short))) / extra_tokens**2
+        of_length = one_long - one_short
+        if one_long < _CHEAP_SECONDS:
+            of_length = (seconds(items, (long,) * axes) - several) / items
         if axes > 1:
-            grown -= per_cell * (more**2 - few**2)
-        per_token = max(0.0, grown) / (axes * longer)
-        of_few = per_token * axes * few + (per_cell * few**2 if axes > 1 else 0.0)
-        return cls(max(0.0, alone - max(each, of_few)), per_token, max(0.0, each - of_few), per_cell)
+            of_length -= per_cell * (long**2 - short**2)
+        per_token = max(0.0, of_length) / (axes * extra_tokens)
+        of_short = per_token * axes * short + (per_cell * short**2 if axes > 1 else 0.0)
+        fixed = max(0.0, one_short - max(per_extra_item, of_short))
+        return cls(fixed, per_token, max(0.0, per_extra_item - of_short), per_cell)
 
 
 # Before a graph is measured: large, so that nothing runs in the event loop.
-UNKNOWN = Cost(2e-3, 1e-5)
+INITIAL_COST = Cost(2e-3, 1e-5)
 
 
 def best_time(work: Callable[[], object]) -> float:
     """Seconds of the fastest of a few runs, the first of which warm up; long work runs once.
 
-    It is the CPU time of this thread, which other processes do not make longer; what they take of the CPUs shows in
-    the pace of the pool.
+    It is the CPU time of this thread, which other processes do not make longer; what they take of the CPUs is
+    the factor of `Pace`.
     """
     times: list[float] = []
-    while len(times) < _TRIES and sum(times) < _LONG_SECONDS:
+    while len(times) < _MAX_TIMED_RUNS and sum(times) < _LONG_SECONDS:
         started = thread_time()
         work()
         times.append(thread_time() - started)
@@ -110,14 +114,18 @@ def padded(shapes: Sequence[Shape]) -> Padding:
 
 
 def make_batches(
-    shapes: Sequence[Shape], cost: Callable[[Shape], float], most: Callable[[Shape], int], *, same_shape: bool = False
+    shapes: Sequence[Shape],
+    cost: Callable[[Shape], float],
+    max_items: Callable[[Shape], int],
+    *,
+    same_shape: bool = False,
 ) -> list[list[int]]:
     """Positions in batches, the cheapest first.
 
     Args:
         shapes: of all items.
         cost: of one item.
-        most: the number of items that a batch may have whose longest has this shape, at least 1.
+        max_items: the number of items that a batch may have whose longest has this shape, at least 1.
         same_shape: only items of one shape share a batch.
     """
     costs = list(map(cost, shapes))
@@ -129,9 +137,9 @@ def make_batches(
         shape = shapes[i]
         if batch and shape != longest:
             longest = tuple(map(max, longest, shape))
-            fit = 0 if same_shape else most(longest)
+            fit = 0 if same_shape else max_items(longest)
         if len(batch) >= fit:
-            batch, longest, fit = [], shape, most(shape)
+            batch, longest, fit = [], shape, max_items(shape)
             batches.append(batch)
         batch.append(i)
     return batches
@@ -140,7 +148,7 @@ def make_batches(
 class _Piece(NamedTuple, Generic[K]):
     """Keys of one request that go into one batch together."""
 
-    places: Sequence[int]  # in the request
+    indices: Sequence[int]  # of these keys in the request
     keys: Sequence[K]
     padding: Padding
     expected_seconds: float
@@ -151,13 +159,13 @@ class Batcher(Generic[K]):
 
     def __init__(self, queue: Queue, graph: TextGraph[K]) -> None:
         """Take the graph; nothing is known of its cost."""
-        self.cost = UNKNOWN
+        self.cost = INITIAL_COST
         self.graph = graph
         self._queue = queue
 
     def measure(self, keys: Sequence[K], max_tokens: int) -> None:
         """Measure the cost of a run, with tokens of these keys, at most `max_tokens` each; warms the graph up."""
-        key, shape = max(zip(keys, self.graph.shapes(keys), strict=True), key=lambda each: sum(each[1]))
+        key, shape = max(zip(keys, self.graph.shapes(keys), strict=True), key=lambda pair: sum(pair[1]))
 
         def seconds(items: int, shape: Shape) -> float:
             return best_time(partial(self.graph.rows, [self.graph.resized(key, shape)] * items))
@@ -191,15 +199,15 @@ class Batcher(Generic[K]):
             return None
         return self._run_inline(context, pieces, len(keys))
 
-    def in_this_thread(self, keys: Sequence[K]) -> Rows:
+    def run_blocking(self, keys: Sequence[K]) -> Rows:
         """The rows of at least one key, in batches within the budget, whatever that takes; in any thread.
 
         Raises:
             Exception: whatever the run raises.
         """
-        return _joined([(piece.places, self.graph.rows(piece.keys)) for piece in self._pieces(keys)], len(keys))
+        return _joined([(piece.indices, self.graph.rows(piece.keys)) for piece in self._pieces(keys)], len(keys))
 
-    async def get(self, context: RequestContext, keys: Sequence[K]) -> Rows:
+    async def compute(self, context: RequestContext, keys: Sequence[K]) -> Rows:
         """The rows, computed at once or in batches with other requests' keys. Cancelling drops what has not begun.
 
         Args:
@@ -216,11 +224,11 @@ class Batcher(Generic[K]):
         if self._is_quick(expected):
             return self._run_inline(context, pieces, len(keys))
         admission = self._queue.admissions.admit(context, expected)
-        done = await self._queue.done(Job(pieces, admission, partial(_Batch, self), kind=self))
-        return _joined([(piece.places, rows) for piece, rows in zip(pieces, done, strict=True)], len(keys))
+        results = await self._queue.submit(Job(pieces, admission, partial(_Batch, self), kind=self))
+        return _joined([(piece.indices, rows) for piece, rows in zip(pieces, results, strict=True)], len(keys))
 
     def should_join(self, joined: Padding, one: Padding, other: Padding) -> bool:
-        """Whether one run costs less than two."""
+        """Whether one run may take both, and costs less than two; a reproducible graph runs equal lengths only."""
         if self.graph.reproducible and one.longest != other.longest:
             return False
         apart = self.cost.of_batch(one) + self.cost.of_batch(other)
@@ -242,18 +250,18 @@ class Batcher(Generic[K]):
     def _max_items(self, longest: Shape) -> int:
         """How many items of this shape are in one batch at most."""
         budget = self.graph.budget
-        most = max(1, min(budget.items, budget.size // prod(longest)))
-        each = self.cost.of_item(longest)
-        return max(1, min(most, int(PIECE_SECONDS / each))) if each else most
+        limit = max(1, min(budget.items, budget.size // prod(longest)))
+        seconds = self.cost.of_item(longest)
+        return max(1, min(limit, int(PIECE_SECONDS / seconds))) if seconds else limit
 
     def _is_quick(self, seconds: float) -> bool:
-        """Whether a run is in the event loop: a longer one too where all threads are busy, and it would wait longer."""
-        return seconds <= DIRECT_SECONDS or (seconds <= INLINE_SECONDS and self._queue.saturated)
+        """Whether to run in the event loop; the limit is higher while all threads are busy, as waiting takes longer."""
+        return seconds <= INLINE_IDLE_SECONDS or (seconds <= INLINE_SECONDS and self._queue.saturated)
 
     def _run_inline(self, context: RequestContext, pieces: Sequence[_Piece[K]], count: int) -> Rows:
         began = perf_counter()
         graph = self.graph
-        rows = _joined([(each.places, graph.rows(each.keys, each.padding.longest)) for each in pieces], count)
+        rows = _joined([(piece.indices, graph.rows(piece.keys, piece.padding.longest)) for piece in pieces], count)
         context.timings.spent(INFERENCE, began, perf_counter())
         return rows
 
@@ -267,11 +275,11 @@ class _Batch(Generic[K]):
         self._padding = piece.padding
         self._parts = [piece.keys]
 
-    def add(self, piece: _Piece[K], most: float) -> bool:
+    def add(self, piece: _Piece[K], max_seconds: float) -> bool:
         """Take a piece whose padding costs less than a run of its own."""
         joined = self._padding.with_(piece.padding)
         seconds = self._batcher.cost.of_batch(joined)
-        if seconds > most or not self._batcher.should_join(joined, self._padding, piece.padding):
+        if seconds > max_seconds or not self._batcher.should_join(joined, self._padding, piece.padding):
             return False
         self._padding, self.expected_seconds = joined, seconds
         self._parts.append(piece.keys)
@@ -295,15 +303,15 @@ def _rows_or_error(graph: TextGraph[K], keys: Sequence[K]) -> Rows | Exception:
         return error
 
 
-def _seconds_of(pieces: "Sequence[_Piece[K]]") -> float:
+def _seconds_of(pieces: Sequence[_Piece[K]]) -> float:
     return sum(piece.expected_seconds for piece in pieces)
 
 
 def _joined(parts: Sequence[tuple[Sequence[int], Rows]], count: int) -> Rows:
-    """The rows of all parts, each at its places, [count, outputs]; the array itself where there is one part."""
+    """The rows of all parts, each at its indices, [count, outputs]; the array itself where there is one part."""
     if len(parts) == 1:
         return parts[0][1]
     rows = np.empty((count, parts[0][1].shape[1]), np.float32)
-    for places, part in parts:
-        rows[np.asarray(places)] = part
+    for indices, part in parts:
+        rows[np.asarray(indices)] = part
     return rows

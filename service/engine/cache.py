@@ -206,9 +206,9 @@ class RemoteCache(Backend, Protocol):
 class VectorCache:
     """The vectors of all models: an LRU cache in memory, then the remote tier."""
 
-    def __init__(self, most_bytes: int, telemetry: Telemetry, remote: RemoteCache | None = None) -> None:
-        """Start empty; `most_bytes` is for all caches of this process together, 0 keeps nothing."""
-        self.memory = MemoryBudget(most_bytes)
+    def __init__(self, max_bytes: int, telemetry: Telemetry, remote: RemoteCache | None = None) -> None:
+        """Start empty; `max_bytes` is for all caches of this process together, 0 keeps nothing."""
+        self.memory = MemoryBudget(max_bytes)
         self.remote = remote
         self._lru = self.memory.lru(_vector_bytes, telemetry.cache_counters("memory"))
         self._telemetry = telemetry

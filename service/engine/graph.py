@@ -40,7 +40,7 @@ _LOOP_NODES = (b"\x22\x04Loop", b"\x22\x04Scan")
 _INTEGER_NODE = b"\x22\x0dMatMulInteger"
 _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 
-_LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
+_MIN_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
 
 K = TypeVar("K")
 Rows = npt.NDArray[np.float32]  # [n, outputs of the graph]: a row for each of n keys
@@ -242,7 +242,7 @@ class BatchBudget(NamedTuple):
 class Graph:
     """A graph that can be run; a `core.scoring.Run`. Raises unless all its outputs are finite.
 
-    A log-probability may be minus infinity, and is replaced by `_LEAST_LOGARITHM`.
+    A log-probability may be minus infinity, and is replaced by `_MIN_LOGARITHM`.
     """
 
     def __init__(
@@ -275,7 +275,7 @@ class Graph:
             if not (self._logarithms and np.isfinite(output.max(axis=1)).all()):  # max is NaN if one is NaN
                 self._telemetry.failed()
                 raise InferenceFailed(self._model, f"{self._name} gave a number that is not finite")
-            output = np.maximum(output, np.float32(_LEAST_LOGARITHM))
+            output = np.maximum(output, np.float32(_MIN_LOGARITHM))
         self._telemetry.ran(self._name, len(output), perf_counter() - started)
         return output
 
@@ -302,7 +302,7 @@ class TextGraph(Graph, ABC, Generic[K]):
         padded, and on nothing else of its batch.
         """
         super().__init__(name, run, manifest, telemetry, has_loop=has_loop)
-        self.feeds, self._most = feeds, manifest.limits.max_tokens
+        self.feeds, self._max_tokens = feeds, manifest.limits.max_tokens
         self.is_transformer = isinstance(feeds, SequenceFeeds)
         self.reproducible = reproducible or self.is_transformer
 
@@ -331,7 +331,7 @@ class TextGraph(Graph, ABC, Generic[K]):
         if self.is_transformer or not self.reproducible:
             return lengths
         return [
-            tuple(max(tokens, min(self._most, -(-tokens // LENGTH_STEP) * LENGTH_STEP)) for tokens in each)
+            tuple(max(tokens, min(self._max_tokens, -(-tokens // LENGTH_STEP) * LENGTH_STEP)) for tokens in each)
             for each in lengths
         ]
 

@@ -19,9 +19,9 @@ from service.errors import Overloaded, TooSlow
 from service.observe.metrics import INFERENCE
 
 INLINE_SECONDS = 0.001
-MIN_THREAD_SECONDS = 2 * INLINE_SECONDS  # at least, of what must not run in the event loop
+MIN_THREAD_SECONDS = 2 * INLINE_SECONDS  # lower bound on the estimate of work that must run in a thread
 THREADS = "scorer"  # how the names of the threads begin
-_LATE_CHECK_SECONDS = 0.05  # between two looks who will be late
+_LATE_CHECK_SECONDS = 0.05  # between two checks for requests that will miss their deadline
 
 T = TypeVar("T")
 
@@ -35,19 +35,19 @@ class Piece(Protocol):
 
 
 P = TypeVar("P", bound=Piece)
-Part = tuple["Job[Any]", int, Any]  # of a batch: a job, the place of its piece, the piece
+BatchEntry = tuple["Job[Any]", int, Any]  # a job, the index of the piece in it, the piece
 Q = TypeVar("Q", bound=Piece, contravariant=True)
 
 
 class Batch(Protocol[Q]):
-    """One piece, or like pieces of several requests, for one thread."""
+    """One piece, or pieces of several requests that can run together, for one thread."""
 
     @property
     def expected_seconds(self) -> float:
         """How long all of it takes."""
 
-    def add(self, piece: Q, most: float) -> bool:
-        """Take one more piece if that pays, and all takes `most` expected seconds at most; whether it did."""
+    def add(self, piece: Q, max_seconds: float) -> bool:
+        """Take one more piece if that pays, and all takes `max_seconds` at most, as expected; whether it did."""
 
     def run(self) -> Sequence[Any]:
         """The result of each piece, or the exception that it raised; in any thread."""
@@ -115,7 +115,7 @@ class Queue:
         max_queue_seconds: float = inf,
         max_seconds: float = inf,
         *,
-        dropped: Callable[[], None] = lambda: None,
+        on_drop: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         """Start the queue's threads.
@@ -124,19 +124,19 @@ class Queue:
             threads: batches outside the event loop at a time, beside one of short work.
             max_queue_seconds: how long a request may be expected to wait.
             max_seconds: that a request may take.
-            dropped: called for each request that ends before all of its work was begun.
+            on_drop: called for each request that ends before all of its work was begun.
             clock: that of contexts.
         """
         self.admissions = Admissions(threads, max_queue_seconds, max_seconds, clock)
-        self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix=THREADS)
+        self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix=THREADS)  # one more, for short work
         self._threads = threads
-        self._dropped = dropped
+        self._on_drop = on_drop
         self._clock = clock
         self._jobs: list[Job[Any]] = []
         self._running = 0
         self._short_thread_busy = False  # whether the thread for short work is busy
-        self._serving_scheduled = False
-        self._late_checked_at = -inf  # when requests that will be late were last looked for
+        self._dispatch_scheduled = False
+        self._late_checked_at = -inf  # when requests that will miss their deadline were last looked for
         self._idle_since: list[float] = []  # since when threads have been free although work waits
 
     @property
@@ -152,34 +152,34 @@ class Queue:
     async def run_all(
         self,
         context: RequestContext,
-        works: Sequence[tuple[float, Callable[[], T]]],
+        tasks: Sequence[tuple[float, Callable[[], T]]],
         *,
         phase: int = INFERENCE,
-        in_all: float = 0.0,
+        total_seconds: float = 0.0,
     ) -> list[T]:
         """Do a request's pieces of work: in the event loop if they are small together, else one by one in threads.
 
         Args:
             context: of the request.
-            works: expected seconds and the function of each piece, at least one.
+            tasks: expected seconds and the function of each piece, at least one.
             phase: of the request's timings.
-            in_all: see `Admissions.admit`.
+            total_seconds: expected of this and all later stages of the request; 0: nothing follows.
 
         Raises:
             Overloaded: too much is waiting already.
             TooSlow: it would not end in time if it were alone.
         """
-        expected_seconds = sum(seconds for seconds, _ in works)
+        expected_seconds = sum(seconds for seconds, _ in tasks)
         if expected_seconds <= INLINE_SECONDS:
             began = perf_counter()
-            results = [work() for _, work in works]
+            results = [work() for _, work in tasks]
             context.timings.spent(phase, began, perf_counter())
             return results
-        admission = self.admissions.admit(context, expected_seconds, in_all)
-        return await self.done(Job([_SingleWork(*each) for each in works], admission, _own_batch, phase=phase))
+        admission = self.admissions.admit(context, expected_seconds, total_seconds)
+        return await self.submit(Job([_SingleWork(*task) for task in tasks], admission, _own_batch, phase=phase))
 
-    async def done(self, job: Job[P]) -> list[Any]:
-        """The results of a job's pieces.
+    async def submit(self, job: Job[P]) -> list[Any]:
+        """Queue a job and wait for the results of its pieces.
 
         Work begins in the event loop's next iteration: all of this one have added theirs by then.
 
@@ -188,44 +188,44 @@ class Queue:
             Exception: whatever a piece raised.
         """
         self._jobs.append(job)
-        self._schedule_serving()
+        self._schedule_dispatch()
         try:
             return await job.future
         except (asyncio.CancelledError, Overloaded, TooSlow):
             if job.pieces:
-                self._dropped()
+                self._on_drop()
             raise
 
-    def ended(self, context: RequestContext) -> None:
-        """A request has ended: it is no longer admitted, even if a shared computation goes on; twice is no error."""
+    def release(self, context: RequestContext) -> None:
+        """End a request: it is no longer admitted, even if a shared computation goes on; twice is no error."""
         context.ended = True
         self.admissions.leave(context)
         if self._jobs:
-            self._schedule_serving()  # what was over for this request may be shared with others, and goes on
+            self._schedule_dispatch()  # a shared computation that it started may have other waiters: that goes on
 
     def close(self) -> None:
         """Drop waiting work; what runs goes on in its thread, which ends after it (`THREADS`)."""
         self._jobs.clear()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _schedule_serving(self) -> None:
-        if not self._serving_scheduled:
-            self._serving_scheduled = True
-            asyncio.get_running_loop().call_soon(self._serve)
+    def _schedule_dispatch(self) -> None:
+        if not self._dispatch_scheduled:
+            self._dispatch_scheduled = True
+            asyncio.get_running_loop().call_soon(self._dispatch)
 
-    def _serve(self) -> None:
+    def _dispatch(self) -> None:
         """Give work to all threads that are free."""
-        self._serving_scheduled = False
+        self._dispatch_scheduled = False
         while self._jobs and not (self.saturated and self._short_thread_busy):
             short = self.saturated
             taken = self._next_batch(SHORT_SECONDS if short else inf)
             if taken is None:
                 return
-            batch, parts = taken
+            batch, entries = taken
             if batch.expected_seconds <= INLINE_SECONDS:
-                self._deliver(batch, parts, *_timed(batch))
+                self._deliver(batch, entries, *_run_timed(batch))
                 if self._jobs:  # in the event loop's next iteration
-                    self._schedule_serving()
+                    self._schedule_dispatch()
                 return
             since = self._clock()
             if short:
@@ -233,31 +233,31 @@ class Queue:
             else:
                 self._running += 1
                 since = self._idle_since.pop() if self._idle_since else since
-            running = asyncio.get_running_loop().run_in_executor(self._executor, partial(_timed, batch))
-            running.add_done_callback(partial(self._batch_done, batch, parts, short, since))
+            running = asyncio.get_running_loop().run_in_executor(self._executor, partial(_run_timed, batch))
+            running.add_done_callback(partial(self._batch_done, batch, entries, short, since))
 
-    def _next_batch(self, most: float) -> "tuple[Batch[Any], list[Part]] | None":
-        """A batch of at most so many expected seconds, of the lowest turn."""
+    def _next_batch(self, max_seconds: float) -> "tuple[Batch[Any], list[BatchEntry]] | None":
+        """The next batch: begun by the job of the lowest turn whose next piece takes `max_seconds` at most."""
         for job in self._jobs:
             if job.admission.failure is not None and not job.future.done():
                 job.future.set_exception(job.admission.failure)
         self._jobs = sorted((job for job in self._jobs if not job.future.done()), key=lambda job: job.admission.turn)
-        able = [job for job in self._jobs if job.can_begin]
-        first = next((job for job in able if job.pieces[-1][1].expected_seconds <= most), None)
+        runnable = [job for job in self._jobs if job.can_begin]
+        first = next((job for job in runnable if job.pieces[-1][1].expected_seconds <= max_seconds), None)
         if first is None:
             return None
         position, piece = first.pieces.pop()
-        batch, parts = first.begin(piece), [(first, position, piece)]
-        for job in able if first.kind is not None else ():
-            if job is not first and job.kind == first.kind and batch.add(job.pieces[-1][1], most):
-                parts.append((job, *job.pieces.pop()))
+        batch, entries = first.begin(piece), [(first, position, piece)]
+        for job in runnable if first.kind is not None else ():
+            if job is not first and job.kind == first.kind and batch.add(job.pieces[-1][1], max_seconds):
+                entries.append((job, *job.pieces.pop()))
         self._jobs = [job for job in self._jobs if job.pieces]
-        return batch, parts
+        return batch, entries
 
     def _batch_done(
         self,
         batch: Batch[Any],
-        parts: list[Part],
+        entries: list[BatchEntry],
         short: bool,
         since: float,
         running: "asyncio.Future[tuple[float, float, Sequence[Any]]]",
@@ -270,7 +270,7 @@ class Queue:
             return
         began, ended, outcomes = running.result()
         self.admissions.pace.record(batch.expected_seconds, ended - min(since, began))
-        self._deliver(batch, parts, began, ended, outcomes)
+        self._deliver(batch, entries, began, ended, outcomes)
         if ended >= self._late_checked_at + _LATE_CHECK_SECONDS:
             self._late_checked_at = ended
             self.admissions.mark_late()
@@ -279,13 +279,13 @@ class Queue:
             return
         if not short:
             self._idle_since.append(ended)
-        self._schedule_serving()
+        self._schedule_dispatch()
 
     def _deliver(
-        self, batch: Batch[Any], parts: list[Part], began: float, ended: float, outcomes: Sequence[Any]
+        self, batch: Batch[Any], entries: list[BatchEntry], began: float, ended: float, outcomes: Sequence[Any]
     ) -> None:
         self.admissions.add_served(batch.expected_seconds)
-        for (job, position, piece), outcome in zip(parts, outcomes, strict=True):
+        for (job, position, piece), outcome in zip(entries, outcomes, strict=True):
             job.admission.complete(piece.expected_seconds)
             job.receive(position, began, ended, outcome)
 
@@ -309,11 +309,12 @@ class _SingleWork(NamedTuple):
 
 
 def _own_batch(piece: _SingleWork) -> _SingleWork:
+    """Single work is a batch already."""
     return piece
 
 
-def _timed(batch: Batch[Any]) -> tuple[float, float, Sequence[Any]]:
-    """Run a batch; the times of its begin and end, and the outcomes."""
+def _run_timed(batch: Batch[Any]) -> tuple[float, float, Sequence[Any]]:
+    """Run a batch: when it began, when it ended, and the outcomes."""
     began = perf_counter()
     outcomes = batch.run()
     return began, perf_counter(), outcomes

@@ -152,10 +152,10 @@ class Vectors(Generic[K]):
             Overloaded: too much is waiting already.
         """
         if self.by_position and not (cached and any(self.tiers)):
-            return await self.batcher.get(context, keys)
+            return await self.batcher.compute(context, keys)
         wanted = dict.fromkeys(keys)
         if not cached:
-            return _spread(await self.batcher.get(context, list(wanted)), wanted, keys)
+            return _spread(await self.batcher.compute(context, list(wanted)), wanted, keys)
         found: dict[K, Vector] = {}
         if self.tiers.memory:
             began = perf_counter()
@@ -176,7 +176,7 @@ class Vectors(Generic[K]):
             InferenceFailed: the graph raised, or gave a number that is not finite.
         """
         wanted = dict.fromkeys(keys)
-        return _spread(self.batcher.in_this_thread(list(wanted)), wanted, keys)
+        return _spread(self.batcher.run_blocking(list(wanted)), wanted, keys)
 
     async def _search(self, context: RequestContext, keys: Sequence[K]) -> Mapping[K, Vector]:
         """Vectors from the remote cache or else from the graph."""
@@ -186,7 +186,7 @@ class Vectors(Generic[K]):
             found = await self._cache.fetch(self._space, keys, self.tiers)
             context.timings.spent(CACHE, began, perf_counter())
         if missing := [key for key in keys if key not in found]:
-            return {**found, **self._keep(missing, await self.batcher.get(context, missing))}
+            return {**found, **self._keep(missing, await self.batcher.compute(context, missing))}
         return found
 
     def _keep(self, keys: Sequence[K], rows: Rows) -> dict[K, Vector]:

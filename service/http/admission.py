@@ -1,4 +1,4 @@
-"""The middleware of routes that ask a model: each request has a place, time, and bytes of a body, and no more."""
+"""Middleware of the routes that ask a model: limits on requests in flight, their time, bodies and buffered bytes."""
 
 import asyncio
 import logging
@@ -24,18 +24,18 @@ from service.observe.metrics import Timings
 from service.routes.routing import STATE, RequestState
 from service.service import Service
 
-BUFFERED_BYTES = 163_840  # of bodies and unread answers, for each request that may be in flight: 160 MiB of 1,024
-_TIME_LEFT_SECONDS = 0.05  # at least, between two looks whether a paused request has more time
+BUFFERED_BYTES_PER_REQUEST = 163_840  # bodies and unsent answers: 160 MiB where 1,024 may be in flight
+_TIME_LEFT_SECONDS = 0.05  # at least, between two checks whether a paused request has more time
 _LONGEST_REFUSAL = 1.0  # seconds
-_COSTS = 16  # answered requests of a route, at least, from which the cost of the next is estimated before it is read
-_COSTS_SECONDS = 60.0  # for which those of a model count
-_READ_ANYWAY = 8
+_MIN_COST_SAMPLES = 16  # requests that a route has answered before the cost of the next is estimated by its length
+_COST_SAMPLE_SECONDS = 60.0  # how long they count
+_PROBE_EVERY = 8  # of the requests that would be refused unread, one in so many is read all the same
 _REMEMBERED = 10_000  # connections whose requests were refused
-PIECE_BYTES = 65_536  # of an answer
+ANSWER_CHUNK_BYTES = 65_536
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 
 
-_gave_up = ThrottledWarning(
+_over_limit = ThrottledWarning(
     logging.getLogger(__name__),
     "bodies and unread answers take too much memory: the requests of the largest caller are dropped",
 )
@@ -44,7 +44,7 @@ _gave_up = ThrottledWarning(
 class TimeLimit:
     """Cancels the current task inside the block `with TimeLimit(context, seconds):`.
 
-    The block then raises `TimeoutError` when the context's time is over, or the error of `end`. After a call of `stop`
+    The block then raises `TimeoutError` when the context's time is over, or the error of `end`. After `disarm`
     it goes on to its end.
     """
 
@@ -59,11 +59,11 @@ class TimeLimit:
         self._entered = True
         self._ended_by: Exception | type[Exception] | None = None
         self._context = context
-        self._timer = loop.call_later(seconds, self._over)
+        self._timer = loop.call_later(seconds, self._on_timer)
 
-    def _over(self) -> None:
+    def _on_timer(self) -> None:
         if (left := self._context.left) > 0:  # it was paused, or is
-            self._timer = asyncio.get_running_loop().call_later(max(left, _TIME_LEFT_SECONDS), self._over)
+            self._timer = asyncio.get_running_loop().call_later(max(left, _TIME_LEFT_SECONDS), self._on_timer)
         else:
             self.end(TimeoutError)
 
@@ -73,8 +73,8 @@ class TimeLimit:
             self._ended_by = by
             self._task.cancel()
 
-    def stop(self) -> None:
-        """End nothing any more."""
+    def disarm(self) -> None:
+        """Stop the timer: the block may finish, however long it takes."""
         self._entered = False
         self._timer.cancel()
 
@@ -84,20 +84,20 @@ class TimeLimit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self.disarm()
         # A server that shuts down may have cancelled the task too: then it stays cancelled.
         if self._ended_by is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
             raise self._ended_by from error
 
 
 @dataclass(eq=False, slots=True)
-class Held:
-    """What one request holds."""
+class HeldRequest:
+    """A request and its share of the buffered bytes."""
 
     caller: str
     end: Callable[[Overloaded], None]  # ends the request
     size: int = 0
-    stalled: bool = True  # whether it waits for its client, not the client for an answer
+    stalled: bool = True  # whether it waits for its client to send or to read
 
 
 class BufferedBytes:
@@ -107,39 +107,40 @@ class BufferedBytes:
     oldest one that is stalled, or else the newest, so that those before it are answered.
     """
 
-    def __init__(self, most: int) -> None:
-        """Begin with none; `most` is in bytes."""
-        self.most = most
+    def __init__(self, limit: int) -> None:
+        """Begin with none; `limit` is in bytes."""
+        self.limit = limit
         self.bytes = 0
-        self._of: dict[str, dict[Held, None]] = {}  # each caller's requests, the oldest first
+        self._by_caller: dict[str, dict[HeldRequest, None]] = {}  # each caller's requests, the oldest first
 
-    def hold(self, request: Held, size: int) -> None:
+    def hold(self, request: HeldRequest, size: int) -> None:
         """Hold `size` bytes of a request in all from now on, and end others, or itself, where all are too many."""
         self._set(request, size)
-        while self.bytes > self.most:
-            crowded = max(self._of, key=lambda caller: sum(each.size for each in self._of[caller]))
-            requests = self._of[crowded]
+        while self.bytes > self.limit:
+            sizes = {caller: sum(each.size for each in requests) for caller, requests in self._by_caller.items()}
+            largest = max(sizes, key=sizes.__getitem__)
+            requests = self._by_caller[largest]
             chosen = next((each for each in requests if each.stalled), None) or next(reversed(requests))
-            _gave_up.note(bytes=self.bytes, caller=crowded)
+            _over_limit.note(bytes=self.bytes, caller=largest)
             self._set(chosen, 0)
-            chosen.end(Overloaded(f"requests and answers of {self.most} bytes are held", limit=self.most))
+            chosen.end(Overloaded(f"requests and answers of {self.limit} bytes are held", limit=self.limit))
 
-    def _set(self, request: Held, size: int) -> None:
+    def _set(self, request: HeldRequest, size: int) -> None:
         self.bytes += size - request.size
         request.size = size
         if size:
-            self._of.setdefault(request.caller, {})[request] = None
-        elif request.caller in self._of:
-            self._of[request.caller].pop(request, None)
-            if not self._of[request.caller]:
-                del self._of[request.caller]
+            self._by_caller.setdefault(request.caller, {})[request] = None
+        elif request.caller in self._by_caller:
+            self._by_caller[request.caller].pop(request, None)
+            if not self._by_caller[request.caller]:
+                del self._by_caller[request.caller]
 
 
 class ModelCosts:
     """What the last requests of a route cost that one model answered, in expected seconds a byte of their bodies."""
 
     def __init__(self) -> None:
-        self.last: deque[float] = deque(maxlen=_COSTS)
+        self.last: deque[float] = deque(maxlen=_MIN_COST_SAMPLES)
         self.at = 0.0  # the time of the last one, by `perf_counter`
 
     def add(self, cost: float) -> None:
@@ -151,17 +152,17 @@ class ModelCosts:
 class AdmissionMiddleware:
     """Refuses a request beyond the limit, or with too much work; begins its timings.
 
-    Those whose body has not arrived take nobody's place. What a body means in work is not known before it is read; but
-    where by its length even the cheapest of the route's last requests to any model would be refused, reading it is most
-    likely in vain. One in `_READ_ANYWAY` is read all the same: it may ask a cheaper model than all of these.
+    A request whose body has not arrived does not count. Its work is known only after reading the body; but where at its
+    length even the cheapest recent request of the route would be refused, it is refused unread. One in `_PROBE_EVERY`
+    is read all the same: it may ask a cheaper model than all of these.
     """
 
-    def __init__(self, app: ASGIApp, scoring: "ScoringMiddleware") -> None:
+    def __init__(self, app: ASGIApp, scoring: "ScoringLimits") -> None:
         """Wrap the application of all routes that ask a model."""
         self._app = app
         self._scoring = scoring
         self._costs: dict[str, dict[str, ModelCosts]] = {}  # of each route, by the model that answered
-        self._unread = 0  # requests refused by them
+        self._refused_unread = 0  # requests that these refused, or would have
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on.
@@ -175,7 +176,7 @@ class AdmissionMiddleware:
         state.context, state.timings = context, context.timings
         size, costs = length_of(state.received), self._costs.setdefault(state.route or "", {})
 
-        async def ended(message: Message) -> None:
+        async def send_and_release(message: Message) -> None:
             scoring.leave(context)  # what is sent needs no work any more
             await send(message)
 
@@ -183,10 +184,10 @@ class AdmissionMiddleware:
             if size > FEW_BYTES and (cheapest := _cheapest(costs)) is not None:
                 refusal = scoring.queue.admissions.refusal(context, size * cheapest)
                 if refusal is not None:
-                    self._unread += 1
-                    if self._unread % _READ_ANYWAY:
+                    self._refused_unread += 1
+                    if self._refused_unread % _PROBE_EVERY:
                         raise refusal
-            await self._app(scope, receive, ended)
+            await self._app(scope, receive, send_and_release)
         except Overloaded as refusal:
             scoring.leave(context)
             await scoring.refuse(scope.get("client"), refusal)
@@ -199,13 +200,13 @@ class AdmissionMiddleware:
 def _cheapest(costs: Mapping[str, ModelCosts]) -> float | None:
     """Seconds a byte, expected of the cheapest of the last requests; None if they are too few."""
     now = perf_counter()
-    recent = [each for each in costs.values() if now - each.at < _COSTS_SECONDS]
-    if sum(len(each.last) for each in recent) < _COSTS:
+    recent = [model for model in costs.values() if now - model.at < _COST_SAMPLE_SECONDS]
+    if sum(len(model.last) for model in recent) < _MIN_COST_SAMPLES:
         return None
-    return min(min(each.last) for each in recent)
+    return min(min(model.last) for model in recent)
 
 
-class Deadline:
+class BodyAndDeadlineMiddleware:
     """Reads the body, and ends the work when its time is over, or when the client leaves.
 
     What is behind it finds the body in the state. A large answer is sent in pieces, each when the client has read those
@@ -223,28 +224,28 @@ class Deadline:
         Raises:
             BodyTimeout: the body did not arrive in time.
             TookTooLong: there is no answer in time.
-            ClientLeft: nobody wants one.
+            ClientLeft: the client disconnected.
         """
         state: RequestState = scope[STATE]
-        context, held = state.context, self._reader.held
+        context, buffered = state.context, self._reader.buffered
         assert context is not None, "the middleware before this one made it"
         context.deadline = perf_counter() + self._seconds
-        request = Held(context.caller, lambda error: limit.end(error))
+        request = HeldRequest(context.caller, lambda error: limit.end(error))
         leaving: asyncio.Task[None] | None = None
 
-        async def in_time(message: Message) -> None:
-            limit.stop()
+        async def send_in_chunks(message: Message) -> None:
+            limit.disarm()
             content = message.get("body", b"")
-            if len(content) > PIECE_BYTES:
+            if len(content) > ANSWER_CHUNK_BYTES:
                 if (abort := scope.get("extensions", {}).get(ABORT)) is not None:
                     request.end, request.stalled = lambda _: abort["call"](), True
-                held.hold(request, len(content))
-                for at in range(0, len(content) - PIECE_BYTES, PIECE_BYTES):
-                    await send({**message, "body": content[at : at + PIECE_BYTES], "more_body": True})
-                message = {**message, "body": content[at + PIECE_BYTES :]}
+                buffered.hold(request, len(content))
+                for at in range(0, len(content) - ANSWER_CHUNK_BYTES, ANSWER_CHUNK_BYTES):
+                    await send({**message, "body": content[at : at + ANSWER_CHUNK_BYTES], "more_body": True})
+                message = {**message, "body": content[at + ANSWER_CHUNK_BYTES :]}
             await send(message)
 
-        async def leaves() -> None:
+        async def watch_disconnect() -> None:
             await receive()
             state.status = CLIENT_LEFT
             limit.end(ClientLeft)
@@ -252,15 +253,15 @@ class Deadline:
         try:
             with TimeLimit(context, self._seconds) as limit:
                 state.body = await self._reader.read(state, context, receive, request)
-                leaving = asyncio.get_running_loop().create_task(leaves())
-                await self._app(scope, receive, in_time)
+                leaving = asyncio.get_running_loop().create_task(watch_disconnect())
+                await self._app(scope, receive, send_in_chunks)
         except TimeoutError:
             if state.arrived:
                 raise TookTooLong(f"no answer within {self._seconds:g} seconds") from None
             raise BodyTimeout(f"no whole body within {self._seconds:g} seconds") from None
         finally:
             state.body = b""
-            held.hold(request, 0)
+            buffered.hold(request, 0)
             if leaving is not None:
                 leaving.cancel()
 
@@ -268,27 +269,27 @@ class Deadline:
 class BodyReader:
     """Reads whole bodies, within their limits."""
 
-    def __init__(self, most: int, held: BufferedBytes, arrived: Callable[[RequestContext], None]) -> None:
-        """Prepare; `most` is in bytes of one, `held` is of all, `arrived` hears of each whole one."""
-        self.held = held
-        self._arrived = arrived
-        self._most = most
+    def __init__(self, max_bytes: int, buffered: BufferedBytes, on_arrival: Callable[[RequestContext], None]) -> None:
+        """Prepare; `max_bytes` limits one body, `buffered` all of them; `on_arrival` is called at the end of each."""
+        self.buffered = buffered
+        self._on_arrival = on_arrival
+        self._max_bytes = max_bytes
 
-    async def read(self, state: RequestState, context: RequestContext, receive: Receive, request: Held) -> bytes:
+    async def read(self, state: RequestState, context: RequestContext, receive: Receive, request: HeldRequest) -> bytes:
         """The whole body of a request, which is what it holds from then on.
 
         Raises:
             Overloaded: too many requests are being answered.
             UnsupportedMedia: it is no JSON, or compressed.
             TooLarge: it has more bytes than it may; no more than that were read.
-            ClientLeft: it ended half way.
+            ClientLeft: the client disconnected before the body was complete.
         """
         self._check(state.received)
         body = await self._read(receive, request)
-        self._arrived(context)
+        self._on_arrival(context)
         state.arrived, request.stalled = True, False
         if len(body) > FEW_BYTES:
-            self.held.hold(request, held_of(len(body), ascii_only=body.isascii()))
+            self.buffered.hold(request, memory_of_body(len(body), ascii_only=body.isascii()))
         return body
 
     def _check(self, headers: Mapping[bytes, bytes]) -> None:
@@ -297,10 +298,10 @@ class BodyReader:
             raise UnsupportedMedia("the body must be application/json")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMedia("the body must not be compressed")
-        if length_of(headers) > self._most:
+        if length_of(headers) > self._max_bytes:
             raise self._too_large()
 
-    async def _read(self, receive: Receive, request: Held) -> bytes:
+    async def _read(self, receive: Receive, request: HeldRequest) -> bytes:
         chunks: list[bytes] = []
         size = 0
         while True:
@@ -309,37 +310,39 @@ class BodyReader:
                 raise ClientLeft
             chunks.append(message.get("body", b""))
             size += len(chunks[-1])
-            if size > self._most:
+            if size > self._max_bytes:
                 raise self._too_large()
             if not message.get("more_body"):
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-            self.held.hold(request, size)
+            self.buffered.hold(request, size)
 
     def _too_large(self) -> TooLarge:
-        return TooLarge(f"a body of more than {self._most} bytes", limit=self._most)
+        return TooLarge(f"a body of more than {self._max_bytes} bytes", limit=self._max_bytes)
 
 
 def length_of(headers: Mapping[bytes, bytes]) -> int:
-    """Bytes of a body by its head; 0 where it does not say."""
+    """The body's Content-Length; 0 if it is missing or no number."""
     declared = headers.get(b"content-length", b"")
     return int(declared.lstrip(b"0")[:18] or b"0") if declared.isdigit() else 0  # Python refuses very many digits
 
 
-def held_of(size: int, *, ascii_only: bool = False) -> int:
-    """Bytes that a body of this size takes with its texts, which may need four times as many."""
+def memory_of_body(size: int, *, ascii_only: bool = False) -> int:
+    """Memory for a body and its decoded texts: a byte a character if they are ASCII, else up to four."""
     return size * (2 if ascii_only else 5)
 
 
-class ScoringMiddleware:
-    """The middleware of single routes: of those that ask a model."""
+class ScoringLimits:
+    """What the middleware of all routes that ask a model shares."""
 
     def __init__(self, service: Service, *, spans: bool) -> None:
         """Prepare; with `spans` timings keep when each phase began."""
         self._settings = settings = service.settings
-        self.most = settings.max_in_flight  # requests received and not yet answered
-        self.held = BufferedBytes(max(BUFFERED_BYTES * self.most, held_of(settings.max_body_bytes)))  # at least one
-        self.delayed = 0  # refusals that wait
-        self._again_at: OrderedDict[object, float] = OrderedDict()  # when those refused last may ask again
+        self.max_in_flight = settings.max_in_flight  # requests received and not yet answered
+        one_body = memory_of_body(settings.max_body_bytes)
+        self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * self.max_in_flight, one_body))
+        self.delayed_refusals = 0  # being held back now
+        # By client: when its last refusal said to come again.
+        self._retry_at: OrderedDict[object, float] = OrderedDict()
         self.queue = service.queue
         self._answering: set[RequestContext] = set()
         self.spans = spans
@@ -350,10 +353,10 @@ class ScoringMiddleware:
         Raises:
             Overloaded: too many are being answered, and its caller has an equal share of the places.
         """
-        if len(self._answering) >= self.most:
+        if len(self._answering) >= self.max_in_flight:
             callers = Counter(each.caller for each in self._answering)
-            if callers[context.caller] >= self.most // len(callers):
-                raise Overloaded(f"{self.most} requests are being answered", limit=self.most)
+            if callers[context.caller] >= self.max_in_flight // len(callers):
+                raise Overloaded(f"{self.max_in_flight} requests are being answered", limit=self.max_in_flight)
 
     def arrived(self, context: RequestContext) -> None:
         """A request has arrived with its body, and takes a place until `leave`.
@@ -367,11 +370,11 @@ class ScoringMiddleware:
     def leave(self, context: RequestContext) -> None:
         """A request is answered or given up; no effect the second time."""
         if not context.ended:
-            self.queue.ended(context)
+            self.queue.release(context)
             self._answering.discard(context)
 
     async def refuse(self, client: object, refusal: Overloaded) -> NoReturn:
-        """Refuse a request, later if its caller asks sooner than the last refusal told: then, or in a second.
+        """Refuse a request; a client that asks again before its `Retry-After` waits until then, a second at most.
 
         A refusal costs little, but thousands a second cost the CPU that others' work needs.
 
@@ -380,20 +383,20 @@ class ScoringMiddleware:
         """
         # Its traceback holds what it was raised through: bodies and their texts.
         refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
-        early = min(self._again_at.pop(client, 0.0) - perf_counter(), _LONGEST_REFUSAL)
-        if early > 0 and self.delayed < self.most:
-            self.delayed += 1
+        early = min(self._retry_at.pop(client, 0.0) - perf_counter(), _LONGEST_REFUSAL)
+        if early > 0 and self.delayed_refusals < self.max_in_flight:
+            self.delayed_refusals += 1
             try:
                 await asyncio.sleep(early)
             finally:
-                self.delayed -= 1
-        self._again_at[client] = perf_counter() + refusal.seconds
-        if len(self._again_at) > _REMEMBERED:
-            self._again_at.popitem(last=False)
+                self.delayed_refusals -= 1
+        self._retry_at[client] = perf_counter() + refusal.seconds
+        if len(self._retry_at) > _REMEMBERED:
+            self._retry_at.popitem(last=False)
         raise refusal
 
-    def around(self, app: ASGIApp) -> ASGIApp:
+    def wrap(self, app: ASGIApp) -> ASGIApp:
         """The application of these routes, with their middleware."""
         settings = self._settings
-        reader = BodyReader(settings.max_body_bytes, self.held, self.arrived)
-        return AdmissionMiddleware(Deadline(app, reader, settings.request_timeout), self)
+        reader = BodyReader(settings.max_body_bytes, self.buffered, self.arrived)
+        return AdmissionMiddleware(BodyAndDeadlineMiddleware(app, reader, settings.request_timeout), self)

@@ -24,7 +24,7 @@ MAX_HEAD_BYTES = 65_536  # of a request line and its headers; or received withou
 MAX_HEADERS = 100
 MAX_PIPELINED = 16  # requests that wait behind one that is answered
 SEND_SECONDS = 10.0  # after which a client that reads too little of an answer is disconnected
-LEAST_PACE = 4096  # bytes a second that it must read
+MIN_PACE = 4096  # bytes a second that it must read
 PIECE_BYTES, FEW_BYTES = 16, 16_384  # on average, that pieces of a body must have, beyond a few bytes: each is a call
 _SPARE_FILES = 64  # for models that are reloaded, Redis, the log
 _HEADERS = b"content-type: application/json\r\nx-content-type-options: nosniff\r\nconnection: close\r\n"
@@ -32,7 +32,7 @@ _refused = ThrottledWarning(logging.getLogger(__name__), "connections are closed
 
 
 @cache
-def most_connections() -> int:
+def max_connections() -> int:
     """How many there may be: as many as files that the process may open, less some to spare."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 1 << 30 if soft == resource.RLIM_INFINITY else max(1, soft - min(_SPARE_FILES, soft // 2))
@@ -87,8 +87,8 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a request, unless there are too many connections."""
         super().connection_made(transport)
-        if len(self.connections) > most_connections():
-            _refused.note(reason=f"there are {most_connections()} connections, by the limit of open files")
+        if len(self.connections) > max_connections():
+            _refused.note(reason=f"there are {max_connections()} connections, by the limit of open files")
             transport.abort()
         else:
             self._wait(self._head_seconds)
@@ -248,7 +248,7 @@ class Connection(HttpToolsProtocol):
 
     def _look_at_sending(self) -> None:
         self._send_clock = None
-        if self._unsent - self.transport.get_write_buffer_size() < LEAST_PACE * SEND_SECONDS:
+        if self._unsent - self.transport.get_write_buffer_size() < MIN_PACE * SEND_SECONDS:
             self.transport.abort()
         else:
             self._start_send_clock()

@@ -97,8 +97,8 @@ class OpenModel:
         for pair in self._golden:
             if problem := self._differs(pair):
                 raise ModelError(f"model {self._name} does not answer as published: {problem}")
-        a = self.scorer.tokenise([pair.a for pair in self._golden])
-        b = self.scorer.tokenise([pair.b for pair in self._golden])
+        a = self.scorer.encode([pair.a for pair in self._golden])
+        b = self.scorer.encode([pair.b for pair in self._golden])
         try:
             problem = self.scorer.false_claim(a, b)
         except InferenceFailed as error:

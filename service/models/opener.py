@@ -32,7 +32,7 @@ from service.models.repository import ModelFolder, confine, file_stamps
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
 from service.scoring.families import FAMILIES
-from service.scoring.reading import ScorerParts
+from service.scoring.tokenising import ScorerParts
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ class Opener:
             if kind not in KINDS:  # it reads embeddings
                 graphs[name] = Graph(name, session, manifest, telemetry, has_loop=session.has_loop)
                 continue
-            pooling, most = manifest.pooling_of(name), manifest.most_tokens(name)
+            pooling, most = manifest.pooling_of(name), manifest.max_tokens(name)
             feeds = feeds_of(session.signature, kind, tokenizer, pooling, most, where=name)
             alike = self._settings.reproducible and kind in ("encoder", "pair")
             more = {"reproducible": alike, "has_loop": session.has_loop}

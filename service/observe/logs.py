@@ -21,7 +21,7 @@ from time import monotonic, sleep
 from typing import Any
 
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
-MOST_WAITING = 1000  # lines, of some hundred bytes each
+MAX_WAITING = 1000  # lines, of some hundred bytes each
 FLUSH_SECONDS = 2.0  # at the process's end
 _STDERR = 2
 
@@ -161,7 +161,7 @@ def configure(level: str, **constant: object) -> None:
     if chosen is TerminalFormatter:
         logging.getLogger("uvicorn").setLevel("WARNING")  # its own words about the start
     formatter = chosen(**constant)
-    _queued = _Queued(formatter, Queue(MOST_WAITING))
+    _queued = _Queued(formatter, Queue(MAX_WAITING))
     QueueListener(_queued.queue, _Lines(_STDERR, _queued)).start()
     atexit.register(write_out)
     root = logging.getLogger()

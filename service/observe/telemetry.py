@@ -42,7 +42,7 @@ NO_MODEL = "none"  # no model was chosen, it is no longer served, or the route h
 OTHER_ROUTE = OTHER_STATUS = "other"
 Mode = Literal["livesum", "livemin", "livemax"]
 _MODES: tuple[Mode, ...] = get_args(Mode)
-_LEAST_OF_PROCESS = ("process_start_time_seconds", "process_max_fds")
+_MIN_OF_PROCESS = ("process_start_time_seconds", "process_max_fds")
 STATUSES = frozenset(map(str, (200, 400, 401, 404, 405, 408, 409, 413, 415, 422, 424, 429, 499, 500, 503)))
 _WATCHED_STATUSES = ("200", "408", "429", "500", "503")  # each route has them from the first scrape on: alerts ask them
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
@@ -83,7 +83,7 @@ class _WorkerProcess:
             if family.type == "counter":
                 self._families[family.name] = Counter(family.name, family.documentation, registry=registry)
             else:
-                mode: Mode = "livemin" if family.name in _LEAST_OF_PROCESS else "livesum"
+                mode: Mode = "livemin" if family.name in _MIN_OF_PROCESS else "livesum"
                 self._families[family.name] = _gauge(family.name, family.documentation, mode, registry)
         self._counted = dict.fromkeys(self._families, 0.0)
 
@@ -132,7 +132,7 @@ class Telemetry(Collector):
         self._platform = PlatformCollector(registry=registry)
         histogram, counter = partial(Histogram, registry=registry), partial(Counter, registry=registry)
         summary = partial(Summary, registry=registry)
-        total, least, most = (partial(_gauge, mode=mode, registry=registry) for mode in _MODES)
+        total, minimum, maximum = (partial(_gauge, mode=mode, registry=registry) for mode in _MODES)
         self._request_seconds = histogram(
             "semblance_request_seconds",
             "From the request's head to its answer's end; model is none if none answered, or it is no longer served",
@@ -183,10 +183,10 @@ class Telemetry(Collector):
             "semblance_queue_limit_seconds",
             "A longer expected wait is refused: SEMBLANCE_MAX_QUEUE_SECONDS of all workers",
         )
-        self.memory_limit = least(
+        self.memory_limit = minimum(
             "semblance_memory_limit_bytes", "Memory that all processes of this container may use, or the machine's"
         )
-        self.ready = least("semblance_ready", "0 while /health/ready says unready")
+        self.ready = minimum("semblance_ready", "0 while /health/ready says unready")
         self._inference_seconds = summary(
             "semblance_inference_seconds",
             "One graph run of a served model, also in health checks",
@@ -220,12 +220,12 @@ class Telemetry(Collector):
             "SEMBLANCE_REDIS_SECRET says), dropped (a write, while too many were under way)",
             ["kind"],
         )
-        self.redis_wanted = most("semblance_redis_wanted", "Whether SEMBLANCE_REDIS_URL is set")
-        self.redis_up = least(
+        self.redis_wanted = maximum("semblance_redis_wanted", "Whether SEMBLANCE_REDIS_URL is set")
+        self.redis_up = minimum(
             "semblance_redis_up",
             "Whether Redis could be read at the last request, or the last probe (every two seconds)",
         )
-        self.redis_writable = least("semblance_redis_writable", "Whether the last write to Redis succeeded")
+        self.redis_writable = minimum("semblance_redis_writable", "Whether the last write to Redis succeeded")
         self._model_info = _ModelInfo()
         registry.register(self._model_info)
         self.reload_failures = counter(
@@ -233,7 +233,7 @@ class Telemetry(Collector):
             "Reloads that refused a model, and kept the one served before",
             ["model"],
         )
-        self.reload_success = least(
+        self.reload_success = minimum(
             "semblance_models_reload_success_timestamp_seconds",
             "Time of the last reload without refusals",
         )
@@ -245,7 +245,7 @@ class Telemetry(Collector):
         for result in get_args(Opening):
             self._openings.labels(result)
         self.models_open = total("semblance_models_open", "Models that are open: others are opened at a request")
-        self.models_refused = most(
+        self.models_refused = maximum(
             "semblance_models_refused",
             "Models refused at the start or the last reload, or that could not be opened at a request",
         )
@@ -365,7 +365,7 @@ class ModelTelemetry:
         self.graphs = tuple(graphs)
         self.series: ModelSeries | None = None
 
-    def read(self, **numbers: int) -> None:
+    def tokenised(self, **numbers: int) -> None:
         """Count what was read, by the names of `_READ`."""
         if self.series is not None:
             for what, number in numbers.items():

@@ -4,7 +4,14 @@ from starlette.responses import Response
 
 from service.errors import EmptyText, InvalidRequest, TooSlow, UnsupportedTask
 from service.routes.dialects import OURS
-from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, MAX_DOCUMENTS, RequestLimits, check_fixed, counted
+from service.routes.limits import (
+    MAX_CLAIMS,
+    MAX_DOCUMENT_CHARS,
+    MAX_DOCUMENTS,
+    RequestLimits,
+    check_fixed,
+    suggests_limit,
+)
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts
 from service.schemas import ClaimsRequest, ClaimsResponse
@@ -42,7 +49,7 @@ async def claims(request: ClaimsRequest, call: ServedRequest) -> Response:
         raise InvalidRequest("there is no sentence, but headings at most", field=field)
     count = len(request.claims)
     _check_time(encoder, pair, documents, count, service.queue.admissions.possible(context))
-    with counted("claims", count):
+    with suggests_limit("claims", count):
         answer = await verify(context, encoder, pair, service.queue, documents, request.claims)
     return JsonAnswer(answer, pair.id)
 
@@ -52,17 +59,17 @@ def _labels(service: Service, name: str) -> tuple[str, ...]:
     return () if task is None else task.labels
 
 
-def _check_time(encoder: Scorer, pair: Scorer, documents: Documents, count: int, most: float) -> None:
+def _check_time(encoder: Scorer, pair: Scorer, documents: Documents, count: int, possible: float) -> None:
     """Check how long all of it takes, before any model has read a word.
 
     Raises:
-        TooSlow: longer than `most` seconds of work; says how many characters of documents, or claims, do not.
+        TooSlow: longer than `possible` seconds of work; says how many characters of documents, or claims, do not.
     """
     once, each = expected_seconds(encoder, pair, len(documents.sentences), len(documents.passages))
-    if once + each > most:  # not even one claim
+    if once + each > possible:  # not even one claim
         chars = sum(sentence.end - sentence.start for sentence in documents.sentences)
-        room = max(most - each, 0.0)
+        room = max(possible - each, 0.0)
         raise TooSlow(once + each, room).of("documents", chars, "characters of documents")
-    if once + count * each > most:
-        error = TooSlow(once + count * each, most)
+    if once + count * each > possible:
+        error = TooSlow(once + count * each, possible)
         raise error.of("claims", count, least=once)

@@ -40,7 +40,7 @@ from service.service import Service
 router = router_for(COHERE, "Cohere", "/cohere")
 # Where clients of Cohere and Jina look by themselves: nothing of ours stands there.
 root = router_for(COHERE, "Cohere")
-_MOST_RANK_FIELDS = 16
+_MAX_RANK_FIELDS = 16
 _SEARCH_UNIT = 100  # documents, by Cohere's definition
 
 
@@ -52,7 +52,7 @@ def _different(names: list[str]) -> list[str]:
 
 _RankFields = Annotated[
     list[str],
-    Field(min_length=1, max_length=_MOST_RANK_FIELDS, fail_fast=True, json_schema_extra={"uniqueItems": True}),
+    Field(min_length=1, max_length=_MAX_RANK_FIELDS, fail_fast=True, json_schema_extra={"uniqueItems": True}),
     AfterValidator(_different),
 ]
 

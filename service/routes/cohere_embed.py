@@ -201,9 +201,9 @@ def _by_type(found: Embedded, texts: RequestTexts, types: list[EmbeddingType], v
     if "float" in types:
         embeddings["float"] = rows_of(found.embeddings)
     if "int8" in types:
-        most = np.abs(found.embeddings).max(axis=1, keepdims=True)
-        most[most == 0] = 1  # zeros stay zeros
-        embeddings["int8"] = cast(list[list[int]], list(np.rint(found.embeddings * (127 / most)).astype(np.int8)))
+        largest = np.abs(found.embeddings).max(axis=1, keepdims=True)
+        largest[largest == 0] = 1  # zeros stay zeros
+        embeddings["int8"] = cast(list[list[int]], list(np.rint(found.embeddings * (127 / largest)).astype(np.int8)))
     if "base64" in types:
         embeddings["base64"] = [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
     return {

@@ -19,7 +19,7 @@ from service.engine.context import RequestContext
 from service.errors import InvalidRequest, ModelError, UnknownModel
 from service.models.model import ServedModel
 from service.routes.labelling import own_labels
-from service.routes.limits import RequestLimits, counted
+from service.routes.limits import RequestLimits, suggests_limit
 from service.routes.texts import RequestTexts
 from service.scoring.scorer import Scorer
 from service.service import Service
@@ -125,7 +125,7 @@ async def compare(
     if len(left) == 1:
         left = left * len(right)
     task = scorer.ranking_task if ranks else "similarity"
-    with counted((b if len(b.texts) > 1 else a).field, len(left)):
+    with suggests_limit((b if len(b.texts) > 1 else a).field, len(left)):
         answer = await scorer.similarity(context, left, right, task)
     scores = answer.raw if raw else answer.score
     return Comparison(
@@ -149,8 +149,8 @@ async def entail(
     """
     scorer = await service.registry.pick(context, resolve(service, model, "/entailment"), "entailment")
     reading = await _read(context, service, scorer, premises, hypotheses)
-    with counted(premises.field, len(premises.texts)):
-        answers = await scorer.stated_entailment(context, *reading.groups)
+    with suggests_limit(premises.field, len(premises.texts)):
+        answers = await scorer.entailment_or_neutral(context, *reading.groups)
     return scorer.id, answers, reading.warnings
 
 
@@ -194,7 +194,7 @@ async def embed(
     if dimensions is not None:
         _check_dimensions(scorer.manifest, dimensions)
     reading = await _read(context, service, scorer, texts, roles=(role,))
-    with counted(texts.field, len(texts.texts)):
+    with suggests_limit(texts.field, len(texts.texts)):
         embeddings = await scorer.embed(context, reading.groups[0])
     embeddings = embeddings[:, :dimensions]
     if unit:
@@ -227,9 +227,11 @@ async def _read(
         RequestLimits(service.settings).check_texts(group)
     every = reduce(add, groups)
     if scorer.manifest.prompts is None:
-        found = iter(await scorer.read(context, every.texts, every.where))
+        found = iter(await scorer.tokenise(context, every.texts, every.where))
     else:
-        each = [await scorer.read(context, g.texts, g.where, role=role) for g, role in zip(groups, roles, strict=False)]
+        each = [
+            await scorer.tokenise(context, g.texts, g.where, role=role) for g, role in zip(groups, roles, strict=False)
+        ]
         found = chain.from_iterable(each)
     read = [[group.cut(next(found), i) for i in range(len(group.texts))] for group in groups]
     sentences = [sentence for group in read for sentence in group]

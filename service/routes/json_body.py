@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic_core import from_json
 
-from core.ranking import MOST_ENTRIES
+from core.ranking import MAX_ENTRIES
 from service.errors import InvalidRequest, NotJson, RequestError, TooLarge, UnsupportedField, quote
 from service.settings import Settings
 
@@ -21,8 +21,8 @@ SMALL_BYTES = 131_072  # read in the event loop, within 0.5 ms; 1,000 candidates
 _KEYS_OF_A_PAIR, _KEYS_OF_AN_ENTRY = 2, 3  # the latter of an FAQ
 _OTHER_KEYS = 64  # besides those
 _PLACE_BYTES = 16_384  # of a body in which the place of a lone surrogate is looked for, within some 3 ms
-_MOST_FIELDS_OF_ITEMS = 16  # such as documents that are objects
-_MOST_OTHER_VALUES = 1000
+_MAX_FIELDS_OF_ITEMS = 16  # such as documents that are objects
+_MAX_OTHER_VALUES = 1000
 _BOUNDS = ("min_length", "max_length", "ge", "gt", "le", "lt")  # as pydantic names what a value must keep
 _OTHERS_NAMED = 2  # errors beside the first, in a message
 _LONGEST_NAME = 100  # characters of an unknown field, for which a near one is looked for
@@ -64,24 +64,24 @@ class BodyLimits(NamedTuple):
     keys: int
 
 
-def most_of(settings: Settings, *, strict: bool) -> BodyLimits:
+def max_counts(settings: Settings, *, strict: bool) -> BodyLimits:
     """The values and keys that a body may have: somewhat more than any list within its limit needs.
 
     A `strict` request refuses unknown keys; pydantic collects an error for each, so there are to be few.
     """
     items = max(settings.max_candidates, 2 * settings.max_pairs, settings.max_sentences)
-    values = _MOST_FIELDS_OF_ITEMS * items + _MOST_OTHER_VALUES
+    values = _MAX_FIELDS_OF_ITEMS * items + _MAX_OTHER_VALUES
     keys = (
-        max(_KEYS_OF_A_PAIR * settings.max_pairs, _KEYS_OF_AN_ENTRY * min(MOST_ENTRIES, settings.max_candidates))
+        max(_KEYS_OF_A_PAIR * settings.max_pairs, _KEYS_OF_AN_ENTRY * min(MAX_ENTRIES, settings.max_candidates))
         + _OTHER_KEYS
     )
     return BodyLimits(values, keys if strict else values)
 
 
-def counts(body: bytes, most: BodyLimits) -> BodyLimits:
-    """The values and keys of JSON: exact where those with the characters inside of texts would be more than `most`."""
+def counts(body: bytes, limits: BodyLimits) -> BodyLimits:
+    """The values and keys of JSON: exact where those with the characters inside of texts would exceed `limits`."""
     found = _separators(body)
-    if found.values <= most.values and found.keys <= most.keys:
+    if found.values <= limits.values and found.keys <= limits.keys:
         return found
     if b"\\" in body:  # same length, without escaped quotes
         body = body.replace(b"\\\\", b"__").replace(b'\\"', b"__")
@@ -94,21 +94,21 @@ def _separators(body: bytes) -> BodyLimits:
     return BodyLimits(body.count(b",") + body.count(b"[") + body.count(b"{"), body.count(b":"))
 
 
-def check(body: bytes, most: BodyLimits) -> None:
+def check(body: bytes, limits: BodyLimits) -> None:
     """Refuse JSON that would become too many objects.
 
     Raises:
         TooLarge: it has more values or keys than these.
     """
-    if len(body) <= most.keys:  # cannot have more of anything; `most.values` is no less
+    if len(body) <= limits.keys:  # cannot have more of anything; `limits.values` is no less
         return
-    found = counts(body, most)
-    for number, limit, what in ((found.values, most.values, "values"), (found.keys, most.keys, "fields")):
+    found = counts(body, limits)
+    for number, limit, what in ((found.values, limits.values, "values"), (found.keys, limits.keys, "fields")):
         if number > limit:
             raise TooLarge(f"the body has more than {limit} {what}", limit=limit)
 
 
-def parse(body: bytes, most: BodyLimits) -> Any:
+def parse(body: bytes, limits: BodyLimits) -> Any:
     """What a body says; also called in a thread.
 
     Raises:
@@ -117,7 +117,7 @@ def parse(body: bytes, most: BodyLimits) -> Any:
         TooLarge: it has more values or keys than these.
     """
     body = body.removeprefix(codecs.BOM_UTF8)  # which some editors put there, and RFC 8259 lets us ignore
-    check(body, most)
+    check(body, limits)
     try:
         return from_json(body, allow_inf_nan=False)
     except ValueError as error:

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from service.engine.context import RequestContext
 from service.errors import InvalidRequest, quote
 from service.routes.dialects import OURS
-from service.routes.limits import RequestLimits, counted
+from service.routes.limits import RequestLimits, suggests_limit
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts
 from service.schemas import ClassifyRequest, ClassifyResponse
@@ -55,9 +55,9 @@ async def own_labels(
     labelling = await service.registry.pick(context, name, "classification")
     limits.check_count(texts.field, len(texts.texts), "max_sentences")
     limits.check_texts(texts)
-    read = await labelling.read(context, texts.texts, texts.where)
-    with counted(texts.field, len(read)):
-        return labelling, await classified(context, labelling, read)
+    sentences = await labelling.tokenise(context, texts.texts, texts.where)
+    with suggests_limit(texts.field, len(sentences)):
+        return labelling, await classified(context, labelling, sentences)
 
 
 async def _with_labels(
@@ -82,13 +82,13 @@ async def _with_labels(
         if PLACE not in template:
             raise InvalidRequest(f"the template has no {PLACE} for the label", field="template")
         limits.check_expanded("template", template, PLACE, labels)
-    await scorer.read(context, labels, options.where)  # raises where one is empty: its template has words
+    await scorer.tokenise(context, labels, options.where)  # raises where one is empty: its template has words
     known: set[str] = set()
     for i, label in enumerate(labels):
         if label in known:
             raise InvalidRequest(f"the label {quote(label)} was given before", field=options.where(i))
         known.add(label)
     hypotheses = [template.replace(PLACE, label) for label in labels]
-    sentences = await scorer.read(context, [*texts.texts, *hypotheses], both.where)
-    with counted("text", count):
+    sentences = await scorer.tokenise(context, [*texts.texts, *hypotheses], both.where)
+    with suggests_limit("text", count):
         return await zero_shot(context, scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label)

@@ -19,7 +19,7 @@ MAX_EXPLAINED_TOKENS = 128  # of each sentence: the pair is scored again without
 
 
 @contextmanager
-def counted(field: str, count: int) -> Iterator[None]:
+def suggests_limit(field: str, count: int) -> Iterator[None]:
     """Work on the `count` items of a field: an error that it takes too long now says how many would not."""
     try:
         yield
@@ -79,34 +79,34 @@ class RequestLimits:
         together = bare * len(texts) + places * sum(map(len, texts))
         self._check(field, together, "max_body_bytes", f"with all its labels {together} characters")
 
-    def check_time(self, scorer: Scorer, field: str, count: int, most: float, *, at_least: float = 1.0) -> None:
+    def check_time(self, scorer: Scorer, field: str, count: int, possible: float, *, at_least: float = 1.0) -> None:
         """Check how long `count` new pairs take, before they are read.
 
         Args:
             scorer: of the model.
             field: of the request, that has the pairs.
             count: of them.
-            most: expected seconds of work that would end in time (`Admissions.possible`).
+            possible: expected seconds of work that would end in time (`Admissions.possible`).
             at_least: how much of what the measured pairs took these take certainly.
 
         Raises:
             TooSlow: they take longer.
         """
         seconds = count * scorer.seconds_per_new_pair
-        if at_least * seconds > most:
-            raise TooSlow(seconds, most).of(field, count)
+        if at_least * seconds > possible:
+            raise TooSlow(seconds, possible).of(field, count)
 
     def _check(self, field: str, count: int, setting: str, said: str) -> None:
-        most: int = getattr(self._settings, setting)
-        if count > most:
-            raise TooLarge(f"{said}, the limit is {most} (SEMBLANCE_{setting.upper()})", field=field, limit=most)
+        limit: int = getattr(self._settings, setting)
+        if count > limit:
+            raise TooLarge(f"{said}, the limit is {limit} (SEMBLANCE_{setting.upper()})", field=field, limit=limit)
 
 
-def check_fixed(field: str, count: int, most: int, what: str) -> None:
+def check_fixed(field: str, count: int, limit: int, what: str) -> None:
     """Check a number against a limit that is no setting; `what` is counted.
 
     Raises:
         TooLarge: there are more.
     """
-    if count > most:
-        raise TooLarge(f"{count} {what}, the limit is {most}", field=field, limit=most)
+    if count > limit:
+        raise TooLarge(f"{count} {what}, the limit is {limit}", field=field, limit=limit)

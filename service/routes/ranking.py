@@ -8,12 +8,12 @@ from core.ranking import ConfidenceFit, Match, digest_of, texts_of
 from service.engine.context import RequestContext
 from service.errors import InvalidRequest, UnknownModel, some
 from service.routes.dialects import OURS
-from service.routes.limits import RequestLimits, counted
+from service.routes.limits import RequestLimits, suggests_limit
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts
 from service.schemas import Entry, RankRequest, RankResponse
+from service.scoring import ranking
 from service.scoring.ranking import RERANK_TOP, Candidates, RankOptions
-from service.scoring.ranking import rank as ranked
 from service.scoring.scorer import Scorer
 from service.service import Service
 
@@ -48,12 +48,12 @@ async def rank(request: RankRequest, call: ServedRequest) -> Response:
     top = min(request.rerank_top or RERANK_TOP, candidates.size)
     possible = service.queue.admissions.possible(context)
     if second is not None:
-        limits.check_time(second, "rerank_top", top * candidates.each, possible)
+        limits.check_time(second, "rerank_top", top * candidates.texts_each, possible)
     if first.manifest.family == "interaction":  # whose pairs with a new query are all new
         limits.check_time(first, candidates.field, len(candidates.texts), possible, at_least=0.5)
     options = _options(request, _fit(request, first, second, candidates.size), top)
-    with counted(candidates.field, candidates.size):
-        answer = await ranked(context, first, request.query, candidates, second, options)
+    with suggests_limit(candidates.field, candidates.size):
+        answer = await ranking.rank(context, first, request.query, candidates, second, options)
     if request.entries is not None:
         for result in (*answer["results"], *answer.get("suggestions", ())):
             if (name := request.entries[result["index"]].get("id")) is not None:
@@ -76,14 +76,14 @@ def _candidates(limits: RequestLimits, request: RankRequest) -> Candidates:
 
 def _check_entries(entries: Sequence[Entry]) -> None:
     """Refuse what the command refuses in a file: a text that nobody sees, and an id that names two entries."""
-    places: dict[str, int] = {}
-    for place, entry in enumerate(entries):
+    indices: dict[str, int] = {}
+    for index, entry in enumerate(entries):
         for name in ("question", "answer"):
             if not entry[name].strip():
-                raise InvalidRequest("the text has no visible character", field=f"entries.{place}.{name}")
-        if (known := entry.get("id")) is not None and places.setdefault(known, place) != place:
-            message = f"{known!r} is the id of entries.{places[known]} too"
-            raise InvalidRequest(message, field=f"entries.{place}.id")
+                raise InvalidRequest("the text has no visible character", field=f"entries.{index}.{name}")
+        if (known := entry.get("id")) is not None and indices.setdefault(known, index) != index:
+            message = f"{known!r} is the id of entries.{indices[known]} too"
+            raise InvalidRequest(message, field=f"entries.{index}.id")
 
 
 async def _second_stage(context: RequestContext, service: Service, request: RankRequest) -> Scorer | None:
@@ -135,7 +135,7 @@ def _fit(request: RankRequest, first: Scorer, second: Scorer | None, count: int)
 
 
 def _options(request: RankRequest, fit: ConfidenceFit | None, top: int) -> RankOptions:
-    """What of the ranking is asked for, where the second stage orders `top` candidates."""
+    """The options of a ranking whose second stage orders `top` candidates."""
     asks_least = request.min_score is not None or request.min_confidence is not None
     own_threshold = None if fit is None or asks_least else fit.threshold
     return RankOptions(
@@ -144,5 +144,5 @@ def _options(request: RankRequest, fit: ConfidenceFit | None, top: int) -> RankO
         fit=fit,
         min_score=request.min_score,
         threshold=own_threshold if request.min_confidence is None else request.min_confidence,
-        declines=asks_least or request.entries is not None,
+        suggest_if_unanswered=asks_least or request.entries is not None,
     )

@@ -109,8 +109,8 @@ class Route(APIRoute):
     async def _read(self, call: ServedRequest) -> Any:
         """The body, parsed within its bounds: a large one in a thread."""
         body = call.request_state.body
-        most = call.app.state.body_limits[self._is_strict]
-        return parse(body, most) if len(body) <= SMALL_BYTES else await asyncio.to_thread(parse, body, most)
+        limits = call.app.state.body_limits[self._is_strict]
+        return parse(body, limits) if len(body) <= SMALL_BYTES else await asyncio.to_thread(parse, body, limits)
 
     def _fields_at(self, path: Sequence[int | str]) -> list[str]:
         """The fields that an object at a place of the body may have."""

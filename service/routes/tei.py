@@ -14,7 +14,7 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from core.manifest import Manifest, Role
-from core.measures import to_digits
+from core.measures import round_significant
 from service.engine.graph import SentenceGraph
 from service.errors import InvalidRequest, quote
 from service.models.model import ServedModel
@@ -335,7 +335,7 @@ def _predictions_of(probabilities: Mapping[str, float], raw: bool = False) -> li
     best_first = sorted(probabilities.items(), key=lambda item: -item[1])
     # A probability that underflowed to 0 counts as the smallest float.
     return [
-        {"score": to_digits(math.log(max(value, sys.float_info.min))) if raw else value, "label": label}
+        {"score": round_significant(math.log(max(value, sys.float_info.min))) if raw else value, "label": label}
         for label, value in best_first
     ]
 

@@ -8,7 +8,7 @@ best?
 from collections.abc import Sequence
 from itertools import chain
 
-from core.measures import to_digits
+from core.measures import round_significant
 from core.scoring import most_likely
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
@@ -83,4 +83,4 @@ def judged(answers: Sequence[dict[str, float]], *, multi_label: bool) -> list[fl
 
 def _share(part: float, whole: float, otherwise: float) -> float:
     """Part of a whole; `otherwise` where probabilities left the range of floats."""
-    return to_digits(part / whole if whole > 0 else otherwise)
+    return round_significant(part / whole if whole > 0 else otherwise)

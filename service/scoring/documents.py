@@ -35,7 +35,7 @@ LONGEST = 500  # characters of a sentence; longer ones are cut, so that a model 
 _SHORT_WORDS, _SHORT_CHARS = 10, 70  # of a line that may be a heading without markup
 _PLAIN = 10  # level of headings without markup, beneath Markdown's six; those of numbers: 10 + how many
 _HEADING_CHARS = 120  # of one heading, or of a line above a list, that is kept
-_MOST_HEADINGS = 8  # of a sentence, the innermost: lists may stand in lists without end
+_MAX_HEADINGS = 8  # of a sentence, the innermost: lists may stand in lists without end
 _INVISIBLE = frozenset(["Mn", "Me", "Cf", "Cs", "Co", "Cc", "Zs", "Zl", "Zp"])
 _NAME_CHARS = 60  # of a column's name
 _NAMES_SHARE = 4  # times a document's own characters, that the names of columns add to its rows at most
@@ -267,7 +267,7 @@ class _Reader:
 
     def _context(self) -> tuple[str, ...]:
         leads = (self._lead, *(item.lead for item in self._items))
-        return tuple(title for title in (*(title for _, title in self._headings), *leads) if title)[-_MOST_HEADINGS:]
+        return tuple(title for title in (*(title for _, title in self._headings), *leads) if title)[-_MAX_HEADINGS:]
 
     def _table(self, i: int) -> tuple[list[Sentence], int]:
         """The rows of a table, and the line after it."""

@@ -17,17 +17,17 @@ from core.duplicates import (
     questions,
 )
 from core.facts import Facts, facts_of
-from core.groups import MOST_WAYS, KeptApart
+from core.groups import MAX_WAYS, KeptApart
 from core.same_words import same_words
 from core.scoring import Embeddings
 from service.engine.context import RequestContext
 from service.engine.queue import Queue
 from service.errors import TooSlow
 from service.schemas import Answer, DuplicatesResponse
-from service.scoring.reading import turns_of
 from service.scoring.scorer import Scorer
+from service.scoring.tokenising import turns_of
 
-MOST_TEXTS = 2000
+MAX_TEXTS = 2000
 _WORDS_TURN_SECONDS = 0.04  # expected; the worst texts take ten times that
 _WORDS_SECONDS = 2e-6  # of a character: its words and facts; expected
 _COMPARE_SECONDS = 2e-8  # of a pair of vectors
@@ -80,7 +80,7 @@ async def find_duplicates(
     turns = turns_of([len(text) for text in texts], _WORDS_SECONDS, _WORDS_TURN_SECONDS)
     reading = [(seconds, partial(_words_and_facts, texts[part], guarded)) for seconds, part in turns]
     distinct = _distinct([read for chunk in await queue.run_all(context, reading) for read in chunk])
-    read = await encoder.read(context, texts, lambda i: f"{FIELD}.{i}")
+    read = await encoder.tokenise(context, texts, lambda i: f"{FIELD}.{i}")
     embeddings = await encoder.embed(context, [read[i] for i in distinct.first])
     number, a_pair = len(distinct.first), _DECIDE_SECONDS
     if distinct.kept_apart is not None:
@@ -90,7 +90,7 @@ async def find_duplicates(
     readings = None
     if pair is not None:
         readings = await _read(context, pair, queue, [texts[i] for i in distinct.first], duplicates)
-    deciding = (len(duplicates.candidates) + number * MOST_WAYS) * a_pair
+    deciding = (len(duplicates.candidates) + number * MAX_WAYS) * a_pair
     first, judged = await queue.run(context, deciding, partial(duplicates.decide, readings))
     leads = [distinct.first[first[number]] for number in distinct.of]
     sizes = np.bincount(leads, minlength=len(texts))
@@ -141,7 +141,7 @@ async def _read(
         raise TooSlow(seconds, possible).of(FIELD, len(texts))
     if not pairs:
         return []
-    read = await scorer.read(context, texts, lambda _: FIELD)
+    read = await scorer.tokenise(context, texts, lambda _: FIELD)
     a, b = ([read[pair[side]] for pair in pairs] for side in (0, 1))
     entailed = await scorer.entailment(context, [*a, *b], [*b, *a])
     same = await scorer.similarity(context, a, b, "paraphrase")

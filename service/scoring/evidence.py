@@ -17,7 +17,7 @@ from service.scoring.documents import Sentence, context_of
 
 BEST = 10  # passages of a claim that a pair model reads
 _WORDS = 0.5  # weight of the share of a claim's words beside the cosine
-_MOST_CHARS = 600  # of two sentences together: a model reads little more
+_MAX_CHARS = 600  # of two sentences together: a model reads little more
 _STEM = 6  # characters of a word that count: "refund", "refunds", "refunded" are one
 _WORD = re.compile(r"\w+")
 
@@ -63,7 +63,7 @@ def passages_of(sentences: Sequence[Sentence], documents: Sequence[int]) -> list
         if one.document == documents[i + 1]
         and sentences[i].block == other.block
         and sentences[i].headings == other.headings
-        and len(one.text) + len(other.text) < _MOST_CHARS
+        and len(one.text) + len(other.text) < _MAX_CHARS
     ]
     return alone + pairs
 

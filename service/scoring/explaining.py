@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.manifest import Manifest
-from core.measures import Floats, rounded, to_digits
+from core.measures import Floats, round_significant, rounded
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
 from service.errors import Overloaded, TooSlow
@@ -39,7 +39,7 @@ async def explain(context: RequestContext, scorer: Scorer, a: Encoded, b: Encode
     except (Overloaded, TooSlow) as error:
         field, longer = ("a", a) if len(a.ids) >= len(b.ids) else ("b", b)
         raise error.of(field, len(longer.ids), "tokens") from None
-    changes: list[float | None] = [to_digits(raw[0] - without) for without in raw[1:]]
+    changes: list[float | None] = [round_significant(raw[0] - without) for without in raw[1:]]
     task = scorer.manifest.similarity
     assert task is not None, "the registry lets no model be asked what it cannot do"
     width = task.raw_range[1] - task.raw_range[0]

@@ -28,8 +28,8 @@ from service.engine.context import RequestContext
 from service.engine.graph import PairGraph, Rows, SentenceGraph
 from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vectors import Vectors
-from service.scoring.reading import ScorerParts
 from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, as_pairs
+from service.scoring.tokenising import ScorerParts
 
 _ADDITIVE_TOLERANCE = 1e-5  # relative to the largest component; rounding in float32 is far smaller
 _RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range

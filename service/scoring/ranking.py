@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from core.measures import to_digits
+from core.measures import round_significant
 from core.ranking import ConfidenceFit, both_stages, of_stage, shared_words
 from core.scoring import best_first
 from core.tokenizer import Encoded
@@ -19,9 +19,9 @@ from service.errors import TooSlow
 from service.schemas import SCALES, Answer, RankResponse
 from service.scoring.scorer import Scorer
 
-SUGGESTIONS = 3  # of what comes first, where nothing is answered
-RERANK_TOP = 15  # candidates that a second stage orders, unless a request says how many: best on development questions
-_PART = 1000  # candidates that are scored in a few milliseconds
+SUGGESTIONS = 3  # the top candidates that are offered where none answers
+RERANK_TOP = 15  # candidates of a second stage unless a request says: best on development questions
+_CHUNK_SIZE = 1000  # texts that are scored before other requests have a turn
 
 
 class Candidates(NamedTuple):
@@ -32,54 +32,54 @@ class Candidates(NamedTuple):
     names: Sequence[str] = ("",)  # where within a candidate each of its texts stands, such as ".answer"
 
     @property
-    def each(self) -> int:
+    def texts_each(self) -> int:
         """How many texts a candidate has."""
         return len(self.names)
 
     @property
     def size(self) -> int:
         """How many candidates there are."""
-        return len(self.texts) // self.each
+        return len(self.texts) // self.texts_each
 
     def field_of(self, i: int) -> str:
         """The field of the request of the i-th text."""
-        return f"{self.field}.{i // self.each}{self.names[i % self.each]}"
+        return f"{self.field}.{i // self.texts_each}{self.names[i % self.texts_each]}"
 
-    def text_of(self, place: int) -> str:
-        """All that a candidate says."""
-        return " ".join(self.texts[place * self.each : (place + 1) * self.each])
+    def text_of(self, index: int) -> str:
+        """All texts of a candidate, joined."""
+        return " ".join(self.texts[index * self.texts_each : (index + 1) * self.texts_each])
 
 
 class RankOptions(NamedTuple):
-    """What of a ranking is asked for."""
+    """Options of a ranking."""
 
     top_k: int | None  # results; None: all
     rerank_top: int  # candidates that the second stage orders
     fit: ConfidenceFit | None  # for the models that rank; None: no confidence
-    min_score: float | None  # of the first candidate, or there is no answer
-    threshold: float | None  # likewise, of its confidence, where that is known
-    declines: bool  # without an answer there are no results, but suggestions
+    min_score: float | None  # that the first candidate must have to be the answer
+    threshold: float | None  # the same of its confidence, where that is known
+    suggest_if_unanswered: bool  # without an answer there are suggestions, no results
 
 
 class _Stage(NamedTuple):
     """Candidates best first by its raw scores or by both stages', equal ones in the order of the request."""
 
-    places: list[int]  # in the request
+    indices: list[int]  # in the request
     scores: list[float]
     raw: list[float]
     truncated: Answer
 
     async def results(self, first: int = 0, last: int | None = None) -> list[Answer]:
-        """The results from the first to before the last place; yields to other requests between parts."""
+        """The results of these ranks; yields to other requests between chunks."""
         results: list[Answer] = []
-        last = len(self.places) if last is None else min(last, len(self.places))
-        for start in range(first, last, _PART):
+        last = len(self.indices) if last is None else min(last, len(self.indices))
+        for start in range(first, last, _CHUNK_SIZE):
             if start > first:
                 await asyncio.sleep(0)
-            part = slice(start, min(start + _PART, last))
+            chunk = slice(start, min(start + _CHUNK_SIZE, last))
             results += [
                 {"index": i, "score": score, "raw_score": raw}
-                for i, score, raw in zip(self.places[part], self.scores[part], self.raw[part], strict=True)
+                for i, score, raw in zip(self.indices[chunk], self.scores[chunk], self.raw[chunk], strict=True)
             ]
         return results
 
@@ -101,22 +101,26 @@ async def rank(
         InferenceFailed: a graph raised, or gave a number that is not finite.
         TooSlow: it would not end in time.
     """
-    coarse = await _order(context, first, query, candidates, range(candidates.size))
-    fine = None
+    first_stage = await _order(context, first, query, candidates, range(candidates.size))
+    second_stage = None
     if second is not None:
-        best = coarse.places[: options.rerank_top]
+        best = first_stage.indices[: options.rerank_top]
         try:
-            fine = _by_both_stages(coarse, await _order(context, second, query, candidates, best))
+            second_stage = _by_both_stages(first_stage, await _order(context, second, query, candidates, best))
         except TooSlow as error:
-            raise TooSlow(error.seconds, error.most).of("rerank_top", len(best)) from None
-    confidence = _confidence(options.fit, query, candidates, coarse, fine)
+            raise TooSlow(error.seconds, error.possible).of("rerank_top", len(best)) from None
+    confidence = _confidence(options.fit, query, candidates, first_stage, second_stage)
     threshold = None if confidence is None else options.threshold
-    answered = (options.min_score is None or (fine or coarse).scores[0] >= options.min_score) and (
+    answered = (options.min_score is None or (second_stage or first_stage).scores[0] >= options.min_score) and (
         confidence is None or threshold is None or confidence >= threshold
     )
-    declined = options.declines and not answered
+    declined = options.suggest_if_unanswered and not answered
     top_k = SUGGESTIONS if declined else options.top_k
-    stages = coarse.results(last=top_k) if fine is None else _join_stages(coarse, fine, options.rerank_top, top_k)
+    stages = (
+        first_stage.results(last=top_k)
+        if second_stage is None
+        else _join_stages(first_stage, second_stage, options.rerank_top, top_k)
+    )
     results = await stages
     answer: RankResponse = {
         "model": first.id,
@@ -125,21 +129,21 @@ async def rank(
         "confidence": confidence,
         "threshold": threshold,
         "results": [] if declined else results,
-        "truncated": coarse.truncated,
+        "truncated": first_stage.truncated,
     }
     if declined:
         answer["suggestions"] = results
-    if second is not None and fine is not None:
+    if second is not None and second_stage is not None:
         answer["rerank_model"] = second.id
         answer["rerank_scale"] = SCALES[second.ranking_task]
-        answer["rerank_truncated"] = fine.truncated
+        answer["rerank_truncated"] = second_stage.truncated
     return answer
 
 
-async def _join_stages(coarse: _Stage, fine: _Stage, rerank_top: int, top_k: int | None) -> list[Answer]:
+async def _join_stages(first_stage: _Stage, second_stage: _Stage, rerank_top: int, top_k: int | None) -> list[Answer]:
     """The results of two stages."""
-    results = await fine.results(last=top_k)
-    rest = await coarse.results(rerank_top, top_k)
+    results = await second_stage.results(last=top_k)
+    rest = await first_stage.results(rerank_top, top_k)
     for result in results:
         result["stage"] = 2
     for result in rest:
@@ -148,73 +152,75 @@ async def _join_stages(coarse: _Stage, fine: _Stage, rerank_top: int, top_k: int
 
 
 def _confidence(
-    fit: ConfidenceFit | None, query: str, candidates: Candidates, coarse: _Stage, fine: _Stage | None
+    fit: ConfidenceFit | None, query: str, candidates: Candidates, first_stage: _Stage, second_stage: _Stage | None
 ) -> float | None:
-    """The probability that the first candidate is right; None: without a fit, or another candidate beside it."""
-    last = fine or coarse
-    if fit is None or len(last.places) < 2:
+    """The probability that the first candidate is right; None if there is no fit, or only one candidate."""
+    last = second_stage or first_stage
+    if fit is None or len(last.indices) < 2:
         return None
-    first = last.places[0]
-    features = [*of_stage(coarse.raw, coarse.places.index(first)), shared_words(query, candidates.text_of(first))]
-    if fine is not None:
-        features += of_stage(fine.raw, 0)
-    return to_digits(fit.probability(features))
+    first = last.indices[0]
+    features = [
+        *of_stage(first_stage.raw, first_stage.indices.index(first)),
+        shared_words(query, candidates.text_of(first)),
+    ]
+    if second_stage is not None:
+        features += of_stage(second_stage.raw, 0)
+    return round_significant(fit.probability(features))
 
 
 async def _order(
-    context: RequestContext, scorer: Scorer, query: str, candidates: Candidates, places: Sequence[int]
+    context: RequestContext, scorer: Scorer, query: str, candidates: Candidates, indices: Sequence[int]
 ) -> _Stage:
-    """Order the candidates at these positions of the request; yields to other requests between parts."""
-    each = candidates.each
-    at = places if each == 1 else [place * each + n for place in places for n in range(each)]  # of their texts
-    read: list[tuple[Encoded, Encoded]] = []
+    """Order the candidates at these indices of the request; yields to other requests between chunks."""
+    each = candidates.texts_each
+    text_indices = indices if each == 1 else [i * each + n for i in indices for n in range(each)]
+    tokenised: list[tuple[Encoded, Encoded]] = []
     scores: list[float] = []
     raw: list[float] = []
-    (asked,) = await scorer.read(context, [query], lambda _: "query", role="query")
-    for start in range(0, len(at), _PART):
-        part = at[start : start + _PART]
+    (tokenised_query,) = await scorer.tokenise(context, [query], lambda _: "query", role="query")
+    for start in range(0, len(text_indices), _CHUNK_SIZE):
+        chunk = text_indices[start : start + _CHUNK_SIZE]
         if start:
             await asyncio.sleep(0)
-        with context.part(len(part) / (len(at) - start)):
-            texts = [candidates.texts[i] for i in part]
-            sentences = await scorer.read(context, texts, partial(_field, candidates, part), role="passage")
-            queries, passages = scorer.fit([asked] * len(part), sentences)
+        with context.part(len(chunk) / (len(text_indices) - start)):
+            texts = [candidates.texts[i] for i in chunk]
+            sentences = await scorer.tokenise(context, texts, partial(_field, candidates, chunk), role="passage")
+            queries, passages = scorer.fit([tokenised_query] * len(chunk), sentences)
             answer = await scorer.similarity(context, queries, passages, scorer.ranking_task)
-        read += zip(queries, passages, strict=True)
+        tokenised += zip(queries, passages, strict=True)
         scores += answer.score
         raw += answer.raw
-    if len(at) > _PART:
+    if len(text_indices) > _CHUNK_SIZE:
         await asyncio.sleep(0)
-    # Equal texts have the score of the first: computed with others in a run, theirs may differ in the last digits.
-    alike: dict[str, int] = {}
-    same = [alike.setdefault(candidates.texts[i], n) for n, i in enumerate(at)]
-    if len(alike) < len(at):
-        scores, raw = [scores[n] for n in same], [raw[n] for n in same]
+    # Equal texts share the score of the first: in another batch its last digits may differ.
+    first_index: dict[str, int] = {}
+    shared = [first_index.setdefault(candidates.texts[i], n) for n, i in enumerate(text_indices)]
+    if len(first_index) < len(text_indices):
+        scores, raw = [scores[n] for n in shared], [raw[n] for n in shared]
     if each > 1:  # of the texts of a candidate the better one, and of equal ones the first
-        better = [max(range(n, n + each), key=raw.__getitem__) for n in range(0, len(at), each)]
+        better = [max(range(n, n + each), key=raw.__getitem__) for n in range(0, len(text_indices), each)]
         scores, raw = [scores[n] for n in better], [raw[n] for n in better]
     order = best_first(raw)
-    cut = {i // each for i, (_, text) in zip(at, read, strict=True) if text.truncated}
+    cut = {i // each for i, (_, text) in zip(text_indices, tokenised, strict=True) if text.truncated}
     return _Stage(
-        places=[places[n] for n in order],
+        indices=[indices[n] for n in order],
         scores=[scores[n] for n in order],
         raw=[raw[n] for n in order],
-        truncated={"query": any(asked.truncated for asked, _ in read), "candidates": sorted(cut)},
+        truncated={"query": any(text.truncated for text, _ in tokenised), "candidates": sorted(cut)},
     )
 
 
-def _by_both_stages(coarse: _Stage, fine: _Stage) -> _Stage:
+def _by_both_stages(first: _Stage, second: _Stage) -> _Stage:
     """The candidates that a second stage read, with its scores, in the order of both; of equal ones in the first's."""
-    at = {place: n for n, place in enumerate(fine.places)}
-    read = [at[place] for place in coarse.places[: len(at)]]
-    joined = both_stages(coarse.raw[: len(at)], [fine.raw[n] for n in read])
-    order = [read[n] for n in best_first(joined)]
-    return fine._replace(
-        places=[fine.places[n] for n in order],
-        scores=[fine.scores[n] for n in order],
-        raw=[fine.raw[n] for n in order],
+    at = {index: n for n, index in enumerate(second.indices)}
+    read = [at[index] for index in first.indices[: len(at)]]
+    order = [read[n] for n in best_first(both_stages(first.raw[: len(at)], [second.raw[n] for n in read]))]
+    return second._replace(
+        indices=[second.indices[n] for n in order],
+        scores=[second.scores[n] for n in order],
+        raw=[second.raw[n] for n in order],
     )
 
 
-def _field(candidates: Candidates, places: Sequence[int], n: int) -> str:
-    return candidates.field_of(places[n])
+def _field(candidates: Candidates, indices: Sequence[int], n: int) -> str:
+    return candidates.field_of(indices[n])

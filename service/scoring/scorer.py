@@ -22,7 +22,7 @@ from service.engine.context import RequestContext
 from service.engine.graph import Rows
 from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vectors import Vectors
-from service.scoring.reading import Reader, ScorerParts, weight_of
+from service.scoring.tokenising import CachedTokenizer, ScorerParts, weight_of
 from service.settings import CachePolicy
 
 _MAX_CACHED_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
@@ -42,7 +42,7 @@ class ScoredPairs(NamedTuple):
     score: list[float]
 
 
-class Scorer(Reader, ABC):
+class Scorer(CachedTokenizer, ABC):
     """One opened model. Its family says how graphs answer the tasks of pairs, and what models can do beside them."""
 
     # What all models of the family can do, beside their tasks.
@@ -130,10 +130,10 @@ class Scorer(Reader, ABC):
 
     def fit(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
         """n pairs as the model reads them: where it limits both texts together, the longer one is cut."""
-        most = self.manifest.limits.max_pair_tokens
-        if most is None or all(len(x.ids) + len(y.ids) <= most for x, y in zip(a, b, strict=True)):
+        limit = self.manifest.limits.max_pair_tokens
+        if limit is None or all(len(x.ids) + len(y.ids) <= limit for x, y in zip(a, b, strict=True)):
             return a, b
-        fits = [fit_together(len(x.ids), len(y.ids), most) for x, y in zip(a, b, strict=True)]
+        fits = [fit_together(len(x.ids), len(y.ids), limit) for x, y in zip(a, b, strict=True)]
         return [_cut(x, n) for x, (n, _) in zip(a, fits, strict=True)], [
             _cut(y, n) for y, (_, n) in zip(b, fits, strict=True)
         ]
@@ -153,7 +153,7 @@ class Scorer(Reader, ABC):
         answers, _ = await self._label_pairs(context, a, b)
         return answers
 
-    async def stated_entailment(
+    async def entailment_or_neutral(
         self, context: RequestContext, a: Sequence[Encoded], b: Sequence[Encoded]
     ) -> list[dict[str, float]]:
         """As `entailment`, but a text entails itself, nothing else a text without words, and it no other text."""
@@ -267,19 +267,21 @@ class Scorer(Reader, ABC):
             self._scores = {}
         texts = [*a, *b]
         chars = max(sum(map(weight_of, texts)), 1)
-        pairs = as_pairs(*self.fit(self.tokenise(a), self.tokenise(b)))
+        pairs = as_pairs(*self.fit(self.encode(a), self.encode(b)))
         measured = list(self._sample_inputs(pairs))
         limits = self.manifest.limits
-        most = min(limits.max_tokens, (limits.max_pair_tokens or 2 * limits.max_tokens) // 2)  # of each of two texts
+        max_tokens = min(
+            limits.max_tokens, (limits.max_pair_tokens or 2 * limits.max_tokens) // 2
+        )  # of each of two texts
         for vectors, keys in measured:
-            vectors.measure(keys, policy, most)
+            vectors.measure(keys, policy, max_tokens)
         tiers = [vectors.tiers for vectors, _ in measured]
         self.seconds_per_pair = max(map(best_time, self._comparisons(pairs[:1]))) / MEASURED_PAIRS
         together = max if self.manifest.bi_encoder is None else sum  # a task asks one of the graphs, or a blend's two
         of_graphs = together([vectors.batcher.expected_seconds(keys) for vectors, keys in measured])
         seconds = of_graphs + len(pairs) * self.seconds_per_pair
         self.seconds_per_new_pair = seconds / len(pairs)
-        self._cost.reading = best_time(lambda: self.tokenise(texts)) / chars
+        self._cost.tokenising = best_time(lambda: self.encode(texts)) / chars
         self._cost.scoring = seconds / sum(len(x) + len(y) for x, y in pairs)
         return CacheTiers(any(each.memory for each in tiers), any(each.remote for each in tiers))
 

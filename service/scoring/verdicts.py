@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from core.answers import ClaimLabel
 from core.facts import Facts, amounts_of, differences, has_other_unit, is_sum
-from core.measures import to_digits
+from core.measures import round_significant
 from service.scoring.evidence import Found, Passage
 from service.scoring.scorer import AuxScores
 
 _FLOOR = 1e-3  # of a probability: surer a model is not
-MOST_CHARS = 1000  # of a claim, whose numbers and words are read
+MAX_CHARS = 1000  # of a claim, whose numbers and words are read
 _SHARP = 13.67  # of the softmax over passages
 _SAME = 2.0  # relevance of a passage that says the claim itself, above any other's
 # What makes a passage the one that decides, besides its cosine: shared words, and what the pair model's graph gives for
@@ -88,9 +88,9 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
     nearest = max(map(_relevance, readings))
     shares = [exp(_SHARP * (_relevance(each) - nearest)) for each in readings]
     entailing, contradicting, differing = [], [], []
-    asked = amounts_of(claim[:MOST_CHARS])
+    asked = amounts_of(claim[:MAX_CHARS])
     for share, each in zip(shares, readings, strict=True):
-        said = amounts_of(each.passage.text) if asked.said else asked
+        said = amounts_of(each.passage.text) if asked.spellings else asked
         stated_by, entailed_by = features_of(each, asked, said)
         weights = (_STATED_ALONE, _ENTAILED_ALONE) if each.aux_scores is None else (_STATED, _ENTAILED)
         stated, entailed = _weighted(stated_by, weights[0]), _weighted(entailed_by, weights[1])
@@ -98,8 +98,8 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
         entailing.append(share * e / (1 + e + c) / sum(shares))
         contradicting.append(share * c / (1 + e + c) / sum(shares))
         differing.append([str(found) for found in differences(asked, said)])
-    entailed, contradicted = to_digits(sum(entailing)), to_digits(sum(contradicting))
-    not_stated = to_digits(max(0.0, 1 - sum(entailing) - sum(contradicting)))
+    entailed, contradicted = round_significant(sum(entailing)), round_significant(sum(contradicting))
+    not_stated = round_significant(max(0.0, 1 - sum(entailing) - sum(contradicting)))
     probabilities: dict[ClaimLabel, float] = {
         "entailed": entailed,
         "contradicted": contradicted,
@@ -111,7 +111,9 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
         masses, others = (entailing, contradicting) if label == "entailed" else (contradicting, entailing)
         places = [i for i, each in enumerate(readings) if besides is None or _apart(each.passage, besides.passage)]
         i = max(places or range(len(masses)), key=masses.__getitem__)
-        return Statement(readings[i].passage, label, to_digits(masses[i] / (masses[i] + others[i])), differing[i])
+        return Statement(
+            readings[i].passage, label, round_significant(masses[i] / (masses[i] + others[i])), differing[i]
+        )
 
     likely: ClaimLabel = "entailed" if entailed >= contradicted else "contradicted"
     evidence = best(likely)

@@ -1,7 +1,7 @@
 """Claim verification: does a document entail a claim, contradict it, or leave it open, and where does it say so?
 
-An encoder and shared words find the passages that may speak of a claim (`evidence`), a model of pairs reads each with
-the claim, and `verdicts` joins what it says.
+An encoder and word overlap retrieve the passages that may speak of a claim (`evidence`), a pair model classifies each
+with the claim, and `verdicts` aggregates.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from service.schemas import Answer, ClaimsResponse
 from service.scoring.documents import Sentence, sentences_in
 from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of
 from service.scoring.scorer import Scorer
-from service.scoring.verdicts import MOST_CHARS, Reading, Statement, Verdict, verdict
+from service.scoring.verdicts import MAX_CHARS, Reading, Statement, Verdict, verdict
 
-_READ_SECONDS = 4e-6  # of a character: sentences, and which words they have; expected
-_JOIN_SECONDS = 1e-3  # of the passages of one claim
-_ALIKE_SECONDS = 2e-4  # of a claim and a passage: their amounts
-_SEARCH_SECONDS = 1e-7  # of a passage for one claim
-MOST_SENTENCES = 10_000  # of a request: their vectors, and those of neighbours, take some 60 MB
-MOST_OTHERS = 2  # words of an amount, or the like, in which a passage and a claim differ
+_READ_SECONDS = 4e-6  # expected, of a character: to find sentences and their words
+_JOIN_SECONDS = 1e-3  # expected, to aggregate the passages of one claim
+_SPELLING_SECONDS = 2e-4  # expected, to spell the amounts of a claim as a passage does
+_SEARCH_SECONDS = 1e-7  # expected, to compare a passage with a claim
+MAX_SENTENCES = 10_000  # of a request: their vectors, and those of neighbours, take some 60 MB
+MAX_OTHER_WORDS = 2  # words of an amount, or the like, in which a passage and a claim differ
 _NOT_STATED: dict[ClaimLabel, float] = {"entailed": 0.0, "contradicted": 0.0, "not_stated": 1.0}
 
 
@@ -50,13 +50,13 @@ async def read_documents(context: RequestContext, queue: Queue, documents: Seque
     """Find the sentences of documents, and the passages that they make; in a thread where that takes long.
 
     Raises:
-        TooLarge: more sentences than `MOST_SENTENCES`.
+        TooLarge: more sentences than `MAX_SENTENCES`.
     """
     pieces = [(len(each) * _READ_SECONDS, partial(sentences_in, each)) for each in documents]
     found = await queue.run_all(context, pieces)
-    if (count := sum(map(len, found))) > MOST_SENTENCES:
-        message = f"{count:,} sentences, list items and table rows; {MOST_SENTENCES:,} at most"
-        raise TooLarge(message, field="documents", limit=MOST_SENTENCES)
+    if (count := sum(map(len, found))) > MAX_SENTENCES:
+        message = f"{count:,} sentences, list items and table rows; {MAX_SENTENCES:,} at most"
+        raise TooLarge(message, field="documents", limit=MAX_SENTENCES)
     sentences = list(chain.from_iterable(found))
     of = [i for i, each in enumerate(found) for _ in each]
     return Documents(sentences, of, passages_of(sentences, of))
@@ -71,14 +71,14 @@ def expected_seconds(encoder: Scorer, pair: Scorer, sentences: int, passages: in
 async def verify(
     context: RequestContext, encoder: Scorer, pair: Scorer, queue: Queue, documents: Documents, claims: Sequence[str]
 ) -> ClaimsResponse:
-    """Hold each claim against all documents together.
+    """Verify each claim against all documents together.
 
     Args:
         context: of the request.
         encoder: with embeddings.
         pair: with entailment in three labels.
-        queue: for what is neither's.
-        documents: read.
+        queue: runs the work that is neither model's.
+        documents: with their passages.
         claims: m of them.
 
     Raises:
@@ -90,67 +90,76 @@ async def verify(
     texts = [each.text for each in passages[: len(documents.sentences)]]
     once, each_claim = expected_seconds(encoder, pair, len(texts), len(passages))
     finding = once + len(claims) * encoder.seconds_per_new_pair / 2
-    # Of the whole work; a pair model that is as fast as an encoder, or faster, is there too.
+    # The encoder's share of all work; at least a thousandth, as it is tiny beside a slow pair model.
     with context.part(max(1e-3, finding / (once + len(claims) * each_claim))):
-        asked = await encoder.read(context, claims, lambda i: f"claims.{i}", role="query")
-        read = await encoder.read(context, texts, lambda _: "documents", role="passage")
-        matrix = await encoder.embed(context, [*read, *asked])
+        claim_tokens = await encoder.tokenise(context, claims, lambda i: f"claims.{i}", role="query")
+        text_tokens = await encoder.tokenise(context, texts, lambda _: "documents", role="passage")
+        matrix = await encoder.embed(context, [*text_tokens, *claim_tokens])
     chars = sum(len(text) for text in texts)
     seconds = chars * _READ_SECONDS + len(claims) * len(passages) * _SEARCH_SECONDS
     found = await queue.run(context, seconds, partial(_find, passages, matrix, claims))
-    of_claim = [(i, each) for i, some in enumerate(found) for each in some]
-    places = list(dict.fromkeys(each.passage for _, each in of_claim))
+    candidates = [(i, each) for i, passages_of_claim in enumerate(found) for each in passages_of_claim]
+    indices = list(dict.fromkeys(each.passage for _, each in candidates))
     premises = dict(
-        zip(places, await pair.read(context, [passages[i].text for i in places], lambda _: "documents"), strict=True)
+        zip(
+            indices,
+            await pair.tokenise(context, [passages[i].text for i in indices], lambda _: "documents"),
+            strict=True,
+        )
     )
-    hypotheses = await pair.read(context, claims, lambda i: f"claims.{i}")
-    comparing = len(of_claim) * _ALIKE_SECONDS
-    alike = await queue.run(context, comparing, partial(_alike, passages, claims, of_claim))
-    same = await queue.run(context, comparing, partial(_compared, documents, claims, of_claim))
-    others = list(dict.fromkeys(text for text in alike if text is not None))
-    rewritten = dict(zip(others, await pair.read(context, others, lambda _: "claims"), strict=True))
+    hypotheses = await pair.tokenise(context, claims, lambda i: f"claims.{i}")
+    comparing = len(candidates) * _SPELLING_SECONDS
+    spelt = await queue.run(context, comparing, partial(_claims_in_passage_spelling, passages, claims, candidates))
+    same = await queue.run(context, comparing, partial(_compared, documents, claims, candidates))
+    others = list(dict.fromkeys(text for text in spelt if text is not None))
+    rewritten = dict(zip(others, await pair.tokenise(context, others, lambda _: "claims"), strict=True))
     answers, aux_scores = await pair.read_claims(
         context,
-        [premises[each.passage] for _, each in of_claim],
-        [hypotheses[i] if text is None else rewritten[text] for (i, _), text in zip(of_claim, alike, strict=True)],
+        [premises[each.passage] for _, each in candidates],
+        [hypotheses[i] if text is None else rewritten[text] for (i, _), text in zip(candidates, spelt, strict=True)],
     )
     readings: list[list[Reading]] = [[] for _ in claims]
-    stating: list[list[Reading]] = [[] for _ in claims]  # those of passages that have words
-    for (i, each), answer, more, words in zip(of_claim, answers, aux_scores, same, strict=True):
+    readings_with_words: list[list[Reading]] = [[] for _ in claims]
+    for (i, each), answer, more, words in zip(candidates, answers, aux_scores, same, strict=True):
         reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more, *words)
         readings[i].append(reading)
         if reading.same_words or (pair.has_word(premises[each.passage]) and pair.has_word(hypotheses[i])):
-            stating[i].append(reading)
-    work = [
-        (_JOIN_SECONDS, partial(verdict, claim, some) if some else partial(_no_verdict, claim, every))
-        for claim, some, every in zip(claims, stating, readings, strict=True)
+            readings_with_words[i].append(reading)
+    tasks = [
+        (
+            _JOIN_SECONDS,
+            partial(verdict, claim, with_words) if with_words else partial(_no_verdict, claim, all_readings),
+        )
+        for claim, with_words, all_readings in zip(claims, readings_with_words, readings, strict=True)
     ]
     results: list[Answer] = []
-    for said, hypothesis in zip(await queue.run_all(context, work), hypotheses, strict=True):
+    for found_verdict, hypothesis in zip(await queue.run_all(context, tasks), hypotheses, strict=True):
         result: Answer = {
-            "label": said.label,
-            "confidence": said.probabilities[said.label],
-            "probabilities": dict(said.probabilities),
-            "runner_up": _passage(documents, said.runner_up),
+            "label": found_verdict.label,
+            "confidence": found_verdict.probabilities[found_verdict.label],
+            "probabilities": dict(found_verdict.probabilities),
+            "runner_up": _passage(documents, found_verdict.runner_up),
             "truncated": hypothesis.truncated,
         }
-        if said.evidence is not None:
-            result["evidence"] = _passage(documents, said.evidence)
+        if found_verdict.evidence is not None:
+            result["evidence"] = _passage(documents, found_verdict.evidence)
         results.append(result)
     return {"model": pair.id, "encoder": encoder.id, "results": results}
 
 
-def _alike(passages: Sequence[Passage], claims: Sequence[str], pairs: Sequence[tuple[int, Found]]) -> list[str | None]:
-    """Of each pair of claim and passage the claim, its amounts as the passage writes them; None: nothing changes."""
-    own = [amounts_in(claim[:MOST_CHARS]) for claim in claims]
-    said: dict[int, list[Amount]] = {}
+def _claims_in_passage_spelling(
+    passages: Sequence[Passage], claims: Sequence[str], pairs: Sequence[tuple[int, Found]]
+) -> list[str | None]:
+    """For each pair of claim and passage the claim with its amounts as the passage spells them; None: as it is."""
+    own = [amounts_in(claim[:MAX_CHARS]) for claim in claims]
+    amounts: dict[int, list[Amount]] = {}
     found: list[str | None] = []
     for i, each in pairs:
         text = passages[each.passage].text
-        if own[i] and each.passage not in said:
-            said[each.passage] = amounts_in(text)
-        alike = written_alike(claims[i], own[i], text, said[each.passage]) if own[i] else claims[i]
-        found.append(None if alike == claims[i] else alike)
+        if own[i] and each.passage not in amounts:
+            amounts[each.passage] = amounts_in(text)
+        spelt = written_alike(claims[i], own[i], text, amounts[each.passage]) if own[i] else claims[i]
+        found.append(None if spelt == claims[i] else spelt)
     return found
 
 
@@ -158,13 +167,13 @@ def _compared(
     documents: Documents, claims: Sequence[str], pairs: Sequence[tuple[int, Found]]
 ) -> list[tuple[bool, bool]]:
     """Whether each passage has the words of its claim, no matter under which headings, and whether all but a fact."""
-    own = [same_words(claim).split() if len(claim) <= MOST_CHARS else [] for claim in claims]
+    own = [same_words(claim).split() if len(claim) <= MAX_CHARS else [] for claim in claims]
     found = []
     for i, each in pairs:
         text = _text_of(documents, documents.passages[each.passage])
-        words = same_words(text).split() if own[i] and len(text) <= 2 * MOST_CHARS else []
+        words = same_words(text).split() if own[i] and len(text) <= 2 * MAX_CHARS else []
         others = sum(a != b for a, b in zip(own[i], words, strict=False))
-        alike = 0 < len(words) == len(own[i]) and others <= MOST_OTHERS
+        alike = 0 < len(words) == len(own[i]) and others <= MAX_OTHER_WORDS
         differs = alike and others > 0 and difference(facts_of(claims[i]), facts_of(text)) is not None
         found.append((alike and others == 0, differs))
     return found
@@ -176,16 +185,16 @@ def _text_of(documents: Documents, passage: Passage) -> str:
 
 
 def _no_verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
-    """That of a claim, or of passages, without words: nothing is stated, whatever a model makes of the characters."""
-    said = verdict(claim, readings)
-    return Verdict("not_stated", _NOT_STATED, None, said.evidence or said.runner_up)
+    """The verdict where the claim, or all passages, have no words: not stated, whatever the model says."""
+    shown = verdict(claim, readings)
+    return Verdict("not_stated", _NOT_STATED, None, shown.evidence or shown.runner_up)
 
 
 def _find(passages: Sequence[Passage], embeddings: Embeddings, claims: Sequence[str]) -> list[list[Found]]:
     """The best passages of each claim; embeddings are of the sentences, then of the claims."""
     evidence = Evidence(passages, embeddings[: -len(claims)])
     pairs = zip(claims, embeddings[-len(claims) :], strict=True)
-    return [evidence.best(claim[:MOST_CHARS], each) for claim, each in pairs]
+    return [evidence.best(claim[:MAX_CHARS], each) for claim, each in pairs]
 
 
 def _passage(documents: Documents, statement: Statement) -> Answer:

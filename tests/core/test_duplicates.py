@@ -21,7 +21,7 @@ from core.duplicates import (
     questions,
 )
 from core.facts import facts_of
-from core.groups import MOST_WAYS, ContradictoryAnswers, KeptApart, group
+from core.groups import MAX_WAYS, ContradictoryAnswers, KeptApart, group
 
 SHARE = st.floats(0, 1)
 PLACES = st.sampled_from([None, OnePlace("a", "b")])
@@ -156,7 +156,7 @@ def test_many_near_texts_are_grouped_without_comparing_each_with_each(monkeypatc
     texts = [f"Parcel {chr(97 + i % 26)}{i % 7 * 'x'} came, {weights[i % 3]}, on {i % 40} dates" for i in range(600)]
     scores = {(a, a + step): 0.9 for a in range(600) for step in range(1, 21) if a + step < 600}
     group(600, scores, 0.3, KeptApart([facts_of(text) for text in texts]), {})
-    assert 0 < compared < 600 * 20 * MOST_WAYS
+    assert 0 < compared < 600 * 20 * MAX_WAYS
 
 
 def test_a_person_is_right_whatever_scores_and_facts_say() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.facts import MOST_CHARS, agrees, difference, facts_of
+from core.facts import MAX_CHARS, agrees, difference, facts_of
 from core.mentions import mentions
 from core.units import BOUNDS_BEFORE, UNITS, Fact
 
@@ -109,7 +109,9 @@ def test_sections_are_read_one_by_one() -> None:
 def test_the_spelling_of_a_number_does_not_change_it(number: int) -> None:
     groups = [f"{number:,}".replace(",", mark) for mark in (",", ".", " ", "\u00a0", "\u202f", "")]
     for written in (*groups, in_words(number), in_words(number).replace("-", " "), in_words(number).title()):
-        assert list(facts_of(f"it has {written} parts").said) == [Fact("number", Fraction(number), Fraction(number))]
+        assert list(facts_of(f"it has {written} parts").spellings) == [
+            Fact("number", Fraction(number), Fraction(number))
+        ]
 
 
 @given(st.dates(date(1000, 1, 1), date(2999, 12, 31)))
@@ -123,7 +125,7 @@ def test_the_spelling_of_a_date_does_not_change_it(day: date) -> None:
             f"the {day.day} of {month.upper()}, {year}",
         ),
     )
-    assert len({next(iter(facts_of(f"on {each}.").said)) for each in written}) == 1
+    assert len({next(iter(facts_of(f"on {each}.").spellings)) for each in written}) == 1
 
 
 @given(st.sampled_from(sorted(BOUNDS_BEFORE)), st.integers(0, 50), st.integers(0, 50))
@@ -144,7 +146,7 @@ def test_conversion_is_exact_and_symmetric(count: int, one: str, other: str) -> 
     if UNITS[one].kind != UNITS[other].kind:
         other = one
     value = count * UNITS[one].factor / UNITS[other].factor
-    (said,) = facts_of(f"it is {count} {one}").said
+    (said,) = facts_of(f"it is {count} {one}").spellings
     converted = said._replace(low=value * UNITS[other].factor, high=value * UNITS[other].factor)
     more = converted._replace(low=said.low * Fraction(1001, 1000), high=said.low * Fraction(1001, 1000))
     assert [agrees(said, converted), agrees(converted, said)] == [True, True]
@@ -207,4 +209,4 @@ def test_no_text_raises_and_differences_are_symmetric(a: str, b: str) -> None:
 
 def test_facts_beyond_what_is_compared_are_not_read() -> None:
     """So the time of a text has a bound: its words alone may cost 20 microseconds a character."""
-    assert facts_of("a " * (MOST_CHARS // 2) + "5 kg").said == {}
+    assert facts_of("a " * (MAX_CHARS // 2) + "5 kg").spellings == {}

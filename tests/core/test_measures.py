@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from core.measures import DIGITS, cosine, exp_l1, expected_rating, probabilities, rounded, to_digits, to_unit
+from core.measures import DIGITS, cosine, exp_l1, expected_rating, probabilities, round_significant, rounded, to_unit
 
 ROWS = arrays(np.float32, st.tuples(st.just(3), st.integers(1, 5)), elements=st.floats(-(2.0**100), 2.0**100, width=32))
 
@@ -86,7 +86,7 @@ def test_seven_digits_by_hand() -> None:
     values = [0.12345674999, 0.99999996, 123.45678949, -2.00000004, 0.0, 1.0, 3.3333333333e-9]
     expected = [0.1234567, 1.0, 123.4568, -2.0, 0.0, 1.0, 3.333333e-9]
     assert rounded(np.array(values)).tolist() == expected
-    assert [to_digits(value) for value in values] == expected
+    assert [round_significant(value) for value in values] == expected
     many = np.array(values * 9).reshape(9, 7)
     assert rounded(many).tolist() == [expected] * 9
 
@@ -95,6 +95,6 @@ def test_seven_digits_by_hand() -> None:
 def test_together_numbers_are_rounded_as_alone_and_for_good(values: np.ndarray) -> None:
     found = rounded(values)
     # Half way between two, the one or the other.
-    assert found.tolist() == [pytest.approx(to_digits(value), rel=1.1e-6) for value in values]
+    assert found.tolist() == [pytest.approx(round_significant(value), rel=1.1e-6) for value in values]
     assert rounded(found).tolist() == found.tolist()
     assert all(float(f"{value:.{DIGITS}g}") == value for value in found.tolist())

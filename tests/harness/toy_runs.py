@@ -69,7 +69,7 @@ def trained(recipe: Recipe, runs: Path, seed: int = 1, teacher: Path | None = No
 def as_begun(recipe: Recipe, runs: Path, scale: float = 1.0) -> ModelFamily[Any]:
     """A run whose weights are those it would begin with, its words times the scale."""
     family = family_of(recipe, runs, 1)
-    model = family.untrained()
+    model = family.initial_model()
     with torch.no_grad():
         model.embedding.weight.mul_(scale)
     family.folder.mkdir(parents=True)

@@ -95,7 +95,7 @@ def test_a_recipe_can_be_built_and_travels_as_json(name: str, monkeypatch: pytes
     if not isinstance(recipe.table, PretrainedEncoder):
         assert recipe.table in TABLES.values()
     monkeypatch.setattr("training.train.family.load_table", lambda *_: toys.table())
-    model = family_of(recipe, tmp_path, 1).untrained()
+    model = family_of(recipe, tmp_path, 1).initial_model()
     if isinstance(recipe.architecture, HeadsConfig):
         assert set(model.heads) <= set(TASKS)
         assert recipe.publication is None or set(model.heads) == set(TASKS)

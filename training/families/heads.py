@@ -60,7 +60,7 @@ class HeadsFamily(ModelFamily[HeadsModel]):
     config: TasksConfig
     pairs: TaskPairs  # the recipe's data
 
-    def begin_from(self, start: ModelFamily[Any], model: HeadsModel) -> None:
+    def initialise_from(self, start: ModelFamily[Any], model: HeadsModel) -> None:
         """Copy all weights of a run of the same architecture."""
         model.load_state_dict(start.load().state_dict())
 
@@ -95,7 +95,7 @@ class PWIMTasksFamily(HeadsFamily[PWIMTasks]):
 
     uses_gpu = False  # its many small steps are no faster there
 
-    def untrained(self) -> PWIMTasks:
+    def initial_model(self) -> PWIMTasks:
         """PWIM around the words of the table."""
         words = WordEmbedding(self.table.rows)
         torch.manual_seed(self.seed)

@@ -41,7 +41,7 @@ class InteractionFamily(WordFamily[InteractionModel]):
     architecture: InteractionConfig
     config: PairwiseConfig
 
-    def untrained(self) -> InteractionModel:
+    def initial_model(self) -> InteractionModel:
         """A network around the words."""
         rows = self.rows()
         torch.manual_seed(self.seed)
@@ -49,7 +49,7 @@ class InteractionFamily(WordFamily[InteractionModel]):
         mark_numbers(network, self.table.tokenizer)
         return InteractionModel(network, both_orders=self.config.both_orders)
 
-    def begin_from(self, start: ModelFamily[Any], model: InteractionModel) -> None:
+    def initialise_from(self, start: ModelFamily[Any], model: InteractionModel) -> None:
         """Copy the weights that have the same name and shape; an output of other classes starts anew.
 
         Raises:

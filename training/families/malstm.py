@@ -51,7 +51,7 @@ class MaLSTMFamily(SiameseFamily):
         rated, held = (LabelledPairs(part, self.table.tokenizer, self.recipe.max_tokens) for part in self.data(teacher))
         return ManhattanObjective(model, rated, held, self.config, self.recipe.schedule.batch_size, self.seed)
 
-    def finish(self, objective: Objective, teacher: Path | None) -> None:
+    def after_training(self, objective: Objective, teacher: Path | None) -> None:
         """Write the files that the config requires to the run's folder; existing files are kept."""
         assert isinstance(objective, ManhattanObjective)
         if self.config.calibrate_on == "out-of-fold" and not (path := self.folder / OUT_OF_FOLD_NAME).is_file():

@@ -55,7 +55,7 @@ class SiameseFamily(WordFamily[SiameseModel]):
 
     architecture: ArchitectureConfig
 
-    def untrained(self) -> SiameseModel:
+    def initial_model(self) -> SiameseModel:
         """An encoder around the words, and the heads of the objective."""
         rows = self.rows()
         torch.manual_seed(self.seed)
@@ -63,7 +63,7 @@ class SiameseFamily(WordFamily[SiameseModel]):
         return SiameseModel(encoder, self.heads(output_dim(encoder)), self.recipe.precision)
 
     @property
-    def sentiments(self) -> tuple[str, ...]:
+    def sentiment_labels(self) -> tuple[str, ...]:
         """The labels of sentences that the recipe's data has."""
         assert isinstance(self.recipe.data, SSTSentences), "labels of sentences are those of SST"
         return sst.LABELS[self.recipe.data.labels]
@@ -78,13 +78,13 @@ class SiameseFamily(WordFamily[SiameseModel]):
                 if config.entailment_weight > 0:
                     heads["entailment"] = PairHead(dim, len(LABELS), config.hidden, directed=config.directed)
             case SentimentConfig() as config:
-                heads[SENTIMENT] = SentenceHead(dim, len(self.sentiments), config.hidden)
+                heads[SENTIMENT] = SentenceHead(dim, len(self.sentiment_labels), config.hidden)
         return heads
 
-    def begin_from(self, start: ModelFamily[Any], model: SiameseModel) -> None:
-        """Copy a trained encoder, the "universal" start; of another architecture, its words only.
+    def initialise_from(self, start: ModelFamily[Any], model: SiameseModel) -> None:
+        """Initialise by a trained run: its encoder if the architecture is the same, else its word vectors only.
 
-        With the encoder go the heads that both have. Where that run has no weights, those of seed 1 are taken.
+        Heads that both have are copied too. If the run with this seed has no weights, that of seed 1 is taken.
         """
         trained = (start if (start.folder / WEIGHTS_NAME).is_file() else replace(start, seed=1)).load()
         if type(trained.encoder) is type(model.encoder):
@@ -99,27 +99,28 @@ class SiameseFamily(WordFamily[SiameseModel]):
 
     def objective(self, model: SiameseModel, teacher: Path | None) -> Objective:
         """The objective that the recipe describes."""
-        learnt, dev = self.data(teacher)
+        train, dev = self.data(teacher)
         tokenizer, limit, batch_size = self.table.tokenizer, self.recipe.max_tokens, self.recipe.schedule.batch_size
         match self.recipe.objective:
             case TeacherCosineConfig() as config:
-                texts, targets = learnt
+                texts, targets = train
                 sentences, sets = Sentences(texts, tokenizer, limit), GradedSets(dev, tokenizer, limit)
                 return TeacherCosineObjective(model, sentences, targets, sets, config, batch_size, self.seed)
             case MarginConfig() as config:
-                readable = [pair for pair in learnt if split_words(pair.a) and split_words(pair.b)]
+                readable = [pair for pair in train if split_words(pair.a) and split_words(pair.b)]
                 a, b = (Sentences([getattr(pair, side) for pair in readable], tokenizer, limit) for side in "ab")
                 return MarginObjective(model, a, b, GradedSets(dev, tokenizer, limit), config, batch_size, self.seed)
             case SentimentConfig() as config:
-                classes, gold = (LabelledSentences(part, tokenizer, limit, self.sentiments) for part in (learnt, dev))
-                return SentimentObjective(model, classes, gold, config, batch_size, self.seed)
+                labels = self.sentiment_labels
+                train_set, dev_set = (LabelledSentences(part, tokenizer, limit, labels) for part in (train, dev))
+                return SentimentObjective(model, train_set, dev_set, config, batch_size, self.seed)
             case SupervisedConfig() as config:
-                rated, held = (LabelledPairs(part, tokenizer, limit) for part in (learnt, dev))
-                return SupervisedObjective(model, rated, held, config, batch_size, self.seed)
+                train_pairs, dev_pairs = (LabelledPairs(part, tokenizer, limit) for part in (train, dev))
+                return SupervisedObjective(model, train_pairs, dev_pairs, config, batch_size, self.seed)
         raise TypeError(f"{self.recipe.name}: no siamese model learns {type(self.recipe.objective).__name__}")
 
-    def finish(self, objective: Objective, teacher: Path | None) -> None:
-        """Move the rows that training never met, where the recipe wants that."""
+    def after_training(self, objective: Objective, teacher: Path | None) -> None:
+        """Map the vectors of words that training did not have into the trained space, if the recipe asks for it."""
         if self.recipe.map_unseen and isinstance(objective, TeacherCosineObjective):
             seen = np.bincount(objective.sentences.flat, minlength=len(self.table.tokenizer)).astype(np.int64)
             weight = objective.model.embedding.weight
@@ -132,7 +133,7 @@ class SiameseFamily(WordFamily[SiameseModel]):
         """The encoder around its words as they are stored, and a graph for each head."""
         model = self.load()
         table, factor = self.words_of(model)
-        shares = self.recipe.optimiser.embedding_learning_rate is None and publication.keep_words is None
+        words_are_shared = self.recipe.optimiser.embedding_learning_rate is None and publication.keep_words is None
         if publication.keep_words is not None:
             table = shrink(table, publication.keep_words, self.recipe.data.vocabulary())
         encoder = copy.deepcopy(model.encoder)
@@ -141,18 +142,20 @@ class SiameseFamily(WordFamily[SiameseModel]):
             "limits": Limits(max_tokens=publication.max_tokens),
             "similarity": self.similarity(model),
             "entailment": EntailmentTask(graph=ENTAILMENT, labels=LABELS) if "entailment" in model.heads else None,
-            "classification": ClassificationTask(graph=CLASSIFICATION, labels=self.sentiments)
+            "classification": ClassificationTask(graph=CLASSIFICATION, labels=self.sentiment_labels)
             if SENTIMENT in model.heads
             else None,
             "additive": isinstance(self.architecture, WordAveragingConfig | ProjectionConfig),
-            **write_graphs(encoder, model.heads, table.tokenizer, folder, publication.model_id, shares=shares),
+            **write_graphs(
+                encoder, model.heads, table.tokenizer, folder, publication.model_id, words_are_shared=words_are_shared
+            ),
         }
 
     def similarity(self, model: SiameseModel) -> SimilarityTask | None:
         """The manifest's entry: the head's expected rating, or the cosine of a model without heads."""
         match self.recipe.objective:
             case SupervisedConfig(classes=tuple(classes)) if classes:
-                scale = (classes[0], classes[-1])
+                scale = (classes[0], classes[-1])  # the lowest and the highest rating
                 return SimilarityTask(
                     graph=SIMILARITY, classes=classes, raw_range=scale, label_scale=scale, symmetric=True
                 )
@@ -168,9 +171,9 @@ class SiameseFamily(WordFamily[SiameseModel]):
         model = PublishedModel(folder, manifest)
         if (labels := manifest.classification) is not None:
             dev = self.recipe.data.dev()
-            said = model.classification([text for text, _ in dev])
-            found = np.log([[each[label] for label in labels.labels] for each in said])
-            temperature = fit_temperature(found, np.array([label for _, label in dev]))
+            probabilities = model.classification([text for text, _ in dev])
+            log_probabilities = np.log([[each[label] for label in labels.labels] for each in probabilities])
+            temperature = fit_temperature(log_probabilities, np.array([label for _, label in dev]))
             labels = labels.model_copy(update={"temperature": temperature})
             return manifest.model_copy(update={"classification": labels})
         if (task := manifest.similarity) is None or task.comparison is None:
@@ -198,20 +201,20 @@ def write_graphs(
     folder: Path,
     model_id: str,
     *,
-    shares: bool,
-    spread: float = 1.0,
+    words_are_shared: bool,
+    input_std: float = 1.0,
 ) -> dict[str, Any]:
     """Export an encoder, around its words as they are stored, and its heads.
 
     Args:
         encoder: of single sentences.
-        heads: by task; others than similarity, entailment and sentiment are not served.
+        heads: by task; those of other tasks than similarity, entailment and sentiment are left out.
         tokenizer: of its words.
         folder: of the model.
         model_id: what the graphs say of themselves.
-        shares: words go among the shared files beside the folder, as the tokenizer always does: they are frozen, so
-            other models may have the same.
-        spread: deviation of the embeddings that the heads are compared on.
+        words_are_shared: words go among the shared files beside the folder, as the tokenizer always does: they are
+            frozen, so other models may have the same.
+        input_std: standard deviation of the random embeddings on which heads are compared with their modules.
 
     Returns:
         Manifest fields, without those of the tasks; `shared`: entries of shared files.
@@ -219,21 +222,21 @@ def write_graphs(
     Raises:
         ParityError, GraphMismatchError: an exported graph differs from its module.
     """
-    kept = encoder.embedding
-    assert isinstance(kept, nn.Module)
-    arrays = arrays_of(kept, "embedding") if shares else {}
+    words = encoder.embedding
+    assert isinstance(words, nn.Module)
+    arrays = arrays_of(words, "embedding") if words_are_shared else {}
     export_encoder(encoder, folder / ENCODER, model_id, list(arrays))
     difference = check_encoder(folder / ENCODER, encoder, len(tokenizer), arrays)
     tokens = TOKENS if isinstance(encoder, GRAN) and encoder.has_token_parts else None
     if tokens is not None:
         export_tokens(encoder, folder / tokens, model_id, list(arrays))
         difference = max(difference, check_tokens(folder / tokens, encoder, len(tokenizer), arrays))
-    words = write_words(arrays, tokenizer, folder)
+    stored = write_words(arrays, tokenizer, folder)
     dim = output_dim(encoder)  # an encoder may project to another width than that of the words
     for task, name in (("similarity", SIMILARITY), ("entailment", ENTAILMENT)):
         if task in heads:
             export_head(heads[task], dim, folder / name, model_id)
-            difference = max(difference, check_head(folder / name, heads[task], dim, spread=spread))
+            difference = max(difference, check_head(folder / name, heads[task], dim, spread=input_std))
     if SENTIMENT in heads:
         export_head(heads[SENTIMENT], dim, folder / CLASSIFICATION, model_id, CLASSIFIER)
         difference = max(difference, check_head(folder / CLASSIFICATION, heads[SENTIMENT], dim, "classifier"))
@@ -244,5 +247,5 @@ def write_graphs(
         "encoder": ENCODER,
         "tokenizer": TOKENIZER,
         "token_embeddings": tokens,
-        **words._asdict(),
+        **stored._asdict(),
     }

@@ -99,7 +99,7 @@ class CrossEncoderFamily(HeadsFamily[CrossEncoder]):
         """The tokenizer of the published encoder."""
         return Subwords.load(self.encoder_folder(teacher) / TOKENIZER)
 
-    def untrained(self) -> CrossEncoder:
+    def initial_model(self) -> CrossEncoder:
         """All weights drawn at random."""
         torch.manual_seed(self.seed)
         return CrossEncoder(self.architecture)
@@ -111,7 +111,7 @@ class CrossEncoderFamily(HeadsFamily[CrossEncoder]):
             load_weights(model.bert, self.encoder_folder(teacher))
         return model
 
-    def finish(self, objective: Objective, teacher: Path | None) -> None:
+    def after_training(self, objective: Objective, teacher: Path | None) -> None:
         """Keep the tokenizer, and the encoder that the run began with: publishing needs both."""
         self.tokenizer(teacher).save(self.folder / TOKENIZER)
         if self.start is None:

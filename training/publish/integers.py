@@ -29,8 +29,8 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from training.publish.graphs import graphs_in
 
 CODES, SCALE, SUMS, HALF = ".codes", ".scale", ".sums", ".half"  # after the name of the weights
-LEAST_MATRIX, NARROWEST = 1_024, 16  # weights of a matrix that is worth it, and its shorter side: heads stay exact
-LEAST_TABLE = 1_000_000  # of a table: one of positions is small beside one of words, and counts in every text
+MIN_MATRIX, NARROWEST = 1_024, 16  # weights of a matrix that is worth it, and its shorter side: heads stay exact
+MIN_TABLE = 1_000_000  # of a table: one of positions is small beside one of words, and counts in every text
 ROW_STEPS, COLUMN_STEPS, TABLE_STEPS = 255, 63, 127  # of a row's range; of the largest value
 _LEAST = 1e-12  # of a scale
 Matrix = npt.NDArray[np.float32]
@@ -52,7 +52,7 @@ def to_integers(model: ModelProto) -> int:
     builder, count = _Builder(opset), 0
     for name, values, uses in _weights(graph):
         size, is_table = values.size, uses[0].kind == "table"
-        if size < (LEAST_TABLE if is_table else LEAST_MATRIX) or min(values.shape) < NARROWEST:
+        if size < (MIN_TABLE if is_table else MIN_MATRIX) or min(values.shape) < NARROWEST:
             continue
         count += size
         if is_table:

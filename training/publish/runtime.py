@@ -104,7 +104,7 @@ class PublishedModel:
         for name, kind in self.manifest.graph_kinds.items():
             graph = self._graphs[name] = open_graph(self.manifest.path_of(folder, name), kind, tensors)
             if kind not in ("head", "classifier"):
-                pooling, most = self.manifest.pooling_of(name), self.manifest.most_tokens(name)
+                pooling, most = self.manifest.pooling_of(name), self.manifest.max_tokens(name)
                 self._feeds[name] = feeds_of(graph.signature, kind, self.tokenizer, pooling, most, where=name)
 
     def embed(self, texts: Sequence[str], role: Role = "text") -> npt.NDArray[np.float32]:

@@ -7,6 +7,7 @@ import numpy as np
 from core.golden import GOLDEN_TEXTS
 from core.subwords import AnyTokenizer
 
+_MAX_TRIED = 100  # for each text that is wanted
 _MARKS = (" ", " ", " ", " ", ", ", ". ", "? ", " - ", "'", " \u2014 ", "\n")
 _ODD = ("\U0001f600", "na\u00efve", "\u6771\u4eac", "3,141.59", "don't", "\u00c9COLE", "x" * 120, "\u200b", "a\u0301b")
 
@@ -19,6 +20,9 @@ def texts(tokenizer: AnyTokenizer, count: int, longest: int) -> list[str]:
         tokenizer: of the model.
         count: how many.
         longest: most tokens.
+
+    Raises:
+        ValueError: the vocabulary has no words, or no text of so few tokens can be made of it.
     """
     rng = np.random.default_rng(0)
     entries = [tokenizer.token(i) for i in range(len(tokenizer))]
@@ -27,10 +31,16 @@ def texts(tokenizer: AnyTokenizer, count: int, longest: int) -> list[str]:
     plainly = [(e, e.removeprefix("##").replace("\u2581", "").removesuffix("</w>").strip()) for e in entries]
     whole = np.array([plain for entry, plain in plainly if plain and not entry.startswith("##")])
     anything = np.array([plain for _, plain in plainly if plain])
+    if not len(whole):
+        raise ValueError(
+            f"tokenizer.json: no words, but {', '.join(map(tokenizer.token, range(min(len(tokenizer), 5))))}"
+        )
     found: list[str] = []
     for tried in itertools.count():
         if len(found) == count:
             break
+        if tried > _MAX_TRIED * (count + 1):
+            raise ValueError(f"tokenizer.json: of {tried} texts of its words {len(found)} have 1 to {longest} tokens")
         plain = tried % 2 == 0
         parts: list[str] = []
         for word in rng.choice(whole if plain else anything, rng.integers(1, min(longest, 20 if plain else 60) + 1)):

@@ -59,11 +59,11 @@ class ModelFamily(ABC, Generic[Model]):
         return self.recipe.data.train(teacher, self.runs / "teacher"), self.recipe.data.dev()
 
     @abstractmethod
-    def untrained(self) -> Model:
+    def initial_model(self) -> Model:
         """The model as its seed draws it."""
 
     @abstractmethod
-    def begin_from(self, start: "ModelFamily[Any]", model: Model) -> None:
+    def initialise_from(self, start: "ModelFamily[Any]", model: Model) -> None:
         """Copy what fits of a trained run into a new model.
 
         Raises:
@@ -77,16 +77,16 @@ class ModelFamily(ABC, Generic[Model]):
             RunMissing: the word table or the run that this one starts from is missing.
             RecipeError: it begins with the teacher's weights and none was given.
         """
-        model = self.untrained()
+        model = self.initial_model()
         if self.start is not None:
-            self.begin_from(self.start, model)
+            self.initialise_from(self.start, model)
         return model.to("cuda" if self.uses_gpu and torch.cuda.is_available() else "cpu")
 
     @abstractmethod
     def objective(self, model: Model, teacher: Path | None) -> Objective:
         """What trains the model, on the recipe's `data`; training texts are cut at its `max_tokens`."""
 
-    def finish(self, objective: Objective, teacher: Path | None) -> None:
+    def after_training(self, objective: Objective, teacher: Path | None) -> None:
         """Do what comes after the training: change the model, or write more files to the run's folder."""
 
     def load(self) -> Model:
@@ -96,7 +96,7 @@ class ModelFamily(ABC, Generic[Model]):
             RunMissing: it was not trained; names the command.
         """
         weights = weights_of(self.recipe, self.runs, self.seed)
-        model = self.untrained()
+        model = self.initial_model()
         model.load_state_dict(torch.load(weights, weights_only=True, map_location="cpu"))
         return model.eval()
 

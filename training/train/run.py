@@ -33,6 +33,6 @@ def run(family: ModelFamily[Any], teacher: Path | None) -> Result:
     objective = family.objective(model, teacher)
     record_recipe(folder, recipe, family.seed)
     result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=family.seed)
-    family.finish(objective, teacher)
+    family.after_training(objective, teacher)
     torch.save(model.state_dict(), folder / WEIGHTS_NAME)
     return result

@@ -92,7 +92,7 @@ def import_model(
     )
     console = Console()
     unchecked = "[yellow]parity is not checked:[/yellow] the model's library is not installed"
-    lines = [unchecked if done.parity is None else done.parity.sentence(done.storage), *done.notes]
+    lines = [unchecked if done.parity is None else done.parity.describe(done.storage), *done.notes]
     lines.append(f"calibration: {done.calibration}" + ("" if pairs is not None else "; --pairs fits it on your own"))
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from core.errors import TokenizerError
-from core.manifest import MOST_TOKENS, EntailmentLabel, Prompts
+from core.manifest import MAX_TOKENS, EntailmentLabel, Prompts
 from core.sequences import Pooling, PoolingMode
 from core.subwords import Subwords
 from workbench.imports.files import TOKENIZER, ImportRefused, object_or_none, read_modules, read_object
@@ -154,14 +154,14 @@ def read_dimensions(folder: Path, dim: int) -> tuple[int, ...]:
     return tuple(sorted({size for size in found if isinstance(size, int) and 1 <= size < dim}))
 
 
-def most_tokens(folder: Path, special: int, wanted: int | None) -> int:
+def max_tokens(folder: Path, special: int, wanted: int | None) -> int:
     """Most tokens of a sequence without its special ones: the least that the folder's files say, or fewer.
 
     Raises:
         ImportRefused: more are wanted than the model reads, or it reads none.
     """
     config = object_or_none(folder / "config.json")
-    found = [MOST_TOKENS + special]
+    found = [MAX_TOKENS + special]
     for name, field in (
         ("sentence_bert_config.json", "max_seq_length"),
         ("tokenizer_config.json", "model_max_length"),

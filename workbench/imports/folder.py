@@ -1,4 +1,4 @@
-"""A model of another library -> `models/<id>/`: read, held against its library, exported, calibrated, described."""
+"""Import another library's model to `models/<id>/`: read, export, check parity with the library, calibrate, publish."""
 
 import logging
 import re
@@ -33,16 +33,16 @@ from workbench.imports.model import (
     Storage,
     check_id,
 )
-from workbench.imports.sources import Source, opened
+from workbench.imports.sources import Source, open_source
 from workbench.imports.static import read_model2vec, read_static
 from workbench.imports.transformer import read_transformer
 
 logger = logging.getLogger(__name__)
 
-TOLERANCE = 1e-4  # of an embedding's value or a logit (beyond 1: relative), weights in float32
+TOLERANCE = 1e-4  # largest difference of a value or logit (above 1: relative), with float32 weights
 TEXTS = 100  # that parity is measured on, beside the golden ones
 _LONGEST = 60  # tokens of these
-_ALONE = 20  # of these are asked alone as well
+_ALONE_SAMPLE = 20  # texts that are run in a batch of one as well
 
 
 @dataclass(frozen=True)
@@ -51,22 +51,20 @@ class Parity:
 
     library: str  # with its version
     texts: int
-    float32: float  # largest difference, of a value or logit, with weights in float32
-    stored: float  # the same with weights as they are published
+    max_difference_float32: float  # of a value or logit, with float32 weights
+    max_difference_stored: float  # with weights as they are published
     cosine: float | None  # least cosine of an embedding, as published, with the library's; None: no embeddings
 
-    def sentence(self, storage: Storage) -> str:
+    def describe(self, storage: Storage) -> str:
         """What the manifest, the card and the command line say."""
-        as_stored = "" if storage == "float32" else f", at most {self.stored:.1e} with {storage} weights"
+        as_stored = "" if storage == "float32" else f", at most {self.max_difference_stored:.1e} with {storage} weights"
         cosine = "" if self.cosine is None else f" (cosine at least {self.cosine:.5f})"
-        return (
-            f"{self.library}, {self.texts} texts: answers differ by at most {self.float32:.1e} with float32 weights"
-            f"{as_stored}{cosine}"
-        )
+        largest = f"{self.max_difference_float32:.1e} with float32 weights{as_stored}"
+        return f"{self.library}, {self.texts} texts: answers differ by at most {largest}{cosine}"
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """What `import_model` wrote, and how it was checked."""
 
     folder: Path
@@ -80,7 +78,7 @@ def read_model(folder: Path, options: ImportOptions) -> ImportedModel:
     """Find out what a folder holds, and read it: a table of rows, or a transformer (`read_transformer`).
 
     Raises:
-        ImportRefused: it cannot be taken; names the file and the field.
+        ImportRefused: it holds no model that we support; names the file and the field.
     """
     if (kind := static_kind(folder)) is None:
         return read_transformer(folder, options)
@@ -96,31 +94,32 @@ def import_model(
     options: ImportOptions = NO_OPTIONS,
     labelled: Callable[[ImportedModel], CalibrationPairs] | None = None,
     arguments: Sequence[str] = (),
-) -> Imported:
+) -> ImportResult:
     """Publish a model that was trained elsewhere.
 
     Args:
-        source: its folder, or its name on a hub, as in `sources.opened`.
+        source: its folder, or its name on a hub, as in `sources.open_source`.
         model_id: id that it gets; None: made of its name.
         models: where model folders live.
         storage: of its weights.
         options: what the folder does not say, or what is wanted otherwise.
-        labelled: the pairs it is calibrated on; None: a cosine on those that come with this package, others not.
-        arguments: of the command that makes it again, behind source and id.
+        labelled: makes the calibration pairs of the model once it is read; None: a cosine is calibrated on pairs of
+            this package, other scores are not.
+        arguments: of the command that makes it again, beside source and id; the manifest records it.
 
     Raises:
         ImportRefused: the source, the id or the storage cannot be taken; names the file and the field.
         ParityError: it does not compute what its library does; nothing is published.
     """
-    named = model_id if model_id is not None else id_of(source)
-    check_id(named, models, ImportRefused)
+    chosen_id = model_id if model_id is not None else id_of(source)
+    check_id(chosen_id, models, ImportRefused)
     if not all(re.fullmatch("[a-z]{2,3}", each) for each in options.languages or ()):
         raise ImportRefused(f"--languages {','.join(options.languages or ())}: expected ISO 639 codes, as en,de")
-    with opened(source, options.graph) as found:
+    with open_source(source, options.graph) as found:
         if model_id is None:
-            _check_free(models / named, found)
-        command = shlex.join(["semblance", "import", found.name, "--id", named, *arguments])
-        return _publish(found, named, models, storage, options, labelled, command)
+            _check_free(models / chosen_id, found)
+        command = shlex.join(["semblance", "import", found.name, "--id", chosen_id, *arguments])
+        return _publish(found, chosen_id, models, storage, options, labelled, command)
 
 
 def id_of(source: str | Path) -> str:
@@ -151,7 +150,7 @@ def _publish(
     options: ImportOptions,
     labelled: Callable[[ImportedModel], CalibrationPairs] | None,
     command: str,
-) -> Imported:
+) -> ImportResult:
     target = models / model_id
     with tempfile.TemporaryDirectory(prefix="import-") as temporary:
         folders = {name: Path(temporary) / name / model_id for name in ("float32", "float16", "int8")}
@@ -162,36 +161,36 @@ def _publish(
             raise ImportRefused("--pairs: a classifier of single texts is not calibrated on pairs")
         pairs = labelled(model) if labelled is not None else None
 
-        def written(stored: Storage) -> tuple[Path, Manifest]:
+        def write_as(stored: Storage) -> tuple[Path, Manifest]:
             nonlocal pairs
             folder = folders[stored]
             fields = model.write(folder, model_id, stored)
-            if pairs is None and fields.get("similarity") == COSINE:  # which is no score by itself
+            if pairs is None and fields.get("similarity") == COSINE:  # an uncalibrated cosine is no score
                 pairs = sample()
             return folder, _assemble(folder, fields, model.facts, source, options, command, stored, pairs)
 
-        folder, manifest = written("float32")
-        opened = PublishedModel(folder, manifest)
-        found = _texts(opened)
-        whole, theirs = answers(opened, *found), None
+        folder, manifest = write_as("float32")
+        model_float32 = PublishedModel(folder, manifest)
+        found = _texts(model_float32)
+        ours, reference = answers(model_float32, *found), None
         try:
-            theirs = model.theirs(*found)
+            reference = model.library_answers(*found)
         except ModuleNotFoundError as error:
             logger.warning("%s is not installed (%s): parity is not checked", model.library, error.name)
         else:
-            _check(whole, theirs, found, model.library)
-        _check_alone(opened, whole, found)
+            _check(ours, reference, found, model.library)
+        _check_alone(model_float32, ours, found)
         if storage != "float32":
-            folder, manifest = written(storage)
-        kept = whole if storage == "float32" else answers(PublishedModel(folder, manifest), *found)
-        parity = None if theirs is None else _parity(model.library, whole, kept, theirs, manifest)
+            folder, manifest = write_as(storage)
+        published = ours if storage == "float32" else answers(PublishedModel(folder, manifest), *found)
+        parity = None if reference is None else _parity(model.library, ours, published, reference, manifest)
         if pairs is not None:
             manifest = calibrated(folder, manifest, pairs)
-        said = "not checked: its library is not installed" if parity is None else parity.sentence(storage)
+        said = "not checked: its library is not installed" if parity is None else parity.describe(storage)
         recipe = manifest.provenance.recipe | {"parity": said}
         provenance = manifest.provenance.model_copy(update={"recipe": recipe})
         finish(folder, manifest.model_copy(update={"provenance": provenance}), (), GOLDEN_TEXTS, models, target)
-    return Imported(target, parity, storage, _calibration(pairs), model.facts.notes)
+    return ImportResult(target, parity, storage, _calibration(pairs), model.facts.notes)
 
 
 def answers(model: PublishedModel, a: Sequence[str], b: Sequence[str]) -> Floats:
@@ -206,7 +205,10 @@ def answers(model: PublishedModel, a: Sequence[str], b: Sequence[str]) -> Floats
 def _texts(model: PublishedModel) -> tuple[list[str], list[str]]:
     """Texts of the model's vocabulary, with some that are longer than it reads."""
     limit = model.manifest.limits.max_tokens
-    found = texts(model.tokenizer, TEXTS, min(limit, _LONGEST))
+    try:
+        found = texts(model.tokenizer, TEXTS, min(limit, _LONGEST))
+    except ValueError as error:
+        raise ImportRefused(str(error)) from error
     half = len(found) // 2
     a, b = found[:half], found[half : 2 * half]
     if limit <= _LONGEST * 10 and model.manifest.architecture != "static_mean":  # what is cut, and where
@@ -214,46 +216,46 @@ def _texts(model: PublishedModel) -> tuple[list[str], list[str]]:
     return a, b
 
 
-def _check(ours: Floats, theirs: Floats, found: tuple[list[str], list[str]], library: str) -> None:
-    whole = _differences(ours, theirs)
-    if not float(whole.max()) <= TOLERANCE:  # NaN fails too
-        worst = int(whole.argmax())
+def _check(ours: Floats, reference: Floats, found: tuple[list[str], list[str]], library: str) -> None:
+    differences = _differences(ours, reference)
+    if not float(differences.max()) <= TOLERANCE:  # NaN fails too
+        worst = int(differences.argmax())
         a, b = found
-        shown = ([*a, *b][worst] if len(whole) == 2 * len(a) else f"{a[worst]} | {b[worst]}")[:200]
+        shown = ([*a, *b][worst] if len(differences) == 2 * len(a) else f"{a[worst]} | {b[worst]}")[:200]
         raise ParityError(
-            f"differs from {library} by {whole.max():.1e}, allowed {TOLERANCE:.0e}, on {shown!r}: the folder has a "
-            "setting that is not read here"
+            f"differs from {library} by {differences.max():.1e}, allowed {TOLERANCE:.0e}, on {shown!r}: the folder has "
+            "a setting that is not read here"
         )
 
 
-def _check_alone(model: PublishedModel, whole: Floats, found: tuple[list[str], list[str]]) -> None:
+def _check_alone(model: PublishedModel, ours: Floats, found: tuple[list[str], list[str]]) -> None:
     """Whether an answer is the same alone and among others."""
-    step = max(1, len(found[0]) // _ALONE)
+    step = max(1, len(found[0]) // _ALONE_SAMPLE)
     for i in range(0, len(found[0]), step):
         alone = answers(model, found[0][i : i + 1], found[1][i : i + 1])
-        among = whole[[i, len(found[0]) + i]] if len(whole) == 2 * len(found[0]) else whole[i : i + 1]
-        if not (most := float(_differences(alone, among).max())) <= TOLERANCE:
+        among = ours[[i, len(found[0]) + i]] if len(ours) == 2 * len(found[0]) else ours[i : i + 1]
+        if not (difference := float(_differences(alone, among).max())) <= TOLERANCE:
             raise ParityError(
-                f"an answer differs by {most:.1e} with the other texts of a batch: a graph that rounds activations "
-                "(dynamic int8) is not served"
+                f"an answer differs by {difference:.1e} with the other texts of a batch: a graph that rounds "
+                "activations (dynamic int8) is not served"
             )
 
 
-def _parity(library: str, whole: Floats, kept: Floats, theirs: Floats, manifest: Manifest) -> Parity:
+def _parity(library: str, ours: Floats, published: Floats, reference: Floats, manifest: Manifest) -> Parity:
     cosine = None
     if manifest.encoder is not None:
-        lengths = np.linalg.norm(kept, axis=1) * np.linalg.norm(theirs, axis=1)
-        known = lengths > 0
-        cosine = float(((kept * theirs).sum(axis=1)[known] / lengths[known]).min())
-    float32, stored = float(_differences(whole, theirs).max()), float(_differences(kept, theirs).max())
-    return Parity(_with_version(library), len(theirs), float32, stored, cosine)
+        lengths = np.linalg.norm(published, axis=1) * np.linalg.norm(reference, axis=1)
+        nonzero = lengths > 0
+        cosine = float(((published * reference).sum(axis=1)[nonzero] / lengths[nonzero]).min())
+    float32, stored = (float(_differences(each, reference).max()) for each in (ours, published))
+    return Parity(_with_version(library), len(reference), float32, stored, cosine)
 
 
-def _differences(ours: Floats, theirs: Floats) -> Floats:
-    """The largest of each row; that of values beyond 1 relative to them."""
-    if ours.shape != theirs.shape:
-        raise ParityError(f"answers have shape {ours.shape}, the library's {theirs.shape}")
-    return np.asarray((np.abs(ours - theirs) / np.maximum(1.0, np.abs(theirs))).max(axis=1))
+def _differences(ours: Floats, reference: Floats) -> Floats:
+    """The largest difference of each row: absolute up to a value of 1, relative above."""
+    if ours.shape != reference.shape:
+        raise ParityError(f"answers have shape {ours.shape}, the library's {reference.shape}")
+    return np.asarray((np.abs(ours - reference) / np.maximum(1.0, np.abs(reference))).max(axis=1))
 
 
 def _calibration(labelled: CalibrationPairs | None) -> str:

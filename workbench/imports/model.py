@@ -92,7 +92,7 @@ class ImportedModel(Protocol):
     def facts(self) -> ImportFacts:
         """What is said of it."""
 
-    def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:
+    def library_answers(self, a: Sequence[str], b: Sequence[str]) -> Floats:
         """The library's own answers about n pairs: embeddings of a, as queries, and of b, as passages [2 n, D], or the
         outputs that its graph has [n, K]; ModuleNotFoundError: it is not installed."""
 

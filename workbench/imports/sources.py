@@ -18,7 +18,7 @@ from workbench.imports.files import GRAPHS, WEIGHTS, ImportRefused, static_kind
 if TYPE_CHECKING:
     from huggingface_hub import ResolvedRevision
 
-MOST_BYTES = 2 << 30  # of what is fetched: a graph in float32 is one file, of 2 GB at most
+MAX_BYTES = 2 << 30  # of what is fetched: a graph in float32 is one file, of 2 GB at most
 _NAMED = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?", re.ASCII)
 # Beside the graph and the weights only these are fetched: never a pickle, never code.
 _DESCRIBED = re.compile(
@@ -39,7 +39,7 @@ class Source:
 
 
 @contextmanager
-def opened(source: str | Path, graph: str | None = None) -> Iterator[Source]:
+def open_source(source: str | Path, graph: str | None = None) -> Iterator[Source]:
     """A model by its folder, or, where there is no such folder, by its name on a hub, from which it is fetched.
 
     Args:
@@ -125,14 +125,14 @@ def _link(
     """Fetch files of a model, those that the cache lacks, and link them into a folder.
 
     Raises:
-        ImportRefused: they are larger than `MOST_BYTES` together, or cannot be fetched.
+        ImportRefused: they are larger than `MAX_BYTES` together, or cannot be fetched.
     """
     from huggingface_hub import snapshot_download
 
-    if (total := sum(sizes[each] for each in names)) > MOST_BYTES:
+    if (total := sum(sizes[each] for each in names)) > MAX_BYTES:
         largest = max(names, key=lambda each: sizes[each])
         raise ImportRefused(
-            f"{name}: {total:,} bytes are to be fetched ({largest} has {sizes[largest]:,}), the limit is {MOST_BYTES:,}"
+            f"{name}: {total:,} bytes are to be fetched ({largest} has {sizes[largest]:,}), the limit is {MAX_BYTES:,}"
         )
     with _hub_errors(name, revision.initial):
         snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=list(names)))

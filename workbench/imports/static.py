@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from core.manifest import MOST_TOKENS, Limits
+from core.manifest import MAX_TOKENS, Limits
 from core.subwords import Subwords
 from workbench.imports.described import read_plain_tokenizer
 from workbench.imports.files import (
@@ -51,7 +51,7 @@ class Static:
         settings = {"normalise": self.normalise, "left_out": self.left_out, "tokens": len(self.rows)}
         return ImportFacts("static_mean", what, settings, self.notes)
 
-    def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:
+    def library_answers(self, a: Sequence[str], b: Sequence[str]) -> Floats:
         """Embeddings of a, then of b, by the library."""
         if self.library == "model2vec":
             from model2vec import StaticModel
@@ -97,7 +97,7 @@ def read_static(folder: Path, max_tokens: int | None = None) -> Static:
         raise ImportRefused(f"{path}: {', '.join(sorted(unread))}: a StaticEmbedding has rows only")
     rows = _rows(found.get(name), name, path)
     tokens = _tokens_of(modules[0][1], len(rows), path)
-    limit = _limit(max_tokens, MOST_TOKENS)
+    limit = _limit(max_tokens, MAX_TOKENS)
     return Static(folder, rows, tokens, limit, len(names) == 2, None, "sentence-transformers", ())
 
 
@@ -122,7 +122,7 @@ def read_model2vec(folder: Path, max_tokens: int | None = None) -> Static:
         table = table * weights.astype(np.float32)[:, None]
     tokens = _tokens_of(folder, ids, path)
     own = config.get("max_length", MODEL2VEC_TOKENS)
-    limit = _limit(max_tokens, own if isinstance(own, int) and 1 <= own <= MOST_TOKENS else MOST_TOKENS)
+    limit = _limit(max_tokens, own if isinstance(own, int) and 1 <= own <= MAX_TOKENS else MAX_TOKENS)
     notes = ("The library also cuts long texts by their characters, before it reads tokens; this does not.",)
     return Static(
         folder, table, tokens, limit, bool(config.get("normalize", False)), tokens.unknown, "model2vec", notes

@@ -30,7 +30,7 @@ from training.publish.integers import to_half, to_integers
 from workbench.imports.described import (
     check_code,
     labels_of,
-    most_tokens,
+    max_tokens,
     pair_of,
     read_dimensions,
     read_pooling,
@@ -104,8 +104,8 @@ class Transformer:
         length = ", brought to length 1" if self.pooling and self.pooling.normalise else ""
         return ImportFacts("transformer_encoder", f"{kind} encoder, {how}{length}", {"graph": graph}, ())
 
-    def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:
-        """The library's own answers, as in `ImportedModel.theirs`."""
+    def library_answers(self, a: Sequence[str], b: Sequence[str]) -> Floats:
+        """The library's own answers, as in `ImportedModel.library_answers`."""
         prompts = self.prompts or NO_PROMPTS
         with library_errors(self.folder):
             if self.task == "embedding":
@@ -221,7 +221,7 @@ def read_transformer(folder: Path, options: ImportOptions) -> Transformer:
         tokenizer = read_tokenizer(folder)
     has_head = any(name.endswith("ForSequenceClassification") for name in kinds)
     sides = 2 if has_head else 1
-    limit = most_tokens(folder, tokenizer.special_tokens(sides).number, options.max_tokens)
+    limit = max_tokens(folder, tokenizer.special_tokens(sides).number, options.max_tokens)
     path, graph = _graph(folder, options, has_head, limit + tokenizer.special_tokens(sides).number)
     signature = _signature(graph, path or folder, limit + tokenizer.special_tokens(sides).number)
     if signature.output != "logits":
@@ -230,7 +230,7 @@ def read_transformer(folder: Path, options: ImportOptions) -> Transformer:
         return Transformer(folder, path, graph, signature, tokenizer, "embedding", limit, pooling, prompts)
     task, labels = _head(folder, options, signature)
     if task == "labels":
-        limit = most_tokens(folder, tokenizer.special_tokens(1).number, options.max_tokens)
+        limit = max_tokens(folder, tokenizer.special_tokens(1).number, options.max_tokens)
     return Transformer(folder, path, graph, signature, tokenizer, task, limit, labels=labels)
 
 

@@ -94,7 +94,7 @@ def write_encoder(source: Path, work: Path, said: Said) -> FileEntry:
     said(f"{ENCODER_ID}: exporting, about two minutes")
     done = import_model(source, ENCODER_ID, work, storage="int8", arguments=("--int8",))
     if done.parity is not None:
-        said(f"{ENCODER_ID}: {done.parity.sentence(done.storage)}")
+        said(f"{ENCODER_ID}: {done.parity.describe(done.storage)}")
     manifest = Manifest.load(done.folder)
     entry = share(done.folder / ENCODER, work)
     made = manifest.provenance.model_copy(update={"commands": (COMMAND,)})

@@ -98,7 +98,9 @@ def _graphs(start: Start, objective: TuneObjective, folder: Path, tokenizer: Pat
     words = encoder.embedding
     assert isinstance(words, WordEmbedding)
     encoder.embedding = stored(words.weight.detach(), "int8" if start.storage == "int8" else "float32")
-    fields = siamese.write_graphs(encoder, heads, start.tokenizer, folder, folder.name, shares=False, spread=spread)
+    fields = siamese.write_graphs(
+        encoder, heads, start.tokenizer, folder, folder.name, words_are_shared=False, input_std=spread
+    )
     return {"limits": limits, "additive": True, **fields}
 
 

@@ -90,9 +90,9 @@ class Task(ABC):
 
     def check_text(self, value: object, column: str) -> str:
         """A value that must be a text within the service's limits; raises BadRow."""
-        text, most = text_of(value, column), self.limits.max_text_chars
-        if len(text) > most:
-            raise BadRow("too_large", f"a text of {len(text)} characters, the limit is {most}", column)
+        text, limit = text_of(value, column), self.limits.max_text_chars
+        if len(text) > limit:
+            raise BadRow("too_large", f"a text of {len(text)} characters, the limit is {limit}", column)
         return text
 
     def blamed(self, error: RequestFailed) -> BadRow | None:
@@ -175,7 +175,7 @@ class Embed(Task):
 class Rank(Task):
     """Columns query and candidates, a list of texts or its JSON -> ranking, their positions best first, and scores."""
 
-    adds: Mapping[str, Kind] = {"ranking": "places", "scores": "numbers", "truncated": "flag"}
+    adds: Mapping[str, Kind] = {"ranking": "integers", "scores": "numbers", "truncated": "flag"}
 
     def __init__(self, options: BatchOptions, models: Models) -> None:
         super().__init__(options, models)
@@ -248,8 +248,8 @@ async def ask_rows(
             items.append((number, task.item(_answerable(row, task))))
         except BadRow as why:
             bad[number] = why
-    most = task.rows_at_once
-    waiting = [items[start : start + most] for start in range(0, len(items), most)][::-1]
+    size = task.rows_at_once
+    waiting = [items[start : start + size] for start in range(0, len(items), size)][::-1]
     slow = 0  # times that a row alone took longer than the service's time limit
     while waiting:
         part = waiting.pop()

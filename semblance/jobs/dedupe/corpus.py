@@ -30,7 +30,7 @@ with needs("near-duplicates of a file", extra="search"):
 Matrix = npt.NDArray[np.float32]
 ROWS_AT_ONCE = 4096
 VECTORS_AT_ONCE = 16_384
-NO_TEXT = -1
+MISSING = -1  # no text, or no vector
 TEXT = "text"  # the column of the file of distinct texts
 
 
@@ -132,7 +132,7 @@ def collect(source: RowSource, column: str, path: Path) -> DistinctTexts:
             if isinstance(text, BadRow):
                 found.bad[row] = text
             if not isinstance(text, str):
-                found.of_row.append(NO_TEXT)
+                found.of_row.append(MISSING)
                 continue
             key = blake2b(same_words(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
             number = numbers.setdefault(key, len(numbers))
@@ -170,22 +170,22 @@ def _texts(
 async def _embed(session: DedupeSession, texts: DistinctTexts, output: Path) -> TextVectors:
     """Embed the texts into a Parquet file, or read that file if it is of these texts and this model.
 
-    Beside it lies a file in JSON that says what it is of.
+    A JSON file beside it has a digest of the texts and the model's key.
     """
     options = session.options
     models = await session.client.models()
     found = find_model(models, options.model or default_of(models, "/embed"), "embedding")
-    says = _identity_path(output)
+    identity_path = _identity_path(output)
     identity = {"texts": _digest(texts.path), "model": found.id, "fingerprint": found.fingerprint}
-    if options.overwrite or not output.exists() or _read_json(says) != identity:
+    if options.overwrite or not output.exists() or _read_json(identity_path) != identity:
         if not partial_of(output).exists():
             output.unlink(missing_ok=True)
-        says.unlink(missing_ok=True)
+        identity_path.unlink(missing_ok=True)
         batch = BatchOptions("embed", (TEXT,), model=found.id, prefix="")
         doing = ("embedding", len(texts.first_row), "texts")
         await session.batch(texts.path, output, batch, overwrite=options.overwrite, doing=doing)
-        with naming(says):
-            says.write_text(json.dumps(identity), encoding="utf-8")
+        with naming(identity_path):
+            identity_path.write_text(json.dumps(identity), encoding="utf-8")
     errors = errors_of(output)
     lines = errors.read_text(encoding="utf-8").splitlines() if errors.exists() else []
     bad = {line["row"] - 1: BadRow(line["code"], line["reason"]) for line in map(json.loads, lines)}

@@ -1,4 +1,4 @@
-"""Near-duplicates of a file: each row gets the first row of its group."""
+"""Near-duplicates of a file: each row gets the number of its cluster's first row, its leader."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import numpy as np
 
 from core.duplicates import (
     JOINED_FROM,
-    LEAST_COSINE,
     LISTED,
+    MIN_COSINE,
     READ_NEAREST,
     DuplicateDecision,
     Indices,
@@ -25,14 +25,14 @@ from core.groups import ContradictoryAnswers, KeptApart, Pair
 from core.same_words import same_words
 from semblance.errors import BatchError
 from semblance.jobs.batch.tasks import find_model
-from semblance.jobs.dedupe.corpus import NO_TEXT, ROWS_AT_ONCE, EmbeddedCorpus, embed_corpus, remove_working_files
+from semblance.jobs.dedupe.corpus import MISSING, ROWS_AT_ONCE, EmbeddedCorpus, embed_corpus, remove_working_files
 from semblance.jobs.dedupe.neighbours import EXACT_ROWS, nearest_of
 from semblance.jobs.dedupe.review import (
     ReviewedPair,
     ReviewRow,
     apart_path,
+    check_no_answers_lost,
     read_review,
-    refuse_loss,
     review_path,
     write_review,
 )
@@ -42,8 +42,8 @@ from semblance.tables.input_file import InputFile
 from semblance.tables.output_file import OutputFile
 from semblance.tables.rows import Answered, Kind, Row, Step
 
-LARGE_COSINE = 0.9  # decides where a file has too many texts to judge pairs
-AGAINST = 0.1  # below the least cosine: pairs so near still count in the mean of two groups
+LARGE_FILE_COSINE = 0.9  # threshold of files with more than `EXACT_ROWS` texts
+MARGIN = 0.1  # below the threshold: pairs so near still count in the mean of two clusters
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
         output, [path], overwrite=options.overwrite, others=files, quote_formulas=options.quote_formulas
     )
     for file in files:
-        refuse_loss(file, options.reviewed, overwrite=options.overwrite)
+        check_no_answers_lost(file, options.reviewed, overwrite=options.overwrite)
     if options.keep is not None:
         options.keep.mkdir(parents=True, exist_ok=True)
-    names: dict[str, Kind] = {"cluster": "place", "cluster_size": "place", "cosine": "number"}
+    names: dict[str, Kind] = {"cluster": "integer", "cluster_size": "integer", "cosine": "number"}
     names |= {"kept_apart": "text"} if options.guard else {}
     adds = {f"{options.prefix}{name}": kind for name, kind in names.items()}
     source = open_column(path, options.column, options.read_as, adds)
@@ -97,9 +97,9 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
         row, why = bad[0]
         raise BatchError(f"{path}: no row has a text that can be compared; row {row + 1}: {why.reason}")
     found = await _decide(session, corpus, given, pair_model)
-    clusters = RowClusters(corpus, found.first, found.apart)
+    clusters = RowClusters(corpus, found.leaders, found.apart)
     for file in files:  # a person may have answered while the models read
-        refuse_loss(file, options.reviewed, overwrite=options.overwrite)
+        check_no_answers_lost(file, options.reviewed, overwrite=options.overwrite)
     if reviewed is not None:
         reviewed.check_content()
     written.write(source, adds, lambda: clusters.rows(adds, step, only_first=options.only_first), bad)
@@ -150,12 +150,12 @@ async def _pair_model(session: DedupeSession) -> str | None:
     return next(able, None)
 
 
-class TextGroups(NamedTuple):
-    """Which of the N embedded texts are one.
+class TextClusters(NamedTuple):
+    """Which of the N embedded texts are duplicates of each other.
 
     Attributes:
         texts: [N].
-        first: of each the first one of its group, [N].
+        leaders: of each the first one of its cluster, [N].
         apart: of a text the nearest row that differs in a fact, and how; None: nothing was kept apart so.
         answers: of a person, by pairs of texts.
         to_review: pairs on which a verdict is least sure, and those that a person has answered, which are all where
@@ -166,7 +166,7 @@ class TextGroups(NamedTuple):
     """
 
     texts: Sequence[str]
-    first: Sequence[int]
+    leaders: Sequence[int]
     apart: Mapping[int, str] | None
     answers: Mapping[Pair, bool]
     to_review: Sequence[Judged]
@@ -176,19 +176,19 @@ class TextGroups(NamedTuple):
 
 
 async def _decide(
-    session: DedupeSession, corpus: EmbeddedCorpus, given: Sequence[ReviewedPair], pair_model: str | None
-) -> TextGroups:
-    """Which texts are one, by a person's answers, by their cosines, and by the model that reads pairs."""
+    session: DedupeSession, corpus: EmbeddedCorpus, reviewed: Sequence[ReviewedPair], pair_model: str | None
+) -> TextClusters:
+    """Which texts are duplicates, by a person's answers, by their cosines, and by the model that reads pairs."""
     values, numbers, cosine = corpus.vectors.values, corpus.vectors.texts.tolist(), session.options.cosine
     known = corpus.texts.read(numbers)
     texts = [known[number] for number in numbers]
     words = [same_words(text).split() for text in texts]
-    answers = _answers(given, corpus, words)
+    answers = _answers(reviewed, corpus, words)
     if cosine is None and len(values) > EXACT_ROWS:
-        cosine, pair_model = LARGE_COSINE, None
+        cosine, pair_model = LARGE_FILE_COSINE, None
     session.step(f"comparing {len(values):,} texts", 0.0)
     kept_apart = KeptApart([facts_of(text) for text in texts]) if session.options.guard else None
-    least = LEAST_COSINE if cosine is None else cosine - AGAINST
+    least = MIN_COSINE if cosine is None else cosine - MARGIN
     nearest, recall = nearest_of(values, LISTED, max(least, 0.0))
     if cosine is None:
         duplicates = DuplicateDecision(words, find_candidates(nearest), kept_apart)
@@ -202,7 +202,7 @@ async def _decide(
         pairs = [duplicates.candidates[i].pair for i in duplicates.to_read]
         readings = await session.read_pairs([(texts[a], texts[b]) for a, b in pairs], pair_model) if pairs else []
     try:
-        first, judged = duplicates.decide(readings, answers, joined_from)
+        leaders, judged = duplicates.decide(readings, answers, joined_from)
     except ContradictoryAnswers as error:
         rows = " and ".join(str(corpus.first_row(text) + 1) for text in error.pair)
         raise BatchError(
@@ -215,35 +215,35 @@ async def _decide(
         others = left_apart(judged, to_review)
     apart = None if kept_apart is None else _kept_apart(duplicates, corpus)
     reasons = _reasons(cosine, pair_model, duplicates, len(answers))
-    return TextGroups(texts, first, apart, answers, to_review, others, recall, reasons)
+    return TextClusters(texts, leaders, apart, answers, to_review, others, recall, reasons)
 
 
 class RowClusters:
-    """The clusters of a file's rows, from the groups of its embedded texts.
+    """The clusters of a file's rows, from those of its embedded texts.
 
     Attributes:
         leaders: of each row the first row of its cluster, [R]; below 0 where a row has no text.
         sizes: rows of the cluster that each row leads, [R].
     """
 
-    def __init__(self, corpus: EmbeddedCorpus, first: Sequence[int], apart: Mapping[int, str] | None) -> None:
-        """Carry over from embedded texts [N] to distinct texts to rows.
+    def __init__(self, corpus: EmbeddedCorpus, text_leaders: Sequence[int], apart: Mapping[int, str] | None) -> None:
+        """Map the clusters of embedded texts [N] to distinct texts, and these to rows.
 
         Args:
             corpus: the file, its texts and their vectors.
-            first: of each embedded text the first one of its group, [N].
+            text_leaders: of each embedded text the first one of its cluster, [N].
             apart: of an embedded text, what `kept_apart` says; None: there is no such column.
         """
         self._corpus, self._apart = corpus, apart
         texts, embedded = corpus.texts, corpus.vectors.texts
-        values, leads = corpus.vectors.values, np.asarray(first, dtype=np.int64)
+        values, leading = corpus.vectors.values, np.asarray(text_leaders, dtype=np.int64)
         self._of_row = np.asarray(texts.of_row, dtype=np.int64)
         count = len(texts.first_row) + 1  # the last is that of rows without a text
-        leader = np.full(count, NO_TEXT, dtype=np.int64)
-        leader[embedded] = np.asarray(texts.first_row)[embedded[leads]]
+        leader = np.full(count, MISSING, dtype=np.int64)
+        leader[embedded] = np.asarray(texts.first_row)[embedded[leading]]
         self._cosines = np.zeros(count, dtype=np.float32)
-        self._cosines[embedded] = np.minimum(np.einsum("nd,nd->n", values, values[leads]), 1.0)
-        self._vector_of = np.full(count, NO_TEXT, dtype=np.int64)
+        self._cosines[embedded] = np.minimum(np.einsum("nd,nd->n", values, values[leading]), 1.0)
+        self._vector_of = np.full(count, MISSING, dtype=np.int64)
         self._vector_of[embedded] = np.arange(len(values))
         self.leaders: Indices = leader[self._of_row]
         self.sizes = np.bincount(self.leaders[self.leaders >= 0], minlength=len(self._of_row))
@@ -251,14 +251,14 @@ class RowClusters:
     def rows(self, columns: Iterable[str], step: Step, *, only_first: bool) -> Iterator[Answered]:
         """The rows to write with their new cells, chunk by chunk."""
         for chunk in self._corpus.source.chunks(0, ROWS_AT_ONCE):
-            kept: list[int] = []
+            written: list[int] = []
             cells: list[Row] = []
             for at, row in enumerate(range(chunk.before, chunk.before + len(chunk.rows))):
                 leader = int(self.leaders[row])
                 if leader == row or (leader >= 0 and not only_first):
-                    kept.append(at)
+                    written.append(at)
                     cells.append(dict(zip(columns, self._cells(row, leader), strict=True)))
-            yield Answered(chunk, kept, cells)
+            yield Answered(chunk, written, cells)
             step("writing", (chunk.before + len(chunk.rows)) / len(self._of_row))
 
     def _cells(self, row: int, leader: int) -> list[Any]:
@@ -275,17 +275,19 @@ def _kept_apart(duplicates: DuplicateDecision, corpus: EmbeddedCorpus) -> dict[i
     return {text: f"row {corpus.first_row(other) + 1}: {says}" for text, (other, says) in nearest.items()}
 
 
-def _answers(given: Sequence[ReviewedPair], corpus: EmbeddedCorpus, words: Sequence[Sequence[str]]) -> dict[Pair, bool]:
+def _answers(
+    reviewed: Sequence[ReviewedPair], corpus: EmbeddedCorpus, words: Sequence[Sequence[str]]
+) -> dict[Pair, bool]:
     """A person's answers, by pairs of texts.
 
     Raises:
-        BatchError: a text is not the one of its row, so that the review is of another file; two rows that should be
-            others have the same words; or two answers of the same pair differ.
+        BatchError: a text is not the one of its row, so that the review is of another file; two rows that should
+            differ have the same words; or two answers of the same pair differ.
     """
     vector_of = {int(text): vector for vector, text in enumerate(corpus.vectors.texts)}
     of_row = corpus.texts.of_row
     found: dict[Pair, bool] = {}
-    for answer in given:
+    for answer in reviewed:
         a, b = (vector_of.get(of_row[row]) if 0 <= row < len(of_row) else None for row in answer.rows)
         if a is None or b is None or not all(map(_has_words, answer.texts, (words[a], words[b]))):
             raise BatchError(f"--reviewed: line {answer.line} is of another file: its texts are not those of its rows")
@@ -310,11 +312,11 @@ def _answered(answers: Mapping[Pair, bool], judged: Sequence[Judged]) -> list[Ju
     return [known.get(pair) or Judged(pair, 0.0, None, same, why) for pair, same in answers.items()]
 
 
-def _review_row(judged: Judged, groups: TextGroups, corpus: EmbeddedCorpus) -> ReviewRow:
+def _review_row(judged: Judged, clusters: TextClusters, corpus: EmbeddedCorpus) -> ReviewRow:
     a, b = judged.pair
     rows = (corpus.first_row(a), corpus.first_row(b))
-    of_pair = (groups.texts[a], groups.texts[b])
-    return ReviewRow(rows, of_pair, judged.probability, judged.joined, judged.why, groups.answers.get(judged.pair))
+    of_pair = (clusters.texts[a], clusters.texts[b])
+    return ReviewRow(rows, of_pair, judged.probability, judged.joined, judged.why, clusters.answers.get(judged.pair))
 
 
 def _reasons(cosine: float | None, pair_model: str | None, duplicates: DuplicateDecision, answers: int) -> list[str]:

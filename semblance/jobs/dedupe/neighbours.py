@@ -17,12 +17,13 @@ from semblance.jobs.dedupe.corpus import Matrix
 
 EXACT_ROWS = 100_000  # up to here every pair is compared
 PROBES = 24  # cells searched of each text
-ROWS_OF_A_CENTRE = 48  # from which its place is learnt
+TRAINING_ROWS_PER_CENTROID = 48
 SAMPLE = 500  # texts on which the recall is measured
 SEED = 1
+NO_NEIGHBOUR = -2.0  # below every cosine
 
 
-class LikelyNeighbours:
+class ApproximateNeighbours:
     """An inverted file over unit vectors."""
 
     def __init__(self, vectors: Matrix) -> None:
@@ -41,12 +42,12 @@ class LikelyNeighbours:
         self._index.nprobe = min(PROBES, cells)
         self._index.cp.seed = SEED
         self._index.cp.min_points_per_centroid = 1
-        chosen = np.random.default_rng(SEED).choice(rows, min(rows, ROWS_OF_A_CENTRE * cells), replace=False)
+        chosen = np.random.default_rng(SEED).choice(rows, min(rows, TRAINING_ROWS_PER_CENTROID * cells), replace=False)
         self._index.train(vectors[np.sort(chosen)])
         self._index.add(vectors)
 
     def nearest(self, count: int) -> Iterator[tuple[Indices, Matrix]]:
-        """As `nearest_texts`; where fewer are found the rest have the cosine -2."""
+        """As `nearest_texts`; where fewer are found, the rest have the cosine `NO_NEIGHBOUR`."""
         for start in range(0, len(self._vectors), BLOCK):
             yield self._nearest(np.arange(start, min(start + BLOCK, len(self._vectors))), count)
 
@@ -55,23 +56,23 @@ class LikelyNeighbours:
         size = len(self._vectors)
         chosen = np.sort(np.random.default_rng(SEED).choice(size, min(SAMPLE, size), replace=False))
         cosines = self._vectors[chosen] @ self._vectors.T
-        cosines[np.arange(len(chosen)), chosen] = -2.0
+        cosines[np.arange(len(chosen)), chosen] = NO_NEIGHBOUR
         best = np.sort(cosines, axis=1)[:, -count:]
         _, found = self._nearest(chosen, count)
         there = int((best >= least).sum())
         return int((found >= least).sum()) / there if there else 1.0
 
     def _nearest(self, texts: npt.NDArray[np.int64], count: int) -> tuple[Indices, Matrix]:
-        _, places = self._index.search(self._vectors[texts], min(count + 1, len(self._vectors)))
-        cosines = np.einsum("qd,qkd->qk", self._vectors[texts], self._vectors[np.maximum(places, 0)])
-        cosines[(places < 0) | (places == texts[:, None])] = -2.0
-        order = np.lexsort((places, -cosines), axis=1)[:, :count]
-        return np.take_along_axis(places, order, 1), np.take_along_axis(cosines, order, 1)
+        _, indices = self._index.search(self._vectors[texts], min(count + 1, len(self._vectors)))
+        cosines = np.einsum("qd,qkd->qk", self._vectors[texts], self._vectors[np.maximum(indices, 0)])
+        cosines[(indices < 0) | (indices == texts[:, None])] = NO_NEIGHBOUR
+        order = np.lexsort((indices, -cosines), axis=1)[:, :count]
+        return np.take_along_axis(indices, order, 1), np.take_along_axis(cosines, order, 1)
 
 
 def nearest_of(vectors: Matrix, count: int, least: float) -> tuple[Iterator[tuple[Indices, Matrix]], float]:
     """As `nearest_texts`, and the share of those with at least this cosine that is found."""
     if len(vectors) <= EXACT_ROWS:
         return nearest_texts(vectors, count), 1.0
-    likely = LikelyNeighbours(vectors)
-    return likely.nearest(count), likely.recall(count, least)
+    index = ApproximateNeighbours(vectors)
+    return index.nearest(count), index.recall(count, least)

@@ -51,8 +51,8 @@ def apart_path(output: Path) -> Path:
     return output.with_name(f"{output.stem}.apart.csv")
 
 
-def refuse_loss(path: Path, given: Path | None, *, overwrite: bool) -> None:
-    """Look that a review file to write takes nobody's work away.
+def check_no_answers_lost(path: Path, given: Path | None, *, overwrite: bool) -> None:
+    """Check that writing a review file loses no person's answers.
 
     Args:
         path: where it will lie.

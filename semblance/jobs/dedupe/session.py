@@ -25,9 +25,9 @@ class DedupeOptions:
     Attributes:
         column: of the texts.
         read_as: encoding and separator of the input.
-        cosine: of texts that are one; None: pairs are judged one by one.
+        cosine: threshold from which texts are duplicates; None: a model judges near pairs.
         reviewed: a file of pairs of rows, answered by a person; whatever their score, they are joined or parted.
-        guard: keep texts apart that differ in a fact.
+        guard: keep texts apart that differ in a fact; `--no-guard` turns it off.
         only_first: write only the first row of each cluster.
         prefix: put before the names of the new columns.
         model: embeds the texts; None: the default of `/embed`.
@@ -55,7 +55,7 @@ class DedupeOptions:
 
 @dataclass(frozen=True, slots=True)
 class DedupeSession:
-    """Input and output, who is asked, the options, and whom to tell of progress and what is to be known."""
+    """Input and output, the client, the options, and what shows progress (`step`) and notes (`say`)."""
 
     path: Path
     output: Path
@@ -95,29 +95,31 @@ class DedupeSession:
         Raises:
             BatchError, SemblanceError: as `run_batch`.
         """
-        entails = await self._scores([*pairs, *((b, a) for a, b in pairs)], "entailment", model)
-        says_same = await self._scores(pairs, "paraphrase", model)
+        entailment = await self._scores([*pairs, *((b, a) for a, b in pairs)], "entailment", model)
+        paraphrase = await self._scores(pairs, "paraphrase", model)
         return [
-            None if same is None or there is None or back is None else PairReading(same, min(there, back))
-            for same, there, back in zip(says_same, entails[: len(pairs)], entails[len(pairs) :], strict=True)
+            None if same is None or forward is None or backward is None else PairReading(same, min(forward, backward))
+            for same, forward, backward in zip(
+                paraphrase, entailment[: len(pairs)], entailment[len(pairs) :], strict=True
+            )
         ]
 
     async def _scores(self, pairs: Sequence[Texts], task: Name, model: str) -> list[float | None]:
-        given, names = self.working_file("pairs.jsonl"), DEFAULT_COLUMNS[task]
+        pairs_path, names = self.working_file("pairs.jsonl"), DEFAULT_COLUMNS[task]
         lines = [json.dumps({"n": n, **dict(zip(names, pair, strict=True))}) + "\n" for n, pair in enumerate(pairs)]
-        with naming(given):
-            given.write_text("".join(lines), encoding="utf-8", newline="\n")
-        # Of other pairs the progress is in another file.
+        with naming(pairs_path):
+            pairs_path.write_text("".join(lines), encoding="utf-8", newline="\n")
+        # The name has a digest of the pairs: a run on other pairs does not resume from these answers.
         digest = hashlib.sha256(f"{model} {task}\n{''.join(lines)}".encode()).hexdigest()[:12]
         scored = self.working_file(f"{digest}.scored.jsonl")
         options = BatchOptions(task, names, model=model, prefix="")
         doing = (f"asking {model} about", len(pairs), "pairs")
-        await self.batch(given, scored, options, overwrite=self.options.overwrite or scored.exists(), doing=doing)
+        await self.batch(pairs_path, scored, options, overwrite=self.options.overwrite or scored.exists(), doing=doing)
         found: list[float | None] = [None] * len(pairs)
         column = "entailment" if task == "entailment" else "score"
         with scored.open(encoding="utf-8") as file:
             for row in map(json.loads, file):
                 found[row["n"]] = row[column]
-        for path in (given, scored, errors_of(scored)):
+        for path in (pairs_path, scored, errors_of(scored)):
             path.unlink(missing_ok=True)
         return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core.ranking import MOST_ENTRIES
+from core.ranking import MAX_ENTRIES
 from semblance.client.faq import FAQEntry
 from semblance.errors import BatchError
 from semblance.tables.delimited import FileFormat
@@ -77,8 +77,8 @@ def read_faq(path: Path, read_as: FileFormat = AS_FOUND, columns: Mapping[str, S
         entries.append(FAQEntry(name, question, answer))
     if len(entries) < FEWEST_ENTRIES:
         raise BatchError(f"{path}: an FAQ has {FEWEST_ENTRIES} entries or more, found {len(entries)}")
-    if len(entries) > MOST_ENTRIES:
-        raise BatchError(f"{path}: {len(entries):,} entries; a request may have {MOST_ENTRIES:,}")
+    if len(entries) > MAX_ENTRIES:
+        raise BatchError(f"{path}: {len(entries):,} entries; a request may have {MAX_ENTRIES:,}")
     return Faq(entries, notes)
 
 

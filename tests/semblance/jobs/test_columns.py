@@ -99,6 +99,16 @@ def test_a_bad_text_is_an_error_or_null(models: Path, bad: object) -> None:
     assert [each is None for each in ranked["ranking"]] == [False, True, True]
 
 
+def test_columns_of_arrow_are_read_and_a_text_is_no_column(models: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="no pyarrow: pip install '.[parquet]'")
+    score = scorer(models_dir=models, nulls=True)
+    of_lists = score(A[:2], [B[0], None])["score"]
+    for column in (pa.array([B[0], None]), pa.chunked_array([[B[0]], pa.array([None], pa.string())])):
+        np.testing.assert_array_equal(score(pa.array(A[:2]), column)["score"], of_lists)
+    with pytest.raises(ValueError, match="a column is a list or an array of texts, got one text"):
+        score("ab", "cd")
+
+
 def test_no_rows_are_no_rows(models: Path) -> None:
     assert {name: len(column) for name, column in scorer(models_dir=models)([], []).items()} == {
         "score": 0, "raw_score": 0, "truncated": 0, "unknown": 0

@@ -1,4 +1,4 @@
-"""FAQs, claims and edits on the development texts written for them, as hard as people's; duplicates: test_dedupe.py.
+"""Claims and edits on the development texts written for them; duplicates: test_dedupe.py, FAQs: test_faq.py.
 
 The floors are a little under what is reached (`python -m benchmarks.decisions` prints it); a share of some forty
 decisions moves by .02 or so from one CPU to another.

@@ -16,7 +16,7 @@ from semblance import Client
 from semblance.errors import BatchError, NoAnswer
 from semblance.jobs.dedupe import neighbours, session
 from semblance.jobs.dedupe.corpus import Matrix
-from semblance.jobs.dedupe.neighbours import LikelyNeighbours, nearest_of
+from semblance.jobs.dedupe.neighbours import ApproximateNeighbours, nearest_of
 from semblance.jobs.dedupe.review import ReviewRow, read_review, write_review
 from semblance.tables.formats import AS_FOUND
 from tests.harness.commands import Run
@@ -55,13 +55,13 @@ def test_a_search_of_likely_cells_tells_what_it_missed(monkeypatch: pytest.Monke
     monkeypatch.setattr(neighbours, "SAMPLE", 10**6)  # all
     monkeypatch.setattr(neighbours, "PROBES", 1)
     values = unit(3000, centres=1000)
-    few = LikelyNeighbours(values)
+    few = ApproximateNeighbours(values)
     near = sum(int((cosines >= 0.9).sum()) for _, cosines in few.nearest(5))
     there = sum(int((cosines >= 0.9).sum()) for _, cosines in nearest_of(values, 5, 0.9)[0])
     assert few.recall(5, 0.9) == pytest.approx(near / there, abs=1e-9)
     assert 0.5 < near / there < 1
     monkeypatch.setattr(neighbours, "PROBES", 10**6)
-    assert LikelyNeighbours(values).recall(5, 0.9) == 1
+    assert ApproximateNeighbours(values).recall(5, 0.9) == 1
     monkeypatch.setattr(neighbours, "EXACT_ROWS", 100)
     assert nearest_of(values, 5, 0.9)[1] == 1
 

@@ -72,7 +72,9 @@ async def turn() -> None:
 async def test_requests_of_one_turn_share_a_batch(batcher, graph, seconds: float, here: bool) -> None:
     batcher.cost = Cost(seconds, 0.0)
     answers = await asyncio.gather(
-        batcher.get(RequestContext(), [1, 2]), batcher.get(RequestContext(), [3]), batcher.get(RequestContext(), [4])
+        batcher.compute(RequestContext(), [1, 2]),
+        batcher.compute(RequestContext(), [3]),
+        batcher.compute(RequestContext(), [4]),
     )
     assert [rows.ravel().tolist() for rows in answers] == [[2, 4], [6], [8]]
     assert graph.batches == [[1, 2, 3, 4]]
@@ -82,10 +84,10 @@ async def test_requests_of_one_turn_share_a_batch(batcher, graph, seconds: float
 async def test_company_that_would_pad_more_than_it_saves_is_left_for_later(batcher, graph) -> None:
     batcher.cost = Cost(fixed=0.001, per_token=0.0001)  # a run of its own costs as much as ten tokens of padding
     await asyncio.gather(
-        batcher.get(RequestContext(), [10]),
-        batcher.get(RequestContext(), [40]),
-        batcher.get(RequestContext(), [12]),
-        batcher.get(RequestContext(), [45]),
+        batcher.compute(RequestContext(), [10]),
+        batcher.compute(RequestContext(), [40]),
+        batcher.compute(RequestContext(), [12]),
+        batcher.compute(RequestContext(), [45]),
     )
     assert sorted(graph.batches) == [[10, 12], [40, 45]]  # the small one in the event loop, the large one beside it
 
@@ -94,7 +96,7 @@ async def test_where_answers_are_reproducible_only_keys_of_one_length_share_a_ba
     """Of one request and of several, however cheap company is."""
     graph.reproducible = True
     asked = [[4, 9, 4, 9, 2], [9, 4], [2]]
-    answers = await asyncio.gather(*(batcher.get(RequestContext(), each) for each in asked))
+    answers = await asyncio.gather(*(batcher.compute(RequestContext(), each) for each in asked))
     assert [rows.ravel().tolist() for rows in answers] == [[2.0 * key for key in keys] for keys in asked]
     assert all(len(set(batch)) == 1 for batch in graph.batches)
     assert sorted(key for batch in graph.batches for key in batch) == sorted(chain.from_iterable(asked))
@@ -105,8 +107,8 @@ async def test_a_large_request_lets_others_come_in_between(batcher, graph, monke
     now = 0.0  # all come at once, however long this machine pauses between them
     monkeypatch.setattr("service.engine.queue.perf_counter", lambda: now)
     graph.open.clear()
-    large = asyncio.create_task(batcher.get(RequestContext(), list(range(400, 410))))  # pieces of two
-    small = [asyncio.create_task(batcher.get(RequestContext(), [900 + i])) for i in range(2)]
+    large = asyncio.create_task(batcher.compute(RequestContext(), list(range(400, 410))))  # pieces of two
+    small = [asyncio.create_task(batcher.compute(RequestContext(), [900 + i])) for i in range(2)]
     await turn()
     now = 1.0
     graph.open.set()
@@ -116,9 +118,9 @@ async def test_a_large_request_lets_others_come_in_between(batcher, graph, monke
 
 
 async def test_a_request_that_is_too_large_for_the_time_leads_no_batch(batcher, graph, queue, monkeypatch) -> None:
-    monkeypatch.setattr(queue, "_schedule_serving", lambda: None)  # batches are taken here
+    monkeypatch.setattr(queue, "_schedule_dispatch", lambda: None)  # batches are taken here
     batcher.cost = Cost(fixed=0.0, per_token=1.0)  # each request is alone in its batch
-    asking = [asyncio.create_task(batcher.get(RequestContext(), [key])) for key in (900, 20, 10)]
+    asking = [asyncio.create_task(batcher.compute(RequestContext(), [key])) for key in (900, 20, 10)]
     await turn()
     for most, taken in ((5.0, []), (15.0, [10]), (15.0, []), (50.0, [20]), (50.0, []), (inf, [900])):
         found = queue._next_batch(most)
@@ -132,12 +134,12 @@ async def test_a_request_that_is_too_large_for_the_time_leads_no_batch(batcher, 
 
 async def test_a_failed_batch_answers_everybody_and_fails_only_the_one_to_blame(batcher, graph) -> None:
     keys = ([1], [13], [2])
-    answers = await asyncio.gather(*(batcher.get(RequestContext(), each) for each in keys), return_exceptions=True)
+    answers = await asyncio.gather(*(batcher.compute(RequestContext(), each) for each in keys), return_exceptions=True)
     assert answers[0].tolist() == [[2]]
     assert isinstance(answers[1], ValueError)
     assert answers[2].tolist() == [[4]]
     assert graph.batches[0] == [1, 13, 2]
-    assert (await batcher.get(RequestContext(), [5])).tolist() == [[10]]
+    assert (await batcher.compute(RequestContext(), [5])).tolist() == [[10]]
 
 
 COSTS = [
@@ -194,10 +196,10 @@ async def test_a_batch_takes_no_longer_than_others_may_wait(queue, graph) -> Non
     batcher: Batcher[int] = Batcher(queue, graph)
     batcher.cost = Cost(fixed=0.01, per_token=PIECE_SECONDS / 100)
     keys = [25] * 8 + [90, 90, 200]
-    rows = await batcher.get(RequestContext(), keys)
+    rows = await batcher.compute(RequestContext(), keys)
     assert rows[:, 0].tolist() == [2.0 * key for key in keys]
     assert sorted(map(sorted, graph.batches)) == [[25] * 4, [25] * 4, [90], [90], [200]]
     batcher.cost = Cost(fixed=10 * PIECE_SECONDS, per_token=0.0)  # whatever it holds: company is free
     graph.batches.clear()
-    await batcher.get(RequestContext(), keys[:8])
+    await batcher.compute(RequestContext(), keys[:8])
     assert len(graph.batches) == 1

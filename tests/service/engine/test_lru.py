@@ -10,7 +10,7 @@ from core import text as text_of_contract
 from core.tokenizer import Tokenizer
 from service.engine.cache import CacheTiers, LruCache, MemoryBudget, ScoreEntry, VectorCache, VectorSpace
 from service.observe.telemetry import Telemetry
-from service.scoring.reading import _encoded_bytes
+from service.scoring.tokenising import _encoded_bytes
 from tests.harness.service import Serve
 
 pytestmark = pytest.mark.anyio

@@ -99,7 +99,7 @@ class World:
             await self._queue.run_all(context, [(PIECE, partial(self._work, request.name))] * request.pieces)
         except (Overloaded, TooSlow) as error:
             request.refused = error
-        self._queue.ended(context)
+        self._queue.release(context)
         request.ended = self._clock.now
 
     def _work(self, name: str) -> None:
@@ -198,7 +198,7 @@ async def test_what_a_slower_machine_cannot_end_in_time_is_refused_with_what_it_
 async def test_what_cannot_end_in_time_any_more_ends_at_once(queue, clock) -> None:
     """The machine becomes ten times slower when it has begun: nothing is gained by the rest of its work."""
     dropped: list[int] = []
-    queue._dropped = lambda: dropped.append(1)
+    queue._on_drop = lambda: dropped.append(1)
     request = Request(0.0, 70)
     world = World(queue, clock, slower=lambda: 10.0)
     await world.run([request])
@@ -234,7 +234,7 @@ async def test_a_refusal_says_how_much_would_be_let_in(queue) -> None:
     assert str(told.limit) in told.message
     assert queue.admissions.refusal(RequestContext("another"), 1.9) is None
     assert queue.admissions.refusal(RequestContext("another"), SHORT_SECONDS) is None
-    queue.ended(large)
+    queue.release(large)
     assert queue.admissions.refusal(RequestContext("another"), 3.0) is None
 
 
@@ -251,7 +251,7 @@ async def test_nothing_is_begun_for_a_caller_whose_time_is_over(queue, clock) ->
     assert ran == []
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    queue.ended(context)
+    queue.release(context)
     assert len(queue.admissions) == 0
 
 
@@ -266,9 +266,9 @@ async def test_a_guess_that_was_too_high_holds_nobody_up_once_texts_are_read(clo
     async def ask(request: Request) -> None:
         if request is guessed:
             context = RequestContext()
-            await queue.run_all(context, [(PIECE, partial(world._work, "reading"))], in_all=100 * request.own)
+            await queue.run_all(context, [(PIECE, partial(world._work, "reading"))], total_seconds=100 * request.own)
             await queue.run_all(context, [(PIECE, partial(world._work, "guessed"))] * request.pieces)
-            queue.ended(context)
+            queue.release(context)
             request.ended = clock.now
         else:
             await whole(request)
@@ -322,7 +322,7 @@ async def test_who_was_let_in_is_not_turned_away_half_way() -> None:
         context = RequestContext()
         for _ in range(3):
             await queue.run(context, 1, lambda: time.sleep(0.03))
-        queue.ended(context)
+        queue.release(context)
 
     asked = [asyncio.create_task(request()) for _ in range(3)]
     outcomes = await asyncio.gather(*asked, return_exceptions=True)

@@ -88,7 +88,7 @@ async def test_who_is_given_up_while_a_graph_runs_is_told_at_once(models: Path) 
         incoming, out = await asyncio.open_connection(*address)
         out.write(post(pairs_of("a dog"), spaces=100_000))  # which is held
         await until(lambda: len(app.service.queue.admissions) == 1, "it runs")
-        (request,) = (each for requests in app.scoring.held._of.values() for each in requests)
+        (request,) = (each for requests in app.scoring.buffered._by_caller.values() for each in requests)
         request.end(Overloaded("too much is held", limit=1))
         async with asyncio.timeout(NEEDED_SECONDS):
             assert (await incoming.readline()).startswith(b"HTTP/1.1 429")
@@ -212,7 +212,7 @@ async def test_who_reads_more_slowly_than_the_least_pace_is_disconnected(
 ) -> None:
     monkeypatch.setattr(SEND_SECONDS, 0.3)
     if pace is not None:
-        monkeypatch.setattr("service.http.connection.LEAST_PACE", pace)
+        monkeypatch.setattr("service.http.connection.MIN_PACE", pace)
     async with serving(models, max_sentences=4000) as (_, address):
         answer, _ = await read_slowly(address, piece, 1.5)
     assert not is_whole(answer)
@@ -271,7 +271,7 @@ async def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
     async with serving(models) as (app, address):
         scorer = app.service.registry["avg-sick"].scorer
         read: list[tuple[bool, int]] = []  # whether in the event loop, and how many characters
-        tokenise = scorer.tokenise
+        tokenise = scorer.encode
         # As on a slow machine: by its own measure a fast one may read several labels within `INLINE_SECONDS`.
         scorer._cost.reading = INLINE_SECONDS / 100
 
@@ -279,7 +279,7 @@ async def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
             read.append((threading.current_thread() is threading.main_thread(), sum(map(len, texts))))
             return tokenise(texts)
 
-        scorer.tokenise = noted  # type: ignore[method-assign]
+        scorer.encode = noted  # type: ignore[method-assign]
         incoming, out = await asyncio.open_connection(*address)
         out.write(post({"text": "a dog", "labels": labels, "model": "avg-sick"}, "/classify"))
         assert (await incoming.readline()).startswith(b"HTTP/1.1 200")

@@ -57,11 +57,11 @@ async def test_one_address_fills_no_memory_and_takes_no_room_of_others(
     models: Path, attack: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More connections than requests may be in flight, each with tens of kilobytes."""
-    monkeypatch.setattr("service.http.admission.BUFFERED_BYTES", LIMIT // 50)
+    monkeypatch.setattr("service.http.admission.BUFFERED_BYTES_PER_REQUEST", LIMIT // 50)
     most = {"max_body_bytes": 100_000, "max_in_flight": 50}
     async with serving(models, **most) as (app, address):
         loop = asyncio.get_running_loop()
-        held = app.scoring.held
+        held = app.scoring.buffered
         largest = 0
         with connected(address, 100) as connections:
             for connection in connections:
@@ -87,7 +87,7 @@ async def test_one_address_fills_no_memory_and_takes_no_room_of_others(
 async def test_bodies_of_requests_that_are_given_up_do_not_wait_for_the_garbage_collector(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.http.admission.BUFFERED_BYTES", LIMIT // 1024)
+    monkeypatch.setattr("service.http.admission.BUFFERED_BYTES_PER_REQUEST", LIMIT // 1024)
     async with serving(models, max_body_bytes=100_000, max_in_flight=1024) as (app, address):
         gc.disable()
         tracemalloc.start()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.errors import TooLarge, amount
-from service.routes.json_body import BodyLimits, check, counts, most_of
+from service.routes.json_body import BodyLimits, check, counts, max_counts
 from service.settings import Settings
 from tests.harness.requests import PAIR, refused
 from tests.harness.service import Client, Serve
@@ -80,7 +80,7 @@ async def test_one_more_is_too_much(
         ("/claims", lambda n: {"documents": ["a", "x" * n], "claims": ["a"]}, 59, "documents",
          "claims.MAX_DOCUMENT_CHARS"),
         ("/claims", lambda n: {"documents": ["a cat"] * n, "claims": ["a"]}, 3, "documents", "claims.MAX_DOCUMENTS"),
-        ("/explain", lambda n: {"a": "man", "b": "a " * n}, 4, "b", "own.MAX_EXPLAINED_TOKENS"),
+        ("/explain", lambda n: {"a": "man", "b": "a " * n}, 4, "b", "native.MAX_EXPLAINED_TOKENS"),
     ],
 )  # fmt: skip
 async def test_one_more_than_a_fixed_limit_is_too_much(
@@ -129,8 +129,8 @@ def test_a_body_may_have_what_the_longest_list_needs(
     pairs: int, candidates: int, sentences: int, values: int, keys: int
 ) -> None:
     settings = Settings(max_pairs=pairs, max_candidates=candidates, max_sentences=sentences)
-    assert most_of(settings, strict=True) == (values, keys)
-    assert most_of(settings, strict=False) == (values, values)
+    assert max_counts(settings, strict=True) == (values, keys)
+    assert max_counts(settings, strict=False) == (values, values)
 
 
 def test_amounts_agree_with_their_nouns() -> None:

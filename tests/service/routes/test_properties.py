@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.manifest import Manifest
-from core.measures import to_digits
+from core.measures import round_significant
 from core.ranking import both_stages
 from core.subwords import AnyTokenizer, load_tokenizer
 from core.text import split_words
@@ -134,7 +134,7 @@ def published(serve_aside: ServeAside) -> Iterator[dict[str, Model]]:
         serve_aside(cache_bytes=0, **settings) as uncached,
     ):
         patch.setattr("service.routes.limits.MAX_TEXT_CHARS", MAX_CHARS)
-        patch.setattr("service.routes.own.MAX_EXPLAINED_TOKENS", MAX_EXPLAINED)
+        patch.setattr("service.routes.native.MAX_EXPLAINED_TOKENS", MAX_EXPLAINED)
         found: dict[str, Model] = {}
         scoring: list[Model] = []
         for name in CHOSEN:
@@ -276,9 +276,10 @@ def test_the_best_are_ordered_again_wherever_they_stand(
         best = min(top, len(order))
         assert [result["stage"] for result in results] == [2] * best + [1] * (len(order) - best)
         places = [(order[result["index"]], result["index"]) for result in results]
-        read = [[raw[text] for text, _ in places[:best]] for raw in (coarse, fine)]
-        joined = dict(zip((text for text, _ in places[:best]), both_stages(*read).tolist(), strict=True))
-        spreads = [float(np.std(raw)) for raw in read]
+        read = [text for text, _ in places[:best]]
+        first, again = ([raw[text] for text in read] for raw in (coarse, fine))
+        joined = dict(zip(read, both_stages(first, again).tolist(), strict=True))
+        spreads = [float(np.std(raw)) for raw in (first, again)]
         in_order(places[:best], joined, SAME_RAW * sum(1 / spread for spread in spreads if spread))
         in_order(places[best:], coarse)
         if rest := places[best:]:  # whom the second model saw is the first one's choice
@@ -372,7 +373,7 @@ def test_any_text_is_counted_as_the_tokenizer_reads_it(scoring: Model, pair: tup
     read = [scoring.tokenizer.encode(text, max_tokens=10**9) for text in pair]
     assert result["tokens"] == [min(len(sentence.ids), scoring.limit) for sentence in read]
     assert result["truncated"] == [len(sentence.ids) > scoring.limit for sentence in read]
-    assert result["unknown"] == [to_digits(sentence.unknown / sentence.words) for sentence in read]
+    assert result["unknown"] == [round_significant(sentence.unknown / sentence.words) for sentence in read]
 
 
 @looking(12)

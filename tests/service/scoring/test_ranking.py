@@ -116,12 +116,12 @@ async def test_a_ranking_in_parts_is_that_of_one_part(
     body = {"query": "a man walks a dog", "candidates": CANDIDATES * 3} | extra
     await client.post("/rank", json=body)  # everything is cached from here on
     whole = (await client.post("/rank", json=body)).json()
-    monkeypatch.setattr(ranking, "_PART", 4)
+    monkeypatch.setattr(ranking, "_CHUNK_SIZE", 4)
     assert (await client.post("/rank", json=body)).json() == whole
 
 
 async def test_others_have_turns_between_parts(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "_PART", 2)
+    monkeypatch.setattr(ranking, "_CHUNK_SIZE", 2)
     turns = 0
 
     async def others() -> None:

@@ -163,7 +163,7 @@ def test_a_run_starts_from_another_but_for_what_does_not_fit(runs: Path) -> None
     started = replace(RATED, name="toy-started", objective=PairwiseConfig(YES_OR_NO, "accuracy"), start="toy-rated")
     started = replace(started, data=CorpusPairs("msrp"), schedule=Schedule(epochs=0, batch_size=4))
     after = toy_runs.trained(started, runs).load().state_dict()
-    fresh = family_of(started, runs, 1).untrained().state_dict()
+    fresh = family_of(started, runs, 1).initial_model().state_dict()
     assert after["network.output.weight"].shape == (2, 4)
     for name, value in after.items():
         expected = fresh if name == "network.output.weight" else before

@@ -116,7 +116,7 @@ def test_the_equation_is_that_of_the_docstring(transposed: bool) -> None:
 
 
 def test_weights_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(integers, "LEAST_TABLE", 1)
+    monkeypatch.setattr(integers, "MIN_TABLE", 1)
     for store, off in ((to_integers, 1 / 126), (to_half, 1e-3)):
         states, graph = exported()
         store(graph)

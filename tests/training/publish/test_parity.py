@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from core.graph import ENCODER, HEAD
 from core.manifest import Matrix
+from core.tokenizer import Encoded
 from tests.harness import fakes, toys
 from training.models import WordAveraging, WordAveragingConfig
 from training.models.heads import PairHead
@@ -25,6 +26,7 @@ from training.models.layers import WordEmbedding, masked_mean
 from training.publish import parity
 from training.publish.export import Matrices, export_pair
 from training.publish.parity import ParityError, check_encoder, check_explanation, check_head, check_pair
+from training.publish.texts import texts
 
 ROWS = toys.table().rows
 VOCABULARY = len(ROWS)
@@ -292,3 +294,27 @@ def test_matrices_are_held_too_and_to_their_ranges(path: Path, faithful: Callabl
     network.MATRICES = (narrow,)  # type: ignore[misc]
     with pytest.raises(ParityError, match=r"^graph\.onnx: .*: near leaves 0..0\.6$"):
         check_explanation(path, network, VOCABULARY, 40)
+
+
+class _Words:
+    """A tokenizer of these entries, that reads nothing of any text."""
+
+    def __init__(self, *entries: str) -> None:
+        self._entries = entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def token(self, i: int) -> str:
+        return self._entries[i]
+
+    def encode(self, text: str, max_tokens: int) -> Encoded:
+        return Encoded((), 0, 0, False)
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"), [(("[PAD]", "[UNK]"), r"no words, but \[PAD\], \[UNK\]"), (("cat",), "0 have 1 to 8 tokens")]
+)
+def test_a_vocabulary_without_words_ends_the_search_for_texts(entries: tuple[str, ...], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        texts(_Words(*entries), 4, 8)  # type: ignore[arg-type]

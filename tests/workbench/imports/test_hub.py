@@ -18,7 +18,7 @@ from workbench.__main__ import run_cli
 from workbench.imports import sources
 from workbench.imports.files import ImportRefused, read_stated
 from workbench.imports.folder import id_of, import_model
-from workbench.imports.sources import _hub_errors, opened
+from workbench.imports.sources import _hub_errors, open_source
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the other libraries
 NAME = "people/Tiny_Static.v2"
@@ -106,24 +106,27 @@ def test_a_revision_is_a_branch_a_tag_a_pull_request_or_a_commit(hub: Hub, folde
         files = repository.commits[first] | {"README.md": card.encode()}
         repository.commit(files, revision)
         for wanted in (revision, repository.revisions[revision]):
-            with opened(f"{NAME}@{wanted}") as found:
+            with open_source(f"{NAME}@{wanted}") as found:
                 assert found.origin is not None
                 assert found.origin.revision == repository.revisions[revision]
                 assert read_stated(found.folder).licence == card.split()[2]
-    with opened(NAME) as found:
+    with open_source(NAME) as found:
         assert found.name == f"{NAME}@{first}"
 
 
 def test_without_the_hub_the_cache_answers(hub: Hub, folder: Path, offline: Callable[[], None]) -> None:
     sha = hub.add(NAME, folder).revisions["main"]
-    with opened(NAME) as found:
+    with open_source(NAME) as found:
         before = {path.name: path.read_bytes() for path in found.folder.rglob("*") if path.is_file()}
     offline()
     for name in (NAME, f"{NAME}@{sha}"):
-        with opened(name) as found:
+        with open_source(name) as found:
             assert {path.name: path.read_bytes() for path in found.folder.rglob("*") if path.is_file()} == before
     for name in ("people/other", f"{NAME}@v9", f"{NAME}@{'0' * 40}"):
-        with pytest.raises(ImportRefused, match="not in the cache, and HF_HUB_OFFLINE forbids to ask"), opened(name):
+        with (
+            pytest.raises(ImportRefused, match="not in the cache, and HF_HUB_OFFLINE forbids to ask"),
+            open_source(name),
+        ):
             pass
 
 
@@ -132,7 +135,7 @@ def test_what_others_left_in_the_cache_is_not_read(hub: Hub, folder: Path) -> No
     from huggingface_hub import snapshot_download
 
     assert (Path(snapshot_download(NAME)) / "modeling_mine.py").is_file()
-    with opened(NAME) as found:
+    with open_source(NAME) as found:
         suffixes = {path.suffix for path in found.folder.rglob("*") if path.is_file()}
     assert suffixes == {".json", ".md", ".safetensors"}
 
@@ -195,7 +198,7 @@ def test_a_private_model_with_a_token(hub: Hub, folder: Path, monkeypatch: pytes
     monkeypatch.setenv("HF_TOKEN", "other")
     assert "or a private one: the token may not read it" in refused(capsys, tmp_path)
     monkeypatch.setenv("HF_TOKEN", "secret")
-    with opened(NAME) as found:
+    with open_source(NAME) as found:
         assert (found.folder / "modules.json").is_file()
 
 
@@ -220,7 +223,7 @@ def test_weights_or_where_torch_is_missing_a_graph(
     hub.add(NAME, tmp_path, **graphs)
     if not torch:
         monkeypatch.setattr(sources, "find_spec", lambda _: None)
-    with opened(NAME, options) as found:
+    with open_source(NAME, options) as found:
         files = {str(path.relative_to(found.folder)) for path in found.folder.rglob("*") if path.is_file()}
     assert files == {"config.json", taken}
 
@@ -228,7 +231,7 @@ def test_weights_or_where_torch_is_missing_a_graph(
 def test_weights_in_parts(hub: Hub, tmp_path: Path) -> None:
     parts = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json")
     hub.add(NAME, tmp_path, **dict.fromkeys(("config.json", "other-00001-of-00001.safetensors", *parts), "{}"))
-    with opened(NAME) as found:
+    with open_source(NAME) as found:
         assert {path.name for path in found.folder.rglob("*")} == {"config.json", *parts}
 
 

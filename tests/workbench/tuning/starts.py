@@ -46,7 +46,7 @@ def _average(model_id: str) -> tempfile.TemporaryDirectory[str]:
     module = build_encoder(WordAveragingConfig(), stored(torch.from_numpy(toys.table().rows), "int8")).eval()
 
     def write(folder: Path) -> dict[str, Any]:
-        fields = siamese.write_graphs(module, {}, toys.tokenizer(), folder, model_id, shares=False)
+        fields = siamese.write_graphs(module, {}, toys.tokenizer(), folder, model_id, words_are_shared=False)
         return {"limits": Limits(max_tokens=toys.MAX_TOKENS), "similarity": COSINE, "additive": True, **fields}
 
     _published(Path(kept.name), model_id, "word_averaging", {"kind": "WordAveragingConfig"}, write)

@@ -3,7 +3,7 @@
 import { largest, signed } from "./bars.js";
 import { h } from "./dom.js";
 
-const MOST_WITH_NUMBERS = 16; // columns; in wider tables a cell has its colour only
+const MAX_WITH_NUMBERS = 16; // columns; in wider tables a cell has its colour only
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 /**
@@ -87,7 +87,7 @@ export function heat({ title, caption, rows, columns, values, range, picked = nu
     h("span", {}, hasLess ? signed(most) : most.toFixed(2)),
     picked && h("span", {}, "\u25cf and a frame: matched one to one"),
   );
-  return h("div", {}, h("h3", {}, title), h("p", { class: "hint" }, caption), h("div", { class: columns.length > MOST_WITH_NUMBERS ? "heat dense scroll" : "heat scroll" }, table), reading, legend);
+  return h("div", {}, h("h3", {}, title), h("p", { class: "hint" }, caption), h("div", { class: columns.length > MAX_WITH_NUMBERS ? "heat dense scroll" : "heat scroll" }, table), reading, legend);
 }
 
 /** Two digits, without the 0 before the point. */

@@ -10,8 +10,8 @@ import { SAMPLE } from "../parts/examples.js";
 import { able, choices, defaultOf, served } from "../parts/models.js";
 import { onFile, onSubmit } from "../parts/tab.js";
 
-const MOST_PAIRS = 1_000;
-const MOST_BYTES = 4_000_000;
+const MAX_PAIRS = 1_000;
+const MAX_BYTES = 4_000_000;
 const CHUNK = 100; // pairs a request, so that the bar moves
 const SHOWN = 20;
 const BINS = 10;
@@ -35,7 +35,7 @@ function take(name, content) {
     const { header, rows, separator } = parse(content, /\.tsv$/i.test(name));
     if (header.length < 2) throw new Error(`${name} has no header with two columns or more.`);
     if (rows.length === 0) throw new Error(`${name} has a header and no pairs.`);
-    if (rows.length > MOST_PAIRS) throw tooLarge(name, `has ${rows.length.toLocaleString("en")} pairs`, header);
+    if (rows.length > MAX_PAIRS) throw tooLarge(name, `has ${rows.length.toLocaleString("en")} pairs`, header);
     file = { name, header, rows };
     const columns = header.map((title, i) => [String(i), title || `column ${i + 1}`]);
     const of = (title, otherwise) => String(header.indexOf(title) >= 0 ? header.indexOf(title) : otherwise);
@@ -59,12 +59,12 @@ function tooLarge(name, how, header) {
   const [left, right] = header.includes("a") && header.includes("b") ? ["a", "b"] : header;
   const [file, a, b] = [name, left, right].map((word) => (/^[\w./-]+$/.test(word) ? word : quoted(word)));
   const command = `semblance batch ${file} scored.csv --column ${a} --column ${b} --url ${BASE.href}`;
-  const error = new Error(`${name} ${how}; this page takes ${MOST_PAIRS.toLocaleString("en")} pairs. The command line takes any number, and goes on where it was interrupted:`);
+  const error = new Error(`${name} ${how}; this page takes ${MAX_PAIRS.toLocaleString("en")} pairs. The command line takes any number, and goes on where it was interrupted:`);
   return Object.assign(error, { command });
 }
 
 async function read(given) {
-  if (given.size > MOST_BYTES) {
+  if (given.size > MAX_BYTES) {
     const first = (await given.slice(0, 65_536).text()).split("\n", 1)[0];
     const header = first.includes('"') ? [] : parse(first, false).header;
     refuse(tooLarge(given.name, `has ${(given.size / 1e6).toFixed(1)} MB`, header.length > 1 ? header : ["a", "b"]));

@@ -14,7 +14,7 @@ import { examples, onFile, onSubmit, runner } from "../parts/tab.js";
 const MATCHES = [["both", "both as one text"], ["either", "either: the better one"], ["question", "its question"], ["answer", "its answer"]];
 const USUAL_SCORE = 0.5; // from which on to answer, where the service knows no confidence
 const SHOWN = 3; // entries to choose from, where none is the answer
-const MOST_BYTES = 1_000_000;
+const MAX_BYTES = 1_000_000;
 
 const panel = $("panel-faq");
 const list = $("faq-list");
@@ -51,7 +51,7 @@ const toBlocks = (entries) => entries.map((entry) => `${oneLine(entry.question)}
 async function read(file) {
   clear(panel);
   try {
-    if (file.size > MOST_BYTES) throw new NoAnswer(`${file.name} has ${(file.size / 1e6).toFixed(1)} MB; this page takes 1 MB.`);
+    if (file.size > MAX_BYTES) throw new NoAnswer(`${file.name} has ${(file.size / 1e6).toFixed(1)} MB; this page takes 1 MB.`);
     const { text } = decode(await file.arrayBuffer());
     if (text === undefined) throw new NoAnswer(`${file.name} is not UTF-8: save it as UTF-8.`);
     const { entries, settings } = /\.json$/i.test(file.name) ? fromJson(file.name, text) : { entries: fromTable(text, /\.tsv$/i.test(file.name)), settings: {} };

@@ -9,7 +9,7 @@ import { QUESTIONS } from "../parts/examples.js";
 import { NO_SECOND, defaultOf, offerModels, served } from "../parts/models.js";
 import { examples, onSubmit, runner } from "../parts/tab.js";
 
-const MOST_SHOWN = 200;
+const MAX_SHOWN = 200;
 
 const query = $("rank-query");
 const candidates = $("rank-candidates");
@@ -63,7 +63,7 @@ function draw(first, final, stages) {
     const least = Number(slider.value);
     const count = rows.filter((row) => row.counts >= least).length;
     kept.textContent = `${two(least)} keeps ${count} of ${rows.length}`;
-    fill(drawn, rows.slice(0, MOST_SHOWN).map((row) => drawRow(row, final, row.counts >= least)));
+    fill(drawn, rows.slice(0, MAX_SHOWN).map((row) => drawRow(row, final, row.counts >= least)));
   }
 
   function move() {
@@ -81,7 +81,7 @@ function draw(first, final, stages) {
       second && h("p", { class: "hint" }, `The two models\u2019 scores are on different scales. The threshold looks at ${final.rerank_model}\u2019s (${scaleIn(final.rerank_scale)}); what only the first model has read is not kept.`),
       !second && h("p", { class: "hint" }, `Scores are ${scaleIn(final.scale)}.`),
       h("div", {}, table(["Place", "Candidate", ...(second ? [final.model, final.rerank_model, "Moved"] : ["Score"])], drawn, { class: "stack", caption: "Candidates, best first" })),
-      rows.length > MOST_SHOWN && h("p", { class: "hint" }, `The best ${MOST_SHOWN} of ${rows.length} are shown; the threshold counts all.`),
+      rows.length > MAX_SHOWN && h("p", { class: "hint" }, `The best ${MAX_SHOWN} of ${rows.length} are shown; the threshold counts all.`),
       copyBar(() => ({ curl: curl("rank", body(stages)), Python: python(call(stages), "answer.results[0].index"), link: linkTo("rank", fields()) })),
     ),
   );

@@ -1,17 +1,17 @@
-"""Our own requests of pairs and texts: check, pick a model, read, score, answer."""
+"""Our endpoints of pairs and texts: check the request, pick a model, tokenise, score, answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response
 
-from core.measures import to_digits
+from core.measures import round_significant
 from core.scoring import most_likely
 from core.tokenizer import Encoded
 from service.engine.context import RequestContext
 from service.routes.dialects import OURS
 from service.routes.foreign import rows_of
-from service.routes.limits import MAX_EXPLAINED_TOKENS, RequestLimits, check_fixed, counted
+from service.routes.limits import MAX_EXPLAINED_TOKENS, RequestLimits, check_fixed, suggests_limit
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.routes.texts import RequestTexts
 from service.schemas import (
@@ -26,7 +26,7 @@ from service.schemas import (
     SimilarityRequest,
     SimilarityResponse,
 )
-from service.scoring.explaining import explain as explained
+from service.scoring import explaining
 from service.scoring.scorer import Scorer
 
 router = router_for(OURS, "scoring")
@@ -40,18 +40,18 @@ async def similarity(request: SimilarityRequest, call: ServedRequest) -> Respons
     scorer = await service.registry.pick(context, name, request.task)
     limits = RequestLimits(service.settings)
     limits.check_count("pairs", len(request.pairs), "max_pairs")
-    with counted("pairs", len(request.pairs)):
-        a, b = await _read_pairs(context, limits, scorer, request.pairs, ("a", "b"))
+    with suggests_limit("pairs", len(request.pairs)):
+        a, b = await _tokenise_pairs(context, limits, scorer, request.pairs, ("a", "b"))
         raw, ratings, scores = await scorer.similarity(context, a, b, request.task)
     results: list[Answer] = [
         {
             "score": score,
             "raw_score": raw_score,
-            "tokens": (len(ids), len(ids_b)),
-            "truncated": (cut, cut_b),
-            "unknown": (_share(unknown, words), _share(unknown_b, words_b)),
+            "tokens": (len(ids_a), len(ids_b)),
+            "truncated": (cut_a, cut_b),
+            "unknown": (_share(unknown_a, words_a), _share(unknown_b, words_b)),
         }
-        for score, raw_score, (ids, words, unknown, cut), (ids_b, words_b, unknown_b, cut_b) in zip(
+        for score, raw_score, (ids_a, words_a, unknown_a, cut_a), (ids_b, words_b, unknown_b, cut_b) in zip(
             scores, raw, a, b, strict=True
         )
     ]
@@ -70,9 +70,9 @@ async def entailment(request: EntailmentRequest, call: ServedRequest) -> Respons
     name = request.model or service.defaults["/entailment"]
     scorer = await service.registry.pick(context, name, "entailment")
     limits.check_count("pairs", len(request.pairs), "max_pairs")
-    premises, hypotheses = await _read_pairs(context, limits, scorer, request.pairs, ("premise", "hypothesis"))
-    with counted("pairs", len(request.pairs)):
-        answers = await scorer.stated_entailment(context, premises, hypotheses)
+    with suggests_limit("pairs", len(request.pairs)):
+        premises, hypotheses = await _tokenise_pairs(context, limits, scorer, request.pairs, ("premise", "hypothesis"))
+        answers = await scorer.entailment_or_neutral(context, premises, hypotheses)
     results: list[Answer] = [
         {
             "label": most_likely(probabilities),
@@ -90,12 +90,12 @@ async def explain(request: ExplainRequest, call: ServedRequest) -> Response:
     service, context = call.service, call.context
     name = request.model or service.defaults["/explain"]
     scorer = await service.registry.pick(context, name, "explanation")
-    texts = RequestTexts([request.a, request.b], "ab".__getitem__)
+    texts = RequestTexts([request.a, request.b], lambda i: "ab"[i])
     RequestLimits(service.settings).check_texts(texts)
-    a, b = sentences = await scorer.read(context, texts.texts, texts.where)
+    a, b = sentences = await scorer.tokenise(context, texts.texts, texts.where)
     for field, sentence in zip("ab", sentences, strict=True):
         check_fixed(field, len(sentence.ids), MAX_EXPLAINED_TOKENS, "tokens to explain")
-    return JsonAnswer(await explained(context, scorer, a, b), scorer.id)
+    return JsonAnswer(await explaining.explain(context, scorer, a, b), scorer.id)
 
 
 @router.post("/embed", summary="Embed sentences", response_model=EmbedResponse)
@@ -106,8 +106,8 @@ async def embed(request: EmbedRequest, call: ServedRequest) -> Response:
     limits.check_count("sentences", len(request.sentences), "max_sentences")
     scorer = await service.registry.pick(context, request.model or service.defaults["/embed"], "embedding")
     limits.check_texts(texts)
-    sentences = await scorer.read(context, texts.texts, texts.where, role=request.role)
-    with counted("sentences", len(sentences)):
+    sentences = await scorer.tokenise(context, texts.texts, texts.where, role=request.role)
+    with suggests_limit("sentences", len(sentences)):
         matrix = await scorer.embed(context, sentences)
     answer: Answer = {
         "model": scorer.id,
@@ -118,20 +118,20 @@ async def embed(request: EmbedRequest, call: ServedRequest) -> Response:
     return JsonAnswer(answer, scorer.id)
 
 
-async def _read_pairs(
+async def _tokenise_pairs(
     context: RequestContext,
     limits: RequestLimits,
     scorer: Scorer,
     pairs: Sequence[Mapping[str, Any]],
     names: tuple[str, str],
 ) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
-    """Read both texts of each pair, after a check of their lengths; `names` are the fields that hold them."""
+    """Tokenise both texts of each pair, after a check of their lengths; `names` are the fields that hold them."""
     found = [pair[name] for pair in pairs for name in names]
     texts = RequestTexts(found, lambda i: f"pairs.{i // 2}.{names[i % 2]}")
     limits.check_texts(texts)
-    sentences = await scorer.read(context, texts.texts, texts.where)
+    sentences = await scorer.tokenise(context, texts.texts, texts.where)
     return scorer.fit(sentences[::2], sentences[1::2])
 
 
-def _share(part: int, whole: int) -> float:
-    return to_digits(part / whole) if part else 0.0  # most texts have no unknown word
+def _share(part: int, total: int) -> float:
+    return round_significant(part / total) if part else 0.0  # most texts have no unknown word

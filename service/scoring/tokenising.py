@@ -1,4 +1,4 @@
-"""Reading: texts -> token ids."""
+"""Tokenisation: texts -> token ids, kept in the cache."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,11 +20,11 @@ from service.observe.metrics import TOKENISE
 from service.observe.telemetry import ModelTelemetry
 
 _CHARS_OF_NON_ASCII = 8  # for other characters, each of which is looked up
-_TURN_SECONDS = 0.0008  # of reading in the event loop for one request before other requests have a turn
-# Expected cost of reading a text, in characters of ASCII:
+_TURN_SECONDS = 0.0008  # in the event loop for one request before others have a turn
+# Expected cost of tokenising a text, in characters of ASCII:
 _CHARS_OF_A_TOKEN = 8  # with white space; models read at most their limit of tokens
 _BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are not read
-_FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
+_FEW_CHARS = 1000  # texts of this length together are tokenised at once; single ones are cached
 _TOKENS_WEIGHT = 0.5  # weight of a request's texts in the number of tokens in a character
 _VOWELS = frozenset("aeiouy")
 _LONG_WORD = 6  # letters
@@ -40,7 +40,7 @@ def weight_of(text: str) -> int:
 
 
 def turns_of(chars: Sequence[float], seconds: float, turn: float = _TURN_SECONDS) -> Iterator[tuple[float, slice]]:
-    """Reading cut into turns.
+    """Work on texts, cut into turns.
 
     Args:
         chars: cost of each text, in characters of ASCII.
@@ -48,11 +48,11 @@ def turns_of(chars: Sequence[float], seconds: float, turn: float = _TURN_SECONDS
         turn: expected seconds from which a turn ends.
 
     Yields:
-        Expected seconds of a turn, and the places of its texts.
+        Expected seconds of a turn, and the indices of its texts.
     """
-    start, needs, most = 0, 0.0, turn / seconds
+    start, needs, limit = 0, 0.0, turn / seconds
     for i, each in enumerate(chars):
-        if needs >= most:
+        if needs >= limit:
             yield needs * seconds, slice(start, i)
             start, needs = i, 0.0
         needs += each
@@ -62,11 +62,11 @@ def turns_of(chars: Sequence[float], seconds: float, turn: float = _TURN_SECONDS
 class _Cost:
     """What new text costs, by its characters; the defaults hold until `measure`."""
 
-    reading = 2e-7  # expected seconds, of a character
+    tokenising = 2e-7  # expected seconds, of a character
     scoring = 0.0  # of a token
     tokens = 0.25  # in a character of the texts read lately
 
-    def read(self, chars: float, tokens: int) -> None:
+    def note(self, chars: float, tokens: int) -> None:
         """Texts of so many characters had so many tokens."""
         self.tokens += _TOKENS_WEIGHT * (tokens / chars - self.tokens)
 
@@ -82,23 +82,23 @@ class ScorerParts(NamedTuple):
     cache: VectorCache  # keeps the token ids of short texts too
 
 
-class Reader:
+class CachedTokenizer:
     """Texts of one model -> token ids, from the cache or its tokenizer."""
 
     def __init__(self, parts: ScorerParts) -> None:
-        """Take the parts that reading needs."""
+        """Take the parts that this needs."""
         manifest = parts.manifest
         self.manifest = manifest
         self._token = parts.tokenizer.token
-        self._most_chars = manifest.limits.max_tokens * _CHARS_OF_A_TOKEN  # of a text that a graph can get
-        self.tokenise = partial(parts.tokenizer.encode_all, max_tokens=manifest.limits.max_tokens)
+        self._max_chars = manifest.limits.max_tokens * _CHARS_OF_A_TOKEN  # of a text that a graph can get
+        self.encode = partial(parts.tokenizer.encode_all, max_tokens=manifest.limits.max_tokens)
         self._memory = parts.cache.memory
         self._lru = parts.cache.memory.lru(_encoded_bytes)
         self._telemetry = parts.telemetry
         self._queue = parts.queue
         self._cost = _Cost()
 
-    async def read(
+    async def tokenise(
         self, context: RequestContext, texts: Sequence[str], field_of: Callable[[int], str], *, role: Role = "text"
     ) -> list[Encoded]:
         """Texts -> token ids.
@@ -124,7 +124,7 @@ class Reader:
         sentences = [sentence for sentence in known if sentence is not None]
         if len(sentences) < len(texts):
             try:
-                sentences = await self._read_new(context, texts, known)
+                sentences = await self._tokenise_new(context, texts, known)
             except (Overloaded, TooSlow) as error:
                 if context.share < 1:
                     raise
@@ -132,16 +132,16 @@ class Reader:
         else:
             context.timings.spent(TOKENISE, began, perf_counter())
         words = unknown = truncated = 0
-        for _, of_sentence, of_them_unknown, cut in sentences:
-            if not of_sentence:
+        for _, sentence_words, sentence_unknown, cut in sentences:
+            if not sentence_words:
                 raise EmptyText(field_of(next(i for i, sentence in enumerate(sentences) if not sentence.words)))
-            words += of_sentence
-            unknown += of_them_unknown
+            words += sentence_words
+            unknown += sentence_unknown
             truncated += cut
-        self._telemetry.read(sentences=len(sentences), truncated=truncated, words=words, unknown=unknown)
+        self._telemetry.tokenised(sentences=len(sentences), truncated=truncated, words=words, unknown=unknown)
         return sentences
 
-    async def _read_new(
+    async def _tokenise_new(
         self, context: RequestContext, texts: Sequence[str], known: Sequence[Encoded | None]
     ) -> list[Encoded]:
         """Texts -> token ids; known ones are given."""
@@ -150,18 +150,18 @@ class Reader:
         few = sum(chars) <= _FEW_CHARS
         if few:
             began = perf_counter()
-            sentences = self.tokenise(new)
+            sentences = self.encode(new)
             context.timings.spent(TOKENISE, began, perf_counter())
         else:
             turns = [
-                (seconds, partial(self.tokenise, new[part])) for seconds, part in turns_of(chars, self._cost.reading)
+                (seconds, partial(self.encode, new[part])) for seconds, part in turns_of(chars, self._cost.tokenising)
             ]
-            in_all = sum(chars) * self._cost.reading + scored * self._cost.tokens * self._cost.scoring
-            read = await self._queue.run_all(context, turns, phase=TOKENISE, in_all=in_all)
-            sentences = list(chain.from_iterable(read))
-            self._cost.read(scored, sum(len(sentence.ids) for sentence in sentences))
-        again = compress(zip(new, sentences, strict=True), self._memory.seen.seen_before(new))
-        self._lru.keep(again if few else [each for each in again if len(each[0]) <= _FEW_CHARS])
+            total = sum(chars) * self._cost.tokenising + scored * self._cost.tokens * self._cost.scoring
+            parts = await self._queue.run_all(context, turns, phase=TOKENISE, total_seconds=total)
+            sentences = list(chain.from_iterable(parts))
+            self._cost.note(scored, sum(len(sentence.ids) for sentence in sentences))
+        known_again = compress(zip(new, sentences, strict=True), self._memory.seen.seen_before(new))
+        self._lru.keep(known_again if few else [entry for entry in known_again if len(entry[0]) <= _FEW_CHARS])
         if len(new) == len(texts):  # all of them, each once
             return sentences
         found = dict(zip(new, sentences, strict=True))
@@ -170,19 +170,19 @@ class Reader:
     def prompted(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> token ids behind the prompt of a text, at once: as golden pairs were published."""
         prompt = "" if self.manifest.prompts is None else self.manifest.prompts.text
-        return self.tokenise([prompt + text for text in texts])
+        return self.encode([prompt + text for text in texts])
 
     def _costs(self, texts: Sequence[str]) -> tuple[Sequence[float], float]:
         """`_chars` of each text, and what the graph gets of all; at once where all are short and in ASCII, as most."""
         lengths = list(map(len, texts))
-        if max(lengths) <= self._most_chars and "".join(texts).isascii():
+        if max(lengths) <= self._max_chars and "".join(texts).isascii():
             return lengths, sum(lengths)
-        return list(map(self._chars, texts)), sum(min(weight_of(text), self._most_chars) for text in texts)
+        return list(map(self._chars, texts)), sum(min(weight_of(text), self._max_chars) for text in texts)
 
     def _chars(self, text: str) -> float:
-        """Expected cost of reading, in characters of ASCII within the model's limit, as `_cost` is measured."""
+        """Expected cost of tokenising, in characters of ASCII within the model's limit, as `_cost` is measured."""
         weight = weight_of(text)
-        return min(weight, self._most_chars) + max(weight - self._most_chars, 0) * _BEYOND_THE_LIMIT
+        return min(weight, self._max_chars) + max(weight - self._max_chars, 0) * _BEYOND_THE_LIMIT
 
     def has_word(self, sentence: Encoded) -> bool:
         """Whether a text has a word that the model knows: two different letters, one of them a vowel, in one piece.
