@@ -31,6 +31,7 @@ class CurveOfPage:
 
 CURVES: Mapping[str, CurveOfPage] = {
     "malstm": CurveOfPage("malstm-adam-alone", 1, "r on SICK's trial pairs"),
+    "pwim": CurveOfPage("pwim-msrvid-alone", 1, "r on pairs held out of MSRvid's training part"),
     "mgim": CurveOfPage("mgim-msrp-overlaps", 3, "accuracy on pairs held out of MSRP's training part"),
     "paragram_phrase": CurveOfPage("pp-sick-avg-similarity", 1, "r on SICK's trial pairs"),
     "gran": CurveOfPage("sts-avg-dropout", 1, "r on the STS split's development pairs"),

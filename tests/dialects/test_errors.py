@@ -69,7 +69,7 @@ def broken(client: Client) -> None:
 
 def mistaken(client: Client) -> None:
     for model in client.app.service.registry.values():
-        model.scorer.read = None
+        model.scorer.tokenise = None
 
 
 def late(client: Client) -> None:

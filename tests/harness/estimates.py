@@ -24,4 +24,4 @@ def costs(client: Client, model: str, seconds: float) -> list[int]:
 
 def pace(client: Client, model: str, seconds: float) -> None:
     """Make a model expect that it reads a character of new text in so many seconds."""
-    client.app.service.registry[model].scorer._cost.reading = seconds
+    client.app.service.registry[model].scorer._cost.tokenising = seconds

@@ -47,7 +47,7 @@ def graphs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     def opened(path: Path) -> Callable[[Any], Any]:
         kind, tensors = manifest.graph_kinds[name], load_tensors(folder, manifest)
         run = open_session(path, kind, ["CPUExecutionProvider"], threads=1, must_use_cuda=False, tensors=tensors)
-        feeds = feeds_of(run.signature, kind, tokenizer, None, manifest.most_tokens(name), where=name)
+        feeds = feeds_of(run.signature, kind, tokenizer, None, manifest.max_tokens(name), where=name)
         sides = 2 if kind == "pair" else 1
         return lambda pairs: feeds.rows(run, [*zip(*pairs, strict=True)][:sides])
 

@@ -273,7 +273,7 @@ async def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
         read: list[tuple[bool, int]] = []  # whether in the event loop, and how many characters
         tokenise = scorer.encode
         # As on a slow machine: by its own measure a fast one may read several labels within `INLINE_SECONDS`.
-        scorer._cost.reading = INLINE_SECONDS / 100
+        scorer._cost.tokenising = INLINE_SECONDS / 100
 
         def noted(texts: Sequence[str]) -> list[Encoded]:
             read.append((threading.current_thread() is threading.main_thread(), sum(map(len, texts))))

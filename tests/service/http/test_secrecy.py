@@ -143,7 +143,7 @@ async def test_of_mistakes_of_ours_that_quote_the_request(serve: Serve, log: Log
 
     async with serve(api_keys=let_in(KEY), access_log=True) as client:
         for model in client.app.service.registry.values():
-            model.scorer.read = read
+            model.scorer.tokenise = read
         assert await ask_all(client) == {500}
         assert any("KeyError" in line and "which led to" in line for line in log.lines)
         await nothing_is_written_down(client, log)

@@ -97,14 +97,14 @@ async def test_requests_under_way_are_answered_by_whom_they_asked(root: Path, se
     async with serve(models_dir=root, cache_bytes=0) as client:
         scorer = client.app.service.registry[ID].scorer
         begun, swapped = asyncio.Event(), asyncio.Event()
-        read = scorer.read
+        read = scorer.tokenise
 
         async def slow(*args):
             begun.set()
             await swapped.wait()
             return await read(*args)
 
-        scorer.read = slow  # type: ignore[method-assign]
+        scorer.tokenise = slow  # type: ignore[method-assign]
         first = asyncio.create_task(scored(client))
         await begun.wait()
         put(root, 1)

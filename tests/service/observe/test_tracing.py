@@ -80,7 +80,7 @@ async def test_a_bucket_of_latency_names_a_trace_that_is_in_it(app: Application,
 async def test_a_failure_of_ours_is_an_error_and_a_clients_is_not(app: Application, exporter: Any) -> None:
     async with Client(app) as client:
         await client.post("/embed", json={})
-        app.service.registry["avg-paraphrase"].scorer.read = None
+        app.service.registry["avg-paraphrase"].scorer.tokenise = None
         await client.post("/embed", json=GOOD["/embed"])
     assert [span.status.is_ok for span in exporter.get_finished_spans()] == [True, False]
 
