@@ -39,6 +39,7 @@ def local_settings(models_dir: str | Path | None = None) -> Any:
     """
     with needs(_HERE, extra="service"):
         from service.errors import StartupError
+        from service.folders import OWN
         from service.settings import Settings
     changed = {name: f.get_default() for name, f in Settings.model_fields.items() if name.startswith(_GUARDS)}
     changed |= _NO_LIMITS
@@ -49,7 +50,7 @@ def local_settings(models_dir: str | Path | None = None) -> Any:
     except StartupError as error:
         raise CannotStart("; ".join(str(error).splitlines())) from None
     for folder in settings.models_dir:
-        if not folder.is_dir():
+        if not folder.is_dir() and folder.name != OWN.name:  # that of one's own models need not be there yet
             raise CannotStart(
                 f"no folder of models at {folder.absolute()}: name one that is there (--models-dir, "
                 "SEMBLANCE_MODELS_DIR), or a service to ask instead (--url, SEMBLANCE_URL)"

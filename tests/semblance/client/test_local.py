@@ -50,3 +50,12 @@ def test_closing_twice_and_without_a_request(models: Path) -> None:
         await AsyncClient.local(models).aclose()
 
     asyncio.run(never_asked())
+
+
+def test_a_folder_of_ones_own_models_need_not_be_there(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").symlink_to(models)
+    with Client.local() as client:
+        assert client.models().models
