@@ -14,7 +14,7 @@ MAX_DIGITS = 30  # of a number; longer ones are codes
 _MAX_WORDS = 12  # of a number in words, or groups of digits
 _CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(9)}
 _SPELT = str.maketrans({**PLAIN, **_CIRCLED, **dict.fromkeys("\xa0\u2007\u2009\u202f", " ")})  # one character for one
-_GROUPS = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")
+APOSTROPHES = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")  # between thousands: 1'000
 _TOKEN = re.compile(r"(?:(?<![^\s(=<>~$\u20ac\u00a3+-])\.)?\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
 _BEFORE_SIGN = frozenset("($\u20ac\u00a3\u00a5\u20b9")
 _AND_A = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
@@ -23,7 +23,7 @@ Number = tuple[list[Fraction], int] | None  # values, and the position of the to
 
 def plain_spelling(text: str) -> str:
     """The text with plain quotes, dashes and spaces, one character for one; 1'000 is 1,000, a circled 2 is 2."""
-    return _GROUPS.sub(",", text.translate(_SPELT))
+    return APOSTROPHES.sub(",", text.translate(_SPELT))
 
 
 class Tokens:

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from core.numerals import APOSTROPHES
 from core.text import normalise
 
 _UMLAUTS = {
@@ -32,7 +33,6 @@ _UNEQUAL = {
     0x2209: "!\u2208",
     0x2204: "!\u2203",
 }  # NFKD would drop the stroke
-_GROUPS = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")  # 1'000
 _TOKEN = re.compile(
     r"(?:(?<![^\s(\[=:])[-+](?=\.?\d))?(?:(?<![^\W_])\.)?\d+(?:[.,/:*]\d+)*(?![^\W_])"  # 1,000.50; -5, but of 3-5 a 5
     r"|(?<![^\s(\[=:])-[$\u20ac\u00a3\u00a5](?=\d)"
@@ -119,7 +119,7 @@ def same_words(text: str) -> str:
     """The words of a text in one spelling, a space between each two; what has no words keeps its marks."""
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
     plain = _MINUS_AFTER.sub("\\1 \u2212", normalise(written).replace("\u2044", "/"))
-    plain = _GROUPS.sub(",", plain)
+    plain = APOSTROPHES.sub(",", plain)
     if plain.count("'") % 2:
         plain = _FEET.sub("\u2032", plain)
     tokens = _TOKEN.findall(_APOSTROPHE.sub("", plain))

@@ -168,10 +168,12 @@ def _compared(
 ) -> list[tuple[bool, bool]]:
     """Whether each passage has the words of its claim, no matter under which headings, and whether all but a fact."""
     own = [same_words(claim).split() if len(claim) <= MAX_CHARS else [] for claim in claims]
-    found = []
+    found, words_of = [], dict[int, list[str]]()  # of a passage, which several claims may find
     for i, each in pairs:
         text = _text_of(documents, documents.passages[each.passage])
-        words = same_words(text).split() if own[i] and len(text) <= 2 * MAX_CHARS else []
+        if each.passage not in words_of:
+            words_of[each.passage] = same_words(text).split() if len(text) <= 2 * MAX_CHARS else []
+        words = words_of[each.passage]
         others = sum(a != b for a, b in zip(own[i], words, strict=False))
         alike = 0 < len(words) == len(own[i]) and others <= MAX_OTHER_WORDS
         differs = alike and others > 0 and difference(facts_of(claims[i]), facts_of(text)) is not None
