@@ -53,17 +53,21 @@ def facts_of(text: str) -> Facts:
     """The facts of a text."""
     text = text[:MAX_CHARS]
     spellings: dict[Fact, str] = {}
-    inexact, position = 0, 0
+    inexact, position, undated = 0, 0, 0
     words: list[str | None] = []  # None: an amount
     plain = plain_spelling(text)
+    parts: list[str] = []  # without dates: of 3 May "may" is no duty
     for each in islice(mentions(text), MAX_MENTIONS):
         words += [*_words(plain, position, each.start), None]
         position = each.end
+        if each.fact.kind == "date":
+            parts.append(plain[undated : each.start])
+            undated = each.end
         inexact += each.fact.loose and each.fact not in spellings
         if len(spellings) < MAX_FACTS and (inexact <= MAX_INEXACT or not each.fact.loose):
             spellings.setdefault(each.fact, text[each.start : each.end])
     words += _words(plain, position, len(plain))
-    for (kind, name), written in attributes(plain).items():
+    for (kind, name), written in attributes(" ".join((*parts, plain[undated:]))).items():
         spellings[Fact(kind, name=name)] = written
     negated_words = negated(words)
     affirmed = frozenset(word for word in words if word is not None) - negated_words

@@ -268,7 +268,8 @@ class _Scanner(Tokens):
     def _unit(self, i: int, money: str) -> tuple[Unit, int]:
         """The unit after a number, and the token after it."""
         if money:
-            return Unit("money", name=money), i + (units.MONEY.get(self.word(i)) == money)
+            again = units.MONEY.get(self.word(i)) == money and not self.word(i + 1)[:1].isdecimal()  # no next $12
+            return Unit("money", name=money), i + again
         start = i
         if self.word(i) == "-" and self.glued(i) and self.glued(i + 1):
             i += 1

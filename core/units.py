@@ -81,7 +81,7 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
     ),
     "month": (("1", "month months"), ("12", "year years yr yrs")),
     "byte": (
-        *(("1000", "kb kilobyte kilobytes"), ("1000000", "mb megabyte megabytes")),
+        *(("1", "byte bytes"), ("1000", "kb kilobyte kilobytes"), ("1000000", "mb megabyte megabytes")),
         *(("1000000000", "gb gigabyte gigabytes"), ("1000000000000", "tb terabyte terabytes")),
     ),
     "mol": (("0.000001", "\u00b5mol"), ("0.001", "mmol"), ("1", "mol")),

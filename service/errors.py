@@ -9,7 +9,7 @@ ServiceError
     ├── NotHttp              400  not_http
     ├── NotJson              400  not_json
     ├── Unauthorized         401  unauthorized
-    ├── ForeignOrigin        403  foreign_origin        a page of another origin asks for a reload
+    ├── ForeignOrigin        403  foreign_origin        a page in a browser asks for a reload
     ├── UnknownModel         404  unknown_model
     ├── HeadTimeout          408  head_timeout
     ├── BodyTimeout          408  body_timeout
@@ -116,7 +116,7 @@ class Unauthorized(RequestError):
 
 
 class ForeignOrigin(RequestError):
-    """A page of another origin asks for what changes the service."""
+    """A page in a browser asks for what changes the service."""
 
     status, code = 403, "foreign_origin"
 

@@ -54,6 +54,16 @@ def test_any_text_has_words_that_are_those_of_themselves(text: str) -> None:
         (".5 mg", "0.5 mg"),
         ("100 m\u00b2", "100 m2"),
         ("'Top 5' of the week", "top 5 of the week"),
+        ("It takes 2 hrs.", "it takes two hours"),
+        ("10km away", "10 km away"),
+        ("1 000 kg of sand", "1000 kg of sand"),
+        ("We close at 5 pm", "we close at 17:00"),
+        ("noon", "12 p.m."),
+        ("\u20ac50 a month", "50 euros a month"),
+        ("$1.5 million", "$1,500,000"),
+        ("born May 3, 1921", "born 1921-05-03"),
+        ("20 degrees Celsius", "20 \u00b0C"),
+        ("12,50 \u20ac", "\u20ac12.5"),
     ],
 )
 def test_the_same_words(a: str, b: str) -> None:
@@ -100,6 +110,16 @@ def test_the_same_words(a: str, b: str) -> None:
         ("two three", "23"),
         ("great \U0001f44d", "great \U0001f44e"),
         ("it is possible", "it is not possible"),
+        ("in 2 business days", "in 2 days"),
+        ("3 nights", "3 days"),
+        ("We meet at 5:00", "We meet at 5 am"),
+        ("5 percentage points", "5 %"),
+        ("within 30 days", "30 days"),
+        ("1.500 \u20ac", "1.5 \u20ac"),
+        ("section 3.10", "section 3.1"),
+        ("5 pounds of it", "5 lbs of it"),
+        ("$50", "A$50"),
+        ("3/5/1921", "3 May 1921"),
     ],
 )
 def test_other_words(a: str, b: str) -> None:
