@@ -9,7 +9,7 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from core.manifest import Role
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import InvalidRequest
 from service.observe.logs import REQUEST_ID
 from service.routes.cohere import ApiVersion, TokenUsage

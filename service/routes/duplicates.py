@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from core.manifest import Task
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import TooLarge, TooSlow
 from service.routes.dialects import OURS
 from service.routes.limits import RequestLimits, suggests_limit

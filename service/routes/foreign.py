@@ -15,7 +15,7 @@ import numpy.typing as npt
 from core.manifest import Manifest, Role
 from core.scoring import Embeddings, best_first
 from core.tokenizer import Encoded
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, ModelError, UnknownModel
 from service.models.model import ServedModel
 from service.routes.labelling import own_labels

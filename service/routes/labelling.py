@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from starlette.responses import Response
 
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, quote
 from service.routes.dialects import OURS
 from service.routes.limits import RequestLimits, suggests_limit

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from starlette.responses import Response
 
 from core.ranking import ConfidenceFit, Match, digest_of, texts_of
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, UnknownModel, some
 from service.routes.dialects import OURS
 from service.routes.limits import RequestLimits, suggests_limit
