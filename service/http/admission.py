@@ -145,7 +145,7 @@ class ModelCosts:
 
 
 class AdmissionMiddleware:
-    """Refuses a request beyond the limit, or with too much work; begins its context.
+    """Refuses a request that asks a model beyond the limit, or with too much work; begins its context.
 
     A request whose body has not arrived does not count. Its work is known only after reading the body; but where at its
     length even the cheapest recent request of the route would be refused, it is refused unread. One in `_PROBE_EVERY`
@@ -153,7 +153,7 @@ class AdmissionMiddleware:
     """
 
     def __init__(self, app: ASGIApp, scoring: "ScoringLimits", paths: Paths) -> None:
-        """Put it before an application with these paths; requests that ask no model pass."""
+        """Put it before an application with these paths."""
         self._app = app
         self._paths = paths.scoring
         self._scoring = scoring
@@ -181,12 +181,11 @@ class AdmissionMiddleware:
             await send(message)
 
         try:
-            if size > FEW_BYTES and (cheapest := _cheapest(costs)) is not None:
-                refusal = scoring.queue.admissions.refusal(context, size * cheapest)
-                if refusal is not None:
-                    self._refused_unread += 1
-                    if self._refused_unread % _PROBE_EVERY:
-                        raise refusal
+            cheapest = _cheapest(costs) if size > FEW_BYTES else None
+            if cheapest and (refusal := scoring.queue.admissions.refusal(context, size * cheapest)) is not None:
+                self._refused_unread += 1
+                if self._refused_unread % _PROBE_EVERY:
+                    raise refusal
             await self._app(scope, receive, send_and_release)
         except Overloaded as refusal:
             scoring.leave(context)
@@ -286,13 +285,12 @@ class BodyReader:
             TooLarge: it has more bytes than it may; no more than that were read.
             ClientLeft: the client disconnected before the body was complete.
         """
-        headers = state.received
-        kind = headers.get(b"content-type")
+        kind = state.received.get(b"content-type")
         if kind is not None and kind != b"application/json" and not _JSON_TYPE(kind):
             raise UnsupportedMedia("the body must be application/json")
-        if headers.get(b"content-encoding", b"identity") != b"identity":
+        if state.received.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMedia("the body must not be compressed")
-        if length_of(headers) > self._max_bytes:
+        if length_of(state.received) > self._max_bytes:
             raise self._too_large()
         body = await self._read(receive, request)
         self._on_arrival(context)
@@ -337,12 +335,10 @@ class ScoringLimits:
     def __init__(self, service: Service, *, traced: bool) -> None:
         """Prepare; of a `traced` request it is kept when each phase began."""
         self._settings = settings = service.settings
-        self.max_in_flight = settings.max_in_flight  # requests received and not yet answered
-        one_body = memory_of_body(settings.max_body_bytes)
-        self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * self.max_in_flight, one_body))
+        self.max_in_flight = most = settings.max_in_flight  # requests received and not yet answered
+        self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * most, memory_of_body(settings.max_body_bytes)))
         self.delayed_refusals = 0  # being held back now
-        # By client: when its last refusal said to come again.
-        self._retry_at: OrderedDict[object, float] = OrderedDict()
+        self._retry_at: OrderedDict[object, float] = OrderedDict()  # of each client, as its last refusal said
         self.queue = service.queue
         self._answering: set[RequestContext] = set()
         self.traced = traced

@@ -300,7 +300,7 @@ class Telemetry(Collector):
     def answered(
         self, route: str, model: str, status: int, seconds: float, phases: Sequence[float], trace_id: str | None = None
     ) -> None:
-        """Count one answer; `phases` has their seconds if it asked a model, `trace_id` is of one whose trace is sent."""
+        """Count one answer; `phases` has their seconds if it asked a model, `trace_id` is of one that is traced."""
         model = model if model in self._served else NO_MODEL
         self._latency(route, model).observe(seconds, None if trace_id is None else {"trace_id": trace_id})
         name = str(status)

@@ -31,9 +31,8 @@ from service.routes.fields import (
     usage,
 )
 from service.routes.foreign import compare, tokenise
-from service.routes.limits import RequestLimits
+from service.routes.limits import RequestLimits, RequestTexts, Truncation
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Text
 from service.service import Service
 

@@ -16,9 +16,8 @@ from service.routes.cohere import ApiVersion, TokenUsage
 from service.routes.dialects import COHERE
 from service.routes.fields import AllowedValues, Changes, ForeignRequest, ModelName
 from service.routes.foreign import Embedded, embed, rows_of
-from service.routes.limits import RequestLimits
+from service.routes.limits import RequestLimits, RequestTexts, Truncation
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Text, TextList
 from service.service import Service
 

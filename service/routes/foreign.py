@@ -19,8 +19,7 @@ from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, ModelError, UnknownModel
 from service.models.model import ServedModel
 from service.routes.labelling import own_labels
-from service.routes.limits import RequestLimits, suggests_limit
-from service.routes.texts import RequestTexts
+from service.routes.limits import RequestLimits, RequestTexts, suggests_limit
 from service.scoring.scorer import Scorer
 from service.service import Service
 

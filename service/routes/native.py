@@ -11,9 +11,8 @@ from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
 from service.routes.dialects import OURS
 from service.routes.foreign import rows_of
-from service.routes.limits import MAX_EXPLAINED_TOKENS, RequestLimits, check_fixed, suggests_limit
+from service.routes.limits import MAX_EXPLAINED_TOKENS, RequestLimits, RequestTexts, check_fixed, suggests_limit
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts
 from service.schemas import (
     SCALES,
     Answer,
