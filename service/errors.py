@@ -133,8 +133,8 @@ class UnknownModel(RequestError):
         super().__init__(message, field=field)
         self._name = name
 
-    def answered_by(self, default: str) -> "UnknownModel":
-        """The same error, whose message also says how this name, or none, is answered by the route's default model."""
+    def with_default_hint(self, default: str) -> "UnknownModel":
+        """This error, whose message also says how to ask the route's default model: without a name, or by an alias."""
         alias = f"SEMBLANCE_MODEL_ALIASES={quote(self._name)[1:-1]}={default}"
         self.message += f"; without a model {default} answers; {alias} serves this name to other clients"
         self.message += " (docs/dialects.md)"

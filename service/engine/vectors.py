@@ -135,9 +135,12 @@ class Vectors(Generic[K]):
     def measure(self, keys: Sequence[K], policy: CachePolicy, max_tokens: int) -> None:
         """Measure the graph's cost, and choose the cache tiers by it; `max_tokens` is of a sentence."""
         self.batcher.measure(keys, max_tokens)
-        alone, more = self.batcher.expected_seconds(keys[:1]), self.batcher.seconds_of_one_more(keys)
-        self.by_position = more < LOOKUP_SECONDS
-        self.tiers = self._cache.tiers(policy, alone, more)
+        first_key_seconds, next_key_seconds = (
+            self.batcher.expected_seconds(keys[:1]),
+            self.batcher.seconds_of_one_more(keys),
+        )
+        self.by_position = next_key_seconds < LOOKUP_SECONDS
+        self.tiers = self._cache.choose_tiers(policy, first_key_seconds, next_key_seconds)
 
     async def get(self, context: RequestContext, keys: Sequence[K], *, cached: bool = True) -> Rows:
         """A row for each key, in their order.

@@ -35,7 +35,7 @@ from service.service import Service
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit
 
-log = logging.getLogger("service.http.record")  # what log lines have been named by
+log = logging.getLogger(__name__)
 CLIENT_LEFT = 499
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SERVER_TIMING = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "total"))  # milliseconds

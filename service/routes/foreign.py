@@ -118,7 +118,7 @@ async def compare(
         scorer = await service.registry.pick(context, resolve(service, model, route), "similarity", ranks=ranks)
     except UnknownModel as error:
         default = service.defaults.get(route) if ranks else None
-        raise (error if default is None else error.answered_by(default)) from None
+        raise (error if default is None else error.with_default_hint(default)) from None
     reading = await _read(context, service, scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
     left, right = reading.groups
     if len(left) == 1:

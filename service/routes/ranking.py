@@ -40,7 +40,7 @@ async def rank(request: RankRequest, call: ServedRequest) -> Response:
         first = await service.registry.pick(context, name, "similarity", ranks=True)
     except UnknownModel as error:
         default = service.defaults.get("/rank")
-        raise (error if default is None else error.answered_by(default)) from None
+        raise (error if default is None else error.with_default_hint(default)) from None
     second = await _second_stage(context, service, request)
     limits.check_texts(RequestTexts.of("query", request.query))
     limits.check_texts(RequestTexts(candidates.texts, candidates.field_of))

@@ -31,10 +31,10 @@ def finding(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: CacheTiers, dear: CacheTiers) -> None:
     cache = VectorCache(MUCH, Telemetry(), REMOTE)
-    assert cache.tiers(policy, REMOTE_PAYS_SECONDS * 0.9, LOOKUP_SECONDS) == cheap
-    assert cache.tiers(policy, REMOTE_PAYS_SECONDS, LOOKUP_SECONDS) == dear
-    assert VectorCache(0, Telemetry(), REMOTE).tiers(policy, 1.0, 1.0) == dear._replace(memory=False)
-    assert VectorCache(MUCH, Telemetry()).tiers(policy, 1.0, 1.0) == dear._replace(remote=False)
+    assert cache.choose_tiers(policy, REMOTE_PAYS_SECONDS * 0.9, LOOKUP_SECONDS) == cheap
+    assert cache.choose_tiers(policy, REMOTE_PAYS_SECONDS, LOOKUP_SECONDS) == dear
+    assert VectorCache(0, Telemetry(), REMOTE).choose_tiers(policy, 1.0, 1.0) == dear._replace(memory=False)
+    assert VectorCache(MUCH, Telemetry()).choose_tiers(policy, 1.0, 1.0) == dear._replace(remote=False)
 
 
 async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serve) -> None:
