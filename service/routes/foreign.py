@@ -15,12 +15,11 @@ import numpy.typing as npt
 from core.manifest import Manifest, Role
 from core.scoring import Embeddings, best_first
 from core.tokenizer import Encoded
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, ModelError, UnknownModel
 from service.models.model import ServedModel
 from service.routes.labelling import own_labels
-from service.routes.limits import RequestLimits, suggests_limit
-from service.routes.texts import RequestTexts
+from service.routes.limits import RequestLimits, RequestTexts, suggests_limit
 from service.scoring.scorer import Scorer
 from service.service import Service
 

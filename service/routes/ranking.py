@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from starlette.responses import Response
 
 from core.ranking import ConfidenceFit, Match, digest_of, texts_of
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, UnknownModel, some
 from service.routes.dialects import OURS
-from service.routes.limits import RequestLimits, suggests_limit
+from service.routes.limits import RequestLimits, RequestTexts, suggests_limit
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts
 from service.schemas import Entry, RankRequest, RankResponse
 from service.scoring import ranking
 from service.scoring.ranking import RERANK_TOP, Candidates, RankOptions

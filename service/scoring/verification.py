@@ -14,7 +14,7 @@ from core.answers import ClaimLabel
 from core.facts import facts_of, rules_out
 from core.same_words import same_words
 from core.scoring import Embeddings
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.engine.queue import Queue
 from service.errors import TooLarge
 from service.schemas import Answer, ClaimsResponse

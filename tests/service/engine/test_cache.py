@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from benchmarks.faults.load import difference
+from service.engine.admission import RequestContext
 from service.engine.cache import LOOKUP_SECONDS, REMOTE_PAYS_SECONDS, CacheTiers, VectorCache
-from service.engine.context import RequestContext
 from service.engine.vectors import SingleFlight
 from service.errors import Overloaded, TooSlow
 from service.observe.telemetry import Telemetry
