@@ -1,7 +1,7 @@
 """One spelling for what two texts say alike: a claim's amounts, dates and durations as a passage writes them.
 
 A model that reads both need not know that 1921-05-03 is 3 May 1921, nor that 62 % is at least 60 %. Where no model
-reads, a text's own amounts get one spelling: 2 hrs and two hours are 7200 s.
+reads, a text's own amounts get one spelling: 2 hrs and two hours are 2 h.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from core.facts import MAX_CHARS, MAX_INEXACT, MAX_MENTIONS, agrees, includes
 from core.mentions import mentions
 from core.numerals import plain_spelling
-from core.units import ADJECTIVES, MONTHS, SOME_BOUNDS, Fact
+from core.units import ADJECTIVES, CASED, CELSIUS, FAHRENHEIT, MONTHS, SOME_BOUNDS, UNITS, Fact
 
 _MONTH_NAMES = {number: name for name, number in MONTHS.items()}
 # Kinds of facts whose value is not all that they say: of a plain number 3.10 may be a section.
@@ -24,6 +24,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 _MAYBE_THOUSANDS = re.compile(r"\d\.\d{3}(?!\d)")  # 1.500 is 1,500 to some
 _GOES_ON = frozenset("/:*'-")  # beside a number, of which it is a part then, as in 1/2 kg
 _HALF_DAY = re.compile(r"(?<![^\W\d_])[ap]\.?m", re.IGNORECASE)
+_FAHRENHEIT = re.compile("\u2109|f(?:ahrenheit)?$", re.IGNORECASE)
+_NAMES = {unit: word for word, unit in reversed(UNITS.items())}  # the first of each
 _MAX_PLACES = 13  # of decimals
 _MORNING = range(60, 780)  # minutes: 1:00 to 12:59 may be of either half of the day
 
@@ -82,9 +84,25 @@ def _spelling(fact: Fact, written: str) -> str | None:
     each = written.lower().split()[0] in ("a", "an")  # a week is often each week
     if each or not words.isdisjoint(_SAYS_MORE) or (fact.kind == "%" and not _is_percentage(written, words)):
         return None
-    unit = {"money": fact.name, "degree": "\u00b0c", "A": "amp", "J": "joule"}.get(fact.kind, fact.kind)
-    number = _decimal(fact.low)
-    return number and f"{number} {unit}"
+    value, name = (fact.low, fact.name or "%")
+    if fact.kind not in ("money", "%"):
+        value, name = _in_its_unit(fact.kind, fact.low, written)
+    number = _decimal(value) if name else None
+    return number and f"{number} {name}"
+
+
+def _in_its_unit(kind: str, value: Fraction, written: str) -> tuple[Fraction, str]:
+    """A value in the unit that is written, which has one name whatever its case and plural; no name: it has none."""
+    if kind == "degree":
+        unit = FAHRENHEIT if _FAHRENHEIT.search(written) else CELSIUS
+        return value / unit.factor + unit.zero, "\u00b0f" if unit is FAHRENHEIT else "\u00b0c"
+    parts = kind.split("/")  # of km/h two
+    said = [CASED.get(word) or UNITS.get(word.lower()) for word in _WORD.findall(written)]
+    found = [unit for unit in said if unit is not None and unit.kind in parts]
+    if [unit.kind for unit in found] != parts:
+        return value, ""
+    value /= found[0].factor
+    return value * found[-1].factor if len(parts) > 1 else value, "/".join(_NAMES[unit] for unit in found)
 
 
 def _is_percentage(written: str, words: frozenset[str]) -> bool:

@@ -125,6 +125,24 @@ def difference(a: Facts, b: Facts) -> Difference | None:
     return min(found_differences, key=sorted, default=None)
 
 
+# What is true where the first value of an attribute is: of all rooms, so of most and of some.
+_FOLLOWS = frozenset((("all", "most"), ("all", "some"), ("most", "some"), ("must", "may")))
+
+
+def rules_out(passage: Facts, claim: Facts) -> bool:
+    """Whether a claim differs from a passage in a fact that does not follow: over 20 follows from over 30."""
+    left = {
+        fact: written
+        for fact, written in claim.spellings.items()
+        if not any(_follows(fact, each) for each in passage.spellings if each.kind == fact.kind)
+    }
+    return difference(claim._replace(spellings=left), passage) is not None
+
+
+def _follows(fact: Fact, given: Fact) -> bool:
+    return includes(fact, given) or (given.name, fact.name) in _FOLLOWS
+
+
 def differences(a: Facts, b: Facts) -> Iterator[Difference]:
     """For each kind of which both texts have some: one that each has and the other has not."""
     for kind in sorted({_kind(fact) for fact in a.spellings} & {_kind(fact) for fact in b.spellings}):
