@@ -50,7 +50,7 @@ class RequestContext:
 
     caller: str = ""
     deadline: float = inf
-    phase_seconds: list[float] = field(default_factory=lambda: [0.0] * len(PHASES))
+    phase_seconds: list[float] = field(default_factory=([0.0] * len(PHASES)).copy)
     spans: list[tuple[int, float, float]] | None = None
     share: float = 1.0
     expected: float = 0.0
