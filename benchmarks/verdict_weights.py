@@ -4,7 +4,7 @@
 
 By the likelihood of the right label, and a third as much of the passages that decide it, of the claims kept back for
 development (`training/data/written`), with a prior around today's weights. The policies are left out in turn. The
-weights are `_SHARP`; `_WORDS`, `_RELEVANCE`, `_PARAPHRASE`; `_STATED`; `_ENTAILED`.
+weights are `_SHARP`; `_WORDS`, `_RELEVANCE`, `_PARAPHRASE`; `_STATED_WEIGHTS`; `_ENTAILED_WEIGHTS`.
 """
 
 from collections.abc import Sequence
@@ -106,7 +106,7 @@ def fitted(claims: Sequence[Claim]) -> Values:
 
 
 _FIRST = (verdicts._SHARP, verdicts._WORDS, verdicts._RELEVANCE, verdicts._PARAPHRASE)
-TODAY = np.array([*_FIRST, *verdicts._STATED, *verdicts._ENTAILED])
+TODAY = np.array([*_FIRST, *verdicts._STATED_WEIGHTS, *verdicts._ENTAILED_WEIGHTS])
 
 
 def main() -> None:

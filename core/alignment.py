@@ -1,15 +1,33 @@
 """One spelling for what two texts say alike: a claim's amounts, dates and durations as a passage writes them.
 
-A model that reads both need not know that 1921-05-03 is 3 May 1921, nor that 62 % is at least 60 %.
+A model that reads both need not know that 1921-05-03 is 3 May 1921, nor that 62 % is at least 60 %. Where no model
+reads, a text's own amounts get one spelling: 2 hrs and two hours are 2 h.
 """
 
+import re
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from core.facts import MAX_INEXACT, agrees, includes
+from core.facts import MAX_CHARS, MAX_INEXACT, MAX_MENTIONS, agrees, includes
 from core.mentions import mentions
-from core.units import SOME_BOUNDS, Fact
+from core.numerals import plain_spelling
+from core.units import ADJECTIVES, CASED, CELSIUS, FAHRENHEIT, MONTHS, SOME_BOUNDS, UNITS, Fact
+
+_MONTH_NAMES = {number: name for name, number in MONTHS.items()}
+# Kinds of facts whose value is not all that they say: of a plain number 3.10 may be a section.
+_AS_WRITTEN = frozenset(("number", "code", "model", "version", "ordinal", "times"))
+# With one of these a written amount says more than its value: two business days, three nights, one in four.
+_SAYS_MORE = ADJECTIVES | frozenset(("night", "nights", "points", "couple", "half", "of", "in", "dozen"))
+_WORD = re.compile(r"[^\W\d_]+")
+_MAYBE_THOUSANDS = re.compile(r"\d\.\d{3}(?!\d)")  # 1.500 is 1,500 to some
+_GOES_ON = frozenset("/:*'-")  # beside a number, of which it is a part then, as in 1/2 kg
+_HALF_DAY = re.compile(r"(?<![^\W\d_])[ap]\.?m", re.IGNORECASE)
+_FAHRENHEIT = re.compile("\u2109|f(?:ahrenheit)?$", re.IGNORECASE)
+_NAMES = {unit: word for word, unit in reversed(UNITS.items())}  # the first of each
+_MAX_PLACES = 13  # of decimals
+_MORNING = range(60, 780)  # minutes: 1:00 to 12:59 may be of either half of the day
 
 
 class Amount(NamedTuple):
@@ -29,6 +47,76 @@ def amounts_in(text: str) -> list[Amount]:
     """Those of a text in their order, `MAX_INEXACT` at most."""
     places = groupby(mentions(text), key=lambda each: (each.start, each.end))
     return [Amount(tuple(each.fact for each in some), *place) for place, some in islice(places, MAX_INEXACT)]
+
+
+def in_one_spelling(text: str) -> str:
+    """The text with each amount that has a unit, each date and time of day, if it is one exact value, written one way.
+
+    Of a long text the first `MAX_CHARS` characters and `MAX_MENTIONS` amounts.
+    """
+    parts, after = [], 0
+    plain = plain_spelling(text[:MAX_CHARS])
+    found = groupby(islice(mentions(plain), MAX_MENTIONS), key=lambda each: (each.start, each.end))
+    for (start, end), some in found:
+        facts = [each.fact for each in some]
+        alone = not any(each.isalnum() or each in _GOES_ON for each in (plain[start - 1 : start], plain[end : end + 1]))
+        spelling = _spelling(facts[0], plain[start:end]) if len(facts) == 1 and alone else None
+        if spelling is not None and [each.fact for each in mentions(spelling)] == facts:
+            parts += [text[after:start], f" {spelling} "]
+            after = end
+    return "".join((*parts, text[after:]))
+
+
+def _spelling(fact: Fact, written: str) -> str | None:
+    """How a fact is written if it is all that its words say; None: they say more, or may mean something else."""
+    if fact.low is None or fact.low != fact.high or fact.kind in _AS_WRITTEN or _MAYBE_THOUSANDS.search(written):
+        return None
+    words = frozenset(_WORD.findall(written.lower()))
+    if fact.kind == "date":
+        month, day = divmod(int(fact.low) % 10000, 100)
+        said = (str(day or ""), _MONTH_NAMES.get(month, "").title(), str(int(fact.low) // 10000 or ""))
+        return " ".join(filter(None, said)) if day else None
+    if fact.kind == "time":
+        told = _HALF_DAY.search(written) is not None or written.lower() in ("noon", "midnight")
+        half = " am" if told and fact.low < 720 else ""
+        hour, minute = divmod(int(fact.low), 60)
+        return f"{hour}:{minute:02d}{half}" if told or fact.low not in _MORNING else None
+    each = written.lower().split()[0] in ("a", "an")  # a week is often each week
+    if each or not words.isdisjoint(_SAYS_MORE) or (fact.kind == "%" and not _is_percentage(written, words)):
+        return None
+    value, name = (fact.low, fact.name or "%")
+    if fact.kind not in ("money", "%"):
+        value, name = _in_its_unit(fact.kind, fact.low, written)
+    number = _decimal(value) if name else None
+    return number and f"{number} {name}"
+
+
+def _in_its_unit(kind: str, value: Fraction, written: str) -> tuple[Fraction, str]:
+    """A value in the unit that is written, which has one name whatever its case and plural; no name: it has none."""
+    if kind == "degree":
+        unit = FAHRENHEIT if _FAHRENHEIT.search(written) else CELSIUS
+        return value / unit.factor + unit.zero, "\u00b0f" if unit is FAHRENHEIT else "\u00b0c"
+    parts = kind.split("/")  # of km/h two
+    said = [CASED.get(word) or UNITS.get(word.lower()) for word in _WORD.findall(written)]
+    found = [unit for unit in said if unit is not None and unit.kind in parts]
+    if [unit.kind for unit in found] != parts:
+        return value, ""
+    value /= found[0].factor
+    return value * found[-1].factor if len(parts) > 1 else value, "/".join(_NAMES[unit] for unit in found)
+
+
+def _is_percentage(written: str, words: frozenset[str]) -> bool:
+    return "%" in written or not words.isdisjoint(("percent", "cent", "pct"))
+
+
+def _decimal(value: Fraction) -> str | None:
+    """Its digits; None where they do not end soon."""
+    for places in range(_MAX_PLACES):
+        if 10**places % value.denominator == 0:
+            digits = f"{abs(value.numerator) * 10**places // value.denominator:0{places + 1}d}"
+            whole = len(digits) - places
+            return "-" * (value < 0) + digits[:whole] + "." * (places > 0) + digits[whole:]
+    return None
 
 
 def written_alike(claim: str, own: Sequence[Amount], passage: str, other: Sequence[Amount]) -> str:

@@ -52,6 +52,12 @@ _FIRST = re.compile(
     r"\b(?:[Ww]ar|[Tt]ype|[Pp]hase|[Pp]art|[Ss]tage|[Cc]lass|[Tt]itle|[Vv]olume|[Gg]rade|[Ll]evel) (I)(?!\w)(?!')"
 )
 _TICKS = dict.fromkeys("\u2705\u2713\u2714\u2611", "done") | dict.fromkeys("\u274c\u2717\u2718\u2612", "not done")
+_DAYS = _BY_THEIR_NAME["weekday"]
+_DAY = "(" + "|".join(f"{day[:3]}(?:{day[3:]}s?|{day[3:4]}|{day[3:5]})?" for day in _DAYS) + ")"
+_FROM_DAY_TO_DAY = re.compile(
+    rf"\b{_DAY}\.?[ ]{{0,2}}(?:to|through|thru|till|until|-)[ ]{{0,2}}{_DAY}\b", re.IGNORECASE
+)
+_PARTS_OF_A_WEEK = {"weekday": (0, 4), "weekend": (5, 6)}
 _SWITCHED, _SWITCHES = ("turn", "switch", "power", "log", "sign"), ("on", "off", "in", "out", "up", "down")
 _NOT = ("do", "does", "did", "is", "are", "was", "were", "has", "have", "had", "ca", "wo", "could", "should", "would")
 NEGATIONS = frozenset(
@@ -104,7 +110,20 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
             switched = next((each for each in words[i + 1 : i + 5] if each in _SWITCHES), None)
             if switched is not None:
                 found["switched", switched] = switched
+        if (part := word.removesuffix("s")) in _PARTS_OF_A_WEEK:
+            found |= _weekdays(*_PARTS_OF_A_WEEK[part], word)
+    for match in _FROM_DAY_TO_DAY.finditer(text):
+        first, last = (
+            _DAYS.index(next(day for day in _DAYS if day[:3] == each[:3].lower())) for each in match.groups()
+        )
+        found |= _weekdays(first, last, match[0])
     return found | _quantifiers(words)
+
+
+def _weekdays(first: int, last: int, written: str) -> dict[tuple[str, str], str]:
+    """All days from one to another, and that they are those: Monday to Friday is not Monday to Saturday."""
+    days = [_DAYS[(first + i) % 7] for i in range((last - first) % 7 + 1)]
+    return {**{("weekday", day): written for day in days}, ("part of the week", f"{days[0]} to {days[-1]}"): written}
 
 
 def _quantifiers(words: list[str]) -> dict[tuple[str, str], str]:

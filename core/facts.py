@@ -53,17 +53,21 @@ def facts_of(text: str) -> Facts:
     """The facts of a text."""
     text = text[:MAX_CHARS]
     spellings: dict[Fact, str] = {}
-    inexact, position = 0, 0
+    inexact, position, undated = 0, 0, 0
     words: list[str | None] = []  # None: an amount
     plain = plain_spelling(text)
+    parts: list[str] = []  # without dates: of 3 May "may" is no duty
     for each in islice(mentions(text), MAX_MENTIONS):
         words += [*_words(plain, position, each.start), None]
         position = each.end
+        if each.fact.kind == "date":
+            parts.append(plain[undated : each.start])
+            undated = each.end
         inexact += each.fact.loose and each.fact not in spellings
         if len(spellings) < MAX_FACTS and (inexact <= MAX_INEXACT or not each.fact.loose):
             spellings.setdefault(each.fact, text[each.start : each.end])
     words += _words(plain, position, len(plain))
-    for (kind, name), written in attributes(plain).items():
+    for (kind, name), written in attributes(" ".join((*parts, plain[undated:]))).items():
         spellings[Fact(kind, name=name)] = written
     negated_words = negated(words)
     affirmed = frozenset(word for word in words if word is not None) - negated_words
@@ -119,6 +123,24 @@ def difference(a: Facts, b: Facts) -> Difference | None:
     found_differences = [Difference(f"not {own}", other) for own, other in negated_in_a]
     found_differences += [Difference(other, f"not {own}") for own, other in negated_in_b]
     return min(found_differences, key=sorted, default=None)
+
+
+# What is true where the first value of an attribute is: of all rooms, so of most and of some.
+_FOLLOWS = frozenset((("all", "most"), ("all", "some"), ("most", "some"), ("must", "may")))
+
+
+def rules_out(passage: Facts, claim: Facts) -> bool:
+    """Whether a claim differs from a passage in a fact that does not follow: over 20 follows from over 30."""
+    left = {
+        fact: written
+        for fact, written in claim.spellings.items()
+        if not any(_follows(fact, each) for each in passage.spellings if each.kind == fact.kind)
+    }
+    return difference(claim._replace(spellings=left), passage) is not None
+
+
+def _follows(fact: Fact, given: Fact) -> bool:
+    return includes(fact, given) or (given.name, fact.name) in _FOLLOWS
 
 
 def differences(a: Facts, b: Facts) -> Iterator[Difference]:

@@ -165,11 +165,18 @@ class _Scanner(Tokens):
             return ([_exact(Unit("model"), values[0], name)], after + 1) if _MODEL.match(name) else None
         if unit.kind not in ("number", "money") and end == start + 1 and _THREE_PLACES.match(self.word(start)):
             values = [values[0] / 1000]  # 1.000 kg
+        if unit.kind not in ("number", "money") and end == start + 2 and self._may_count(start):
+            values = [*values, Fraction(int(self.word(start + 1)))]  # 2 500 g may be two of 500 g
         if unit.kind in units.EITHER:
             return [_exact(each, value) for value in values for each in units.EITHER[unit.kind]], after
         if len(values) == 1:
             return self._longer(unit, values[0], after)
         return [_exact(unit, value) for value in values], after
+
+    def _may_count(self, i: int) -> bool:
+        """Whether a digit may count what a number of three digits behind it measures."""
+        word = self.word(i + 1)
+        return len(self.word(i)) == 1 and len(word) == 3 and word.isdecimal() and word[0] != "0"
 
     def _currency(self, i: int) -> tuple[int, str]:
         """The token after a currency, and its name; empty where none stands there."""
@@ -268,7 +275,8 @@ class _Scanner(Tokens):
     def _unit(self, i: int, money: str) -> tuple[Unit, int]:
         """The unit after a number, and the token after it."""
         if money:
-            return Unit("money", name=money), i + (units.MONEY.get(self.word(i)) == money)
+            again = units.MONEY.get(self.word(i)) == money and not self.word(i + 1)[:1].isdecimal()  # no next $12
+            return Unit("money", name=money), i + again
         start = i
         if self.word(i) == "-" and self.glued(i) and self.glued(i + 1):
             i += 1
@@ -282,7 +290,8 @@ class _Scanner(Tokens):
         if word in units.EITHER:
             return Unit(word.removesuffix("s")), i + 1
         square = word in ("square", "sq")
-        unit = units.UNITS.get(self.word(i + 1) if square else word)
+        unit = units.CASED.get(self.written[i]) if word else None
+        unit = unit or units.UNITS.get(self.word(i + 1) if square else word)
         letter = len(word) == 1 and word.isascii() and word.isalpha()
         if unit is None or (letter and self.written[i] not in units.LETTERS) or (square and unit.kind != "m"):
             return Unit("number"), start

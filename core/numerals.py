@@ -13,7 +13,10 @@ from core.units import values_of
 MAX_DIGITS = 30  # of a number; longer ones are codes
 _MAX_WORDS = 12  # of a number in words, or groups of digits
 _CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(9)}
-_SPELT = str.maketrans({**PLAIN, **_CIRCLED, **dict.fromkeys("\xa0\u2007\u2009\u202f", " ")})  # one character for one
+_FULL_WIDTH = {chr(0xFF01 + i): chr(0x21 + i) for i in range(94)}
+_SPELT = str.maketrans(
+    {**PLAIN, **_CIRCLED, **_FULL_WIDTH, **dict.fromkeys("\xa0\u2007\u2009\u202f", " ")}
+)  # one character for one
 APOSTROPHES = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")  # between thousands: 1'000
 _TOKEN = re.compile(r"(?:(?<![^\s(=<>~$\u20ac\u00a3+-])\.)?\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
 _BEFORE_SIGN = frozenset("($\u20ac\u00a3\u00a5\u20b9")

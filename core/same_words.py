@@ -1,8 +1,8 @@
 """The words of a text in one spelling, so that texts which differ in nothing else are known to be one.
 
 What differs only in case, punctuation, spaces, accents, an apostrophe, `ss` and sharp s, `ae` and a-umlaut, number
-words, articles, a greeting or thanks says the same; no model needs to be asked. Marks that mean something stay: a sign
-or a point of a number, a fraction, `%`, `#`, `+`, currencies, emoji.
+words, the spelling of an amount (`core.alignment`), articles, a greeting or thanks says the same; no model needs to be
+asked. Marks that mean something stay: a sign or a point of a number, a fraction, `%`, `#`, `+`, currencies, emoji.
 """
 
 import re
@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from core.alignment import in_one_spelling
 from core.numerals import APOSTROPHES
 from core.text import normalise
 
@@ -117,6 +118,7 @@ _THANKS = tuple(
 
 def same_words(text: str) -> str:
     """The words of a text in one spelling, a space between each two; what has no words keeps its marks."""
+    text = in_one_spelling(text)
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
     plain = _MINUS_AFTER.sub("\\1 \u2212", normalise(written).replace("\u2044", "/"))
     plain = APOSTROPHES.sub(",", plain)

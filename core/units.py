@@ -81,16 +81,20 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
     ),
     "month": (("1", "month months"), ("12", "year years yr yrs")),
     "byte": (
-        *(("1000", "kb kilobyte kilobytes"), ("1000000", "mb megabyte megabytes")),
+        *(("1", "byte bytes"), ("1000", "kb kilobyte kilobytes"), ("1000000", "mb megabyte megabytes")),
         *(("1000000000", "gb gigabyte gigabytes"), ("1000000000000", "tb terabyte terabytes")),
     ),
     "mol": (("0.000001", "\u00b5mol"), ("0.001", "mmol"), ("1", "mol")),
     "IU": (("1", "iu"),),
-    "W": (("1", "w watt watts"), ("1000", "kw kilowatt kilowatts"), ("1000000", "mw"), ("1000000000", "gw")),
-    "Wh": (("1", "wh"), ("1000", "kwh"), ("1000000", "mwh")),
+    "W": (
+        *(("0.001", "milliwatt milliwatts"), ("1", "w watt watts"), ("1000", "kw kilowatt kilowatts")),
+        *(("1000000", "megawatt megawatts mw"), ("1000000000", "gw gigawatt gigawatts")),
+    ),
+    "Wh": (("0.001", "milliwatthour"), ("1", "wh"), ("1000", "kwh"), ("1000000", "megawatthour mwh")),
+    "bit": (("1", "bit bits"), ("1000000", "mbit megabit megabits"), ("1000000000", "gbit gigabit gigabits")),
     "J": (("1", "joule joules"), ("1000", "kj"), ("4.184", "cal"), ("4184", "kcal")),
     "Pa": (("100", "hpa mbar"), ("1000", "kpa"), ("100000", "bar"), ("6894.757", "psi")),
-    "V": (("1", "v volt volts"), ("0.001", "mv"), ("1000", "kv")),
+    "V": (("1", "v volt volts"), ("0.001", "millivolt millivolts mv"), ("1000", "kv"), ("1000000", "megavolt")),
     "A": (("0.001", "ma"), ("1", "ampere amperes amp amps")),
     "dB": (("1", "db"),),
     "ppm": (("1", "ppm"),),
@@ -126,6 +130,13 @@ UNITS = {
     **{word: Unit("money", name=name) for word, name in MONEY.items()},
     **dict.fromkeys(("pence", "penny"), Unit("money", Fraction(1, 100), "\u00a3")),
     **{"\u2103": CELSIUS, "\u2109": FAHRENHEIT},
+}
+CASED = {  # what another case would make another unit of
+    "mW": UNITS["milliwatt"],
+    "mWh": UNITS["milliwatthour"],
+    "MV": UNITS["megavolt"],
+    "Mb": UNITS["mbit"],
+    "Gb": UNITS["gbit"],
 }
 PHRASES = {
     ("per", "cent"): UNITS["%"],

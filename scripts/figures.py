@@ -21,7 +21,7 @@ from scripts import peer_fields
 from service import errors, schemas
 from service.app import create_app
 from service.models.defaults import MAIN, USUAL
-from service.observe.metrics import Timings
+from service.observe.metrics import PHASES
 from service.observe.telemetry import ModelTelemetry, Telemetry
 from service.settings import Settings
 from service.settings_help import groups
@@ -290,7 +290,7 @@ def _metrics() -> str:
     telemetry.add_route("/similarity")
     telemetry.list({"m": {"provider": ""}})
     telemetry.serve({"m": ModelTelemetry(["encoder"])})
-    telemetry.answered("/similarity", "m", 200, 0.01, Timings())
+    telemetry.answered("/similarity", "m", 200, 0.01, (0.0,) * len(PHASES))
     rows = []
     for family in telemetry.collect():
         if family.name.startswith("semblance_"):

@@ -26,7 +26,6 @@ from service.routes import claims, cohere, cohere_embed, duplicates, labelling, 
 from service.routes.foreign import check_aliases
 from service.routes.json_body import max_counts
 from service.routes.paths import Paths
-from service.routes.routing import answer_admitted
 from service.service import Service
 from service.settings import Settings
 from service.version import version
@@ -82,7 +81,7 @@ class Application:
         settings = service.settings
 
         # From the inside out. A request passes them in the other order.
-        stack: ASGIApp = AccessControl(app.router, settings.api_keys, rate_limit, paths)
+        stack: ASGIApp = AccessControl(scoring.wrap(app.router, paths), settings.api_keys, rate_limit, paths)
         stack = SecurityHeaders(stack)
         stack = Errors(stack, paths)
         if settings.cors_origins:  # outside the keys: a preflight request has none
@@ -121,7 +120,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Applicatio
         if rate_limit.shared is not None:
             service.backends.append(rate_limit.shared)
     check_aliases(service)
-    scoring = ScoringLimits(service, spans=tracing is not None)
+    scoring = ScoringLimits(service, traced=tracing is not None)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -146,7 +145,6 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Applicatio
     )
     files = add_pages(app, settings)
     app.state.service = service
-    app.state.admission = scoring.wrap(answer_admitted)
     app.state.body_limits = {strict: max_counts(settings, strict=strict) for strict in (False, True)}
     app.openapi = cache(lambda: _described(app, bool(settings.api_keys)))  # type: ignore[method-assign]
     return Application(

@@ -9,7 +9,7 @@ ServiceError
     ├── NotHttp              400  not_http
     ├── NotJson              400  not_json
     ├── Unauthorized         401  unauthorized
-    ├── ForeignOrigin        403  foreign_origin        a page of another origin asks for a reload
+    ├── ForeignOrigin        403  foreign_origin        a page in a browser asks for a reload
     ├── UnknownModel         404  unknown_model
     ├── HeadTimeout          408  head_timeout
     ├── BodyTimeout          408  body_timeout
@@ -116,7 +116,7 @@ class Unauthorized(RequestError):
 
 
 class ForeignOrigin(RequestError):
-    """A page of another origin asks for what changes the service."""
+    """A page in a browser asks for what changes the service."""
 
     status, code = 403, "foreign_origin"
 
@@ -133,8 +133,8 @@ class UnknownModel(RequestError):
         super().__init__(message, field=field)
         self._name = name
 
-    def answered_by(self, default: str) -> "UnknownModel":
-        """The same error, whose message also says how this name, or none, is answered by the route's default model."""
+    def with_default_hint(self, default: str) -> "UnknownModel":
+        """This error, whose message also says how to ask the route's default model: without a name, or by an alias."""
         alias = f"SEMBLANCE_MODEL_ALIASES={quote(self._name)[1:-1]}={default}"
         self.message += f"; without a model {default} answers; {alias} serves this name to other clients"
         self.message += " (docs/dialects.md)"

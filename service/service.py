@@ -100,7 +100,7 @@ class Service:
             await self.probe()
             self._tasks.append(asyncio.create_task(self._keep_probing()))
         if self.telemetry.shared:
-            self._tasks.append(asyncio.create_task(self._keep_showing()))
+            self._tasks.append(asyncio.create_task(self._keep_refreshing_gauges()))
         self.started()
 
     async def probe(self) -> None:
@@ -113,7 +113,7 @@ class Service:
             await asyncio.sleep(breaker.PROBE_SECONDS)
             await self.probe()
 
-    async def _keep_showing(self) -> None:
+    async def _keep_refreshing_gauges(self) -> None:
         while True:
             self.telemetry.refresh()
             await asyncio.sleep(_GAUGES_SECONDS)

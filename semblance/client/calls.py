@@ -25,14 +25,14 @@ class Call:
         content: what to post, without its values that are None; a GET without it.
         places: position of each item of the body in the client's input, for errors that name an item.
         items: the field that holds these items.
-        fine: statuses that are not errors.
+        ok_statuses: statuses that are not errors.
     """
 
     path: str
     content: Mapping[str, Any] | None = None
     places: Sequence[int] = ()
     items: str = ""
-    fine: frozenset[int] = frozenset({200})
+    ok_statuses: frozenset[int] = frozenset({200})
 
     @property
     def method(self) -> str:
@@ -94,9 +94,9 @@ def read_answer(call: Call, status: int, headers: Mapping[str, str], body: bytes
     """The body of an answer; or the error, if fewer items would be answered.
 
     Raises:
-        RequestFailed: the status is not in `call.fine`.
+        RequestFailed: the status is not in `call.ok_statuses`.
     """
-    if status in call.fine:
+    if status in call.ok_statuses:
         return body
     error = request_failed(status, body, headers.get("x-request-id"), retry_after(headers))
     if error.code == "too_slow" and isinstance(error.limit, int) and 0 < error.limit < len(call.places):

@@ -56,7 +56,7 @@ class ServiceRequests:
     def __init__(self, max_items: int | None = None) -> None:
         """Store the most pairs, candidates or sentences in one request, if fewer than the service allows."""
         self._max_items = max_items
-        self._served: Models | None = None
+        self._known_models: Models | None = None
 
     def similarity(
         self, pairs: Iterable[tuple[str, str]], *, model: str | None = None, task: ScoredTask = None
@@ -165,7 +165,7 @@ class ServiceRequests:
 
     def health(self) -> Steps[Readiness]:
         """The readiness of the service; raises nothing when the service answers that it is not ready."""
-        (answer,) = yield [Call("/health/ready", fine=frozenset({200, 503}))]
+        (answer,) = yield [Call("/health/ready", ok_statuses=frozenset({200, 503}))]
         return parse(Readiness, answer)
 
     def rank(
@@ -233,7 +233,7 @@ class ServiceRequests:
         if rerank_model is None and rerank_top is None:
             return (yield from self._merged(given, range(len(given)), fixed))
         top_k: int | None = fixed["top_k"]
-        served = yield from self._served_there()
+        served = yield from self._models_once()
         rerank_model, rerank_top = rerank_model or served.rerank.default_model, rerank_top or served.rerank.default_top
         if rerank_model is None:
             message = "there is no default model for the second stage; name one"
@@ -242,8 +242,8 @@ class ServiceRequests:
         coarse = yield from self._merged(given, range(len(given)), {**fixed, "top_k": kept})
         best = coarse.results[:rerank_top]
         places = sorted(result.index for result in best)
-        fine = yield from self._merged(given, places, {**fixed, "model": rerank_model, "top_k": None})
-        read = {result.index: result for result in fine.results}
+        reranked = yield from self._merged(given, places, {**fixed, "model": rerank_model, "top_k": None})
+        read = {result.index: result for result in reranked.results}
         again = [read[result.index] for result in best]
         joined = both_stages([result.raw_score for result in best], [result.raw_score for result in again])
         results = [replace(again[n], stage=2) for n in best_first(joined)]
@@ -251,9 +251,9 @@ class ServiceRequests:
         return replace(
             coarse,
             results=results[:top_k],
-            rerank_model=fine.model,
-            rerank_scale=fine.scale,
-            rerank_truncated=fine.truncated,
+            rerank_model=reranked.model,
+            rerank_scale=reranked.scale,
+            rerank_truncated=reranked.truncated,
         )
 
     def _merged(self, given: Sequence[str], places: Sequence[int], fixed: Mapping[str, Any]) -> Steps[Ranking]:
@@ -300,15 +300,16 @@ class ServiceRequests:
         whole = Call(path, {name: items, **fixed}, range(len(items)), name)
         if len(items) <= 1:
             return [whole]
-        limits = (yield from self._served_there()).limits
+        limits = (yield from self._models_once()).limits
         size: int = max(1, getattr(limits, limit or f"max_{name}") // max(1, each))
         parts = whole.parts(min(size, self._max_items or len(items)))
         return [call for part in parts for call in part.fitting(limits.max_body_bytes)]
 
-    def _served_there(self) -> Steps[Models]:
-        return self._served or (yield from self._models("/models"))
+    def _models_once(self) -> Steps[Models]:
+        """What the service serves, asked once."""
+        return self._known_models or (yield from self._models("/models"))
 
     def _models(self, path: str) -> Steps[Models]:
         (answer,) = yield [Call(path)]
-        self._served = parse(Models, answer)
-        return self._served
+        self._known_models = parse(Models, answer)
+        return self._known_models

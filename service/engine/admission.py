@@ -12,12 +12,14 @@ or the machine became slower, is dropped as soon as that is known.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import exp
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import exp, inf
+from time import perf_counter
 
-from service.engine.context import RequestContext
 from service.errors import Overloaded, TooSlow
+from service.observe.metrics import PHASES, QUEUE
 
 PIECE_SECONDS = 0.05  # of a piece or a batch at most: whoever comes next waits so long for its thread
 SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits, and has a thread more
@@ -30,6 +32,80 @@ _DECAY_SECONDS = 5.0  # seconds in which a measurement loses most of its weight
 _PRIOR_SECONDS = 0.25  # expected seconds that the guess weighs, which holds while little was measured
 _CAUTIOUS_FACTOR = 2.0  # the guess for what is promised: a machine that others use as much
 _MAX_FACTOR = 30.0  # times the expected seconds: what takes longer is a stopped process, not slow work
+
+
+@dataclass(slots=True, eq=False)
+class RequestContext:
+    """What is known of one request; passed from its endpoint down to the engine. Times are those of `perf_counter`.
+
+    Attributes:
+        caller: `key:` and the name of the key, else `address:` and the client's; callers share the threads.
+        deadline: when its time is over.
+        phase_seconds: that it has spent in each of `PHASES`.
+        spans: phase, begin and end of each of its intervals; None: nobody traces it.
+        share: of its work from here on, that is asked of the engine now; see `part`.
+        expected: seconds of all its work, as far as the queue knows; 0 while none needs a thread.
+        ended: whether it is answered or given up. Others may still wait for what it has begun.
+    """
+
+    caller: str = ""
+    deadline: float = inf
+    phase_seconds: list[float] = field(default_factory=lambda: [0.0] * len(PHASES))
+    spans: list[tuple[int, float, float]] | None = None
+    share: float = 1.0
+    expected: float = 0.0
+    ended: bool = False
+    _paused_since: float | None = None
+
+    @property
+    def left(self) -> float:
+        """Seconds until its time is over."""
+        return self.deadline - (perf_counter() if self._paused_since is None else self._paused_since)
+
+    def spent(self, phase: int, began: float, ended: float) -> None:
+        """Add an interval to the seconds of a phase."""
+        self.phase_seconds[phase] += ended - began
+        if self.spans is not None:
+            self.spans.append((phase, began, ended))
+
+    def spent_in_thread(self, phase: int, since: float, began: float, ended: float) -> float:
+        """Add a piece of work in a thread, and the wait before it; pieces that overlap count once.
+
+        Args:
+            phase: of the work.
+            since: end of the time that is already added.
+            began: begin of the work.
+            ended: end of the work.
+
+        Returns:
+            The new end of the time that is added.
+        """
+        if began > since:
+            self.spent(QUEUE, since, began)
+        if ended > since:
+            self.spent(phase, max(began, since), ended)
+        return max(since, ended)
+
+    @contextmanager
+    def part(self, share: float) -> Iterator[None]:
+        """What the block asks of the engine is this share of the work from here on: all of it decides who is let in."""
+        self.share = share
+        try:
+            yield
+        finally:
+            self.share = 1.0
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The block counts as waiting, and not against the time limit: what it waits for has its own."""
+        began = self._paused_since = perf_counter()
+        try:
+            yield
+        finally:
+            ended = perf_counter()
+            self._paused_since = None
+            self.deadline += ended - began
+            self.spent(QUEUE, began, ended)
 
 
 class Pace:

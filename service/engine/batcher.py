@@ -19,8 +19,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from service.engine.admission import PIECE_SECONDS
-from service.engine.context import RequestContext
+from service.engine.admission import PIECE_SECONDS, RequestContext
 from service.engine.graph import Padding, Rows, Shape, TextGraph
 from service.engine.queue import INLINE_SECONDS, MIN_THREAD_SECONDS, Job, Queue
 from service.observe.metrics import INFERENCE
@@ -262,7 +261,7 @@ class Batcher(Generic[K]):
         began = perf_counter()
         graph = self.graph
         rows = _joined([(piece.indices, graph.rows(piece.keys, piece.padding.longest)) for piece in pieces], count)
-        context.timings.spent(INFERENCE, began, perf_counter())
+        context.spent(INFERENCE, began, perf_counter())
         return rows
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from service.observe.logs import fields
 
-log = logging.getLogger("service.engine.redis_client")  # what log lines have been named by
+log = logging.getLogger(__name__)
 
 PROBE_SECONDS = 2.0  # between one probe and the next
 

@@ -216,11 +216,11 @@ class VectorCache:
     def __len__(self) -> int:
         return len(self._lru)
 
-    def tiers(self, policy: CachePolicy, alone: float, more: float) -> CacheTiers:
-        """The tiers by a policy, for a graph that needs `alone` seconds for one key, and `more` for one more key."""
-        wanted = policy in ("memory", "redis") or (policy == "auto" and more >= LOOKUP_SECONDS)
+    def choose_tiers(self, policy: CachePolicy, first_key_seconds: float, next_key_seconds: float) -> CacheTiers:
+        """The tiers by a policy, and by the seconds that a graph needs for one key alone and for one key more."""
+        wanted = policy in ("memory", "redis") or (policy == "auto" and next_key_seconds >= LOOKUP_SECONDS)
         memory = self.memory.max_bytes > 0 and wanted
-        pays = policy == "redis" or (policy == "auto" and alone >= REMOTE_PAYS_SECONDS)
+        pays = policy == "redis" or (policy == "auto" and first_key_seconds >= REMOTE_PAYS_SECONDS)
         return CacheTiers(memory, self.remote is not None and pays)
 
     def of_scores(self) -> "ScoreCache":

@@ -13,8 +13,7 @@ from math import inf
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from service.engine.admission import SHORT_SECONDS, Admission, Admissions
-from service.engine.context import RequestContext
+from service.engine.admission import SHORT_SECONDS, Admission, Admissions, RequestContext
 from service.errors import Overloaded, TooSlow
 from service.observe.metrics import INFERENCE
 
@@ -96,7 +95,7 @@ class Job(Generic[P]):
         """Add the result of a piece; an exception fails the whole job."""
         if self.future.done():  # cancelled, or another piece has failed
             return
-        self._timed_until = self.admission.context.timings.waited(self._phase, self._timed_until, began, ended)
+        self._timed_until = self.admission.context.spent_in_thread(self._phase, self._timed_until, began, ended)
         if isinstance(outcome, Exception):
             self.future.set_exception(outcome)
             return
@@ -173,7 +172,7 @@ class Queue:
         if expected_seconds <= INLINE_SECONDS:
             began = perf_counter()
             results = [work() for _, work in tasks]
-            context.timings.spent(phase, began, perf_counter())
+            context.spent(phase, began, perf_counter())
             return results
         admission = self.admissions.admit(context, expected_seconds, total_seconds)
         return await self.submit(Job([_SingleWork(*task) for task in tasks], admission, _own_batch, phase=phase))

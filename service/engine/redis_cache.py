@@ -48,7 +48,9 @@ class RedisCache:
         self._client = RedisClient(settings, telemetry, works, fails)
         self._link = self._client.link
         # A full Redis, or a read-only replica, can be read and refuses writes.
-        self._taker = Breaker("redis takes vectors", "redis refuses to keep vectors", settings.redis_address or "")
+        self._write_breaker = Breaker(
+            "redis takes vectors", "redis refuses to keep vectors", settings.redis_address or ""
+        )
         self._telemetry = telemetry
         self._hits, self._misses = telemetry.cache_counters("redis")
         self._timeout = settings.redis_timeout_ms / 1000
@@ -63,7 +65,7 @@ class RedisCache:
             self._seal_bytes = _DIGEST_BYTES
         self._writes: set[asyncio.Task[None]] = set()
         telemetry.follow(telemetry.redis_up, lambda: self.up)
-        telemetry.follow(telemetry.redis_writable, lambda: self._link.allows and self._taker.up is True)
+        telemetry.follow(telemetry.redis_writable, lambda: self._link.allows and self._write_breaker.up is True)
 
     @property
     def up(self) -> bool:
@@ -75,21 +77,23 @@ class RedisCache:
         """What is wrong with reading or writing, for `/health/ready`."""
         if not self.up:
             return [f"redis cannot be read ({self._link.reason or 'not asked yet'}): vectors are computed instead"]
-        if not self._taker.allows:
-            return [f"redis keeps nothing new ({self._taker.reason}): what it does not have is computed each time"]
+        if not self._write_breaker.allows:
+            return [
+                f"redis keeps nothing new ({self._write_breaker.reason}): what it does not have is computed each time"
+            ]
         return []
 
     async def probe(self) -> None:
         """Write, read and delete a small key, and set both breakers by the outcome."""
-        began = self._taker.changes
-        refusal = await self._client.attempt(self._write_and_read, anyway=True)
+        began = self._write_breaker.changes
+        refusal = await self._client.attempt(self._write_and_read, ignore_breakers=True)
         if refusal is None:  # no answer: nothing is known of writing
             return
         if isinstance(refusal, Exception):
             self._telemetry.redis_failed("error")
-            self._taker.failed(reason_of(refusal), began)
+            self._write_breaker.failed(reason_of(refusal), began)
         else:
-            self._taker.succeeded(began)
+            self._write_breaker.succeeded(began)
 
     async def _write_and_read(self) -> Exception | Literal[True]:
         """The error of the write, or True; raises that of the read."""
@@ -128,7 +132,7 @@ class RedisCache:
 
     def put_many(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
         """Write vectors in the background."""
-        if not vectors or not self.up or not self._taker.allows:
+        if not vectors or not self.up or not self._write_breaker.allows:
             return
         if len(self._writes) >= MAX_WRITES:
             self._telemetry.redis_failed("dropped")
@@ -148,7 +152,7 @@ class RedisCache:
         for key, vector in vectors.items():
             name = name_of(space, key)
             pipeline.set(name, self._encode(name, vector), ex=_TTL_SECONDS)
-        await self._client.attempt(pipeline.execute, self._taker)
+        await self._client.attempt(pipeline.execute, self._write_breaker)
 
     def _encode(self, name: bytes, vector: Vector) -> bytes:
         content = bytes((self._marker,)) + vector.astype(_DTYPE).tobytes()

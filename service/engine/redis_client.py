@@ -124,7 +124,7 @@ class RedisClient:
         self.redis = Redis.from_pool(pool)
 
     async def attempt(
-        self, command: Callable[[], Awaitable[T]], asked: Breaker | None = None, *, anyway: bool = False
+        self, command: Callable[[], Awaitable[T]], asked: Breaker | None = None, *, ignore_breakers: bool = False
     ) -> T | None:
         """The answer to a command of `redis`, or None if Redis fails or a breaker is open.
 
@@ -132,10 +132,10 @@ class RedisClient:
             command: sends it.
             asked: the breaker that an error answer opens, if it is another one than `link`, which a timeout or a lost
                 connection opens.
-            anyway: ignore the breakers.
+            ignore_breakers: ask even while one says that it fails.
         """
         asked = asked or self.link
-        if not anyway and not (self.link.allows and asked.allows):
+        if not ignore_breakers and not (self.link.allows and asked.allows):
             return None
         link_began, asked_began = self.link.changes, asked.changes
         try:

@@ -14,9 +14,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from service.engine.admission import RequestContext
 from service.engine.batcher import Batcher
 from service.engine.cache import LOOKUP_SECONDS, CacheTiers, K, Vector, VectorCache, VectorSpace
-from service.engine.context import RequestContext
 from service.engine.graph import Rows, TextGraph
 from service.engine.queue import Queue
 from service.errors import Overloaded, TooSlow
@@ -90,7 +90,7 @@ class SingleFlight(Generic[K, R]):
                 else:
                     found.update((key, arrived[key]) for key in flights[flight])
             if others:
-                context.timings.spent(QUEUE, began, perf_counter())
+                context.spent(QUEUE, began, perf_counter())
             if refused:
                 found |= await self.get(context, refused, search)
         finally:
@@ -135,9 +135,12 @@ class Vectors(Generic[K]):
     def measure(self, keys: Sequence[K], policy: CachePolicy, max_tokens: int) -> None:
         """Measure the graph's cost, and choose the cache tiers by it; `max_tokens` is of a sentence."""
         self.batcher.measure(keys, max_tokens)
-        alone, more = self.batcher.expected_seconds(keys[:1]), self.batcher.seconds_of_one_more(keys)
-        self.by_position = more < LOOKUP_SECONDS
-        self.tiers = self._cache.tiers(policy, alone, more)
+        first_key_seconds, next_key_seconds = (
+            self.batcher.expected_seconds(keys[:1]),
+            self.batcher.seconds_of_one_more(keys),
+        )
+        self.by_position = next_key_seconds < LOOKUP_SECONDS
+        self.tiers = self._cache.choose_tiers(policy, first_key_seconds, next_key_seconds)
 
     async def get(self, context: RequestContext, keys: Sequence[K], *, cached: bool = True) -> Rows:
         """A row for each key, in their order.
@@ -160,7 +163,7 @@ class Vectors(Generic[K]):
         if self.tiers.memory:
             began = perf_counter()
             found = self._cache.find(self._space, wanted)
-            context.timings.spent(CACHE, began, perf_counter())
+            context.spent(CACHE, began, perf_counter())
         if missing := [key for key in wanted if key not in found]:
             # No await between look-up and result: no other request can compute the same keys meanwhile.
             if not self.tiers.remote and (new := self.batcher.rows_if_quick(context, missing)) is not None:
@@ -184,7 +187,7 @@ class Vectors(Generic[K]):
         if self.tiers.remote:
             began = perf_counter()
             found = await self._cache.fetch(self._space, keys, self.tiers)
-            context.timings.spent(CACHE, began, perf_counter())
+            context.spent(CACHE, began, perf_counter())
         if missing := [key for key in keys if key not in found]:
             return {**found, **self._keep(missing, await self.batcher.compute(context, missing))}
         return found

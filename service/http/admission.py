@@ -5,22 +5,19 @@ import logging
 import re
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from types import TracebackType
 from typing import NoReturn, Self
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
 from service.http.connection import ABORT, FEW_BYTES
-from service.http.middleware import (
-    CLIENT_LEFT,
-    ClientLeft,
-)
+from service.http.middleware import CLIENT_LEFT, ClientLeft
 from service.observe.logs import ThrottledWarning
-from service.observe.metrics import Timings
+from service.routes.paths import Paths
 from service.routes.routing import STATE, RequestState
 from service.service import Service
 
@@ -33,8 +30,6 @@ _PROBE_EVERY = 8  # of the requests that would be refused unread, one in so many
 _REMEMBERED = 10_000  # connections whose requests were refused
 ANSWER_CHUNK_BYTES = 65_536
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
-
-
 _over_limit = ThrottledWarning(
     logging.getLogger(__name__),
     "bodies and unread answers take too much memory: the requests of the largest caller are dropped",
@@ -136,12 +131,12 @@ class BufferedBytes:
                 del self._by_caller[request.caller]
 
 
+@dataclass(eq=False)
 class ModelCosts:
     """What the last requests of a route cost that one model answered, in expected seconds a byte of their bodies."""
 
-    def __init__(self) -> None:
-        self.last: deque[float] = deque(maxlen=_MIN_COST_SAMPLES)
-        self.at = 0.0  # the time of the last one, by `perf_counter`
+    last: deque[float] = field(default_factory=lambda: deque(maxlen=_MIN_COST_SAMPLES))
+    at: float = 0.0  # the time of the last one, by `perf_counter`
 
     def add(self, cost: float) -> None:
         """Add the cost of a request that has just ended."""
@@ -150,16 +145,17 @@ class ModelCosts:
 
 
 class AdmissionMiddleware:
-    """Refuses a request beyond the limit, or with too much work; begins its timings.
+    """Refuses a request that asks a model beyond the limit, or with too much work; begins its context.
 
     A request whose body has not arrived does not count. Its work is known only after reading the body; but where at its
     length even the cheapest recent request of the route would be refused, it is refused unread. One in `_PROBE_EVERY`
     is read all the same: it may ask a cheaper model than all of these.
     """
 
-    def __init__(self, app: ASGIApp, scoring: "ScoringLimits") -> None:
-        """Wrap the application of all routes that ask a model."""
+    def __init__(self, app: ASGIApp, scoring: "ScoringLimits", paths: Paths) -> None:
+        """Put it before an application with these paths."""
         self._app = app
+        self._paths = paths.scoring
         self._scoring = scoring
         self._costs: dict[str, dict[str, ModelCosts]] = {}  # of each route, by the model that answered
         self._refused_unread = 0  # requests that these refused, or would have
@@ -171,22 +167,25 @@ class AdmissionMiddleware:
             Overloaded: too many requests are being answered, or too much work is waiting.
         """
         scoring, state = self._scoring, scope[STATE]
-        context = RequestContext(state.caller, timings=Timings(scoring.spans))
+        if scope["method"] != "POST" or scope["path"] not in self._paths:
+            await self._app(scope, receive, send)
+            return
+        state.route = scope["path"]
+        context = RequestContext(state.caller, spans=[] if scoring.traced else None)
         scoring.check_room(context)
-        state.context, state.timings = context, context.timings
-        size, costs = length_of(state.received), self._costs.setdefault(state.route or "", {})
+        state.context = context
+        size, costs = length_of(state.received), self._costs.setdefault(scope["path"], {})
 
         async def send_and_release(message: Message) -> None:
             scoring.leave(context)  # what is sent needs no work any more
             await send(message)
 
         try:
-            if size > FEW_BYTES and (cheapest := _cheapest(costs)) is not None:
-                refusal = scoring.queue.admissions.refusal(context, size * cheapest)
-                if refusal is not None:
-                    self._refused_unread += 1
-                    if self._refused_unread % _PROBE_EVERY:
-                        raise refusal
+            cheapest = _cheapest(costs) if size > FEW_BYTES else None
+            if cheapest and (refusal := scoring.queue.admissions.refusal(context, size * cheapest)) is not None:
+                self._refused_unread += 1
+                if self._refused_unread % _PROBE_EVERY:
+                    raise refusal
             await self._app(scope, receive, send_and_release)
         except Overloaded as refusal:
             scoring.leave(context)
@@ -228,7 +227,9 @@ class BodyAndDeadlineMiddleware:
         """
         state: RequestState = scope[STATE]
         context, buffered = state.context, self._reader.buffered
-        assert context is not None, "the middleware before this one made it"
+        if context is None:  # it asks no model
+            await self._app(scope, receive, send)
+            return
         context.deadline = perf_counter() + self._seconds
         request = HeldRequest(context.caller, lambda error: limit.end(error))
         leaving: asyncio.Task[None] | None = None
@@ -284,22 +285,19 @@ class BodyReader:
             TooLarge: it has more bytes than it may; no more than that were read.
             ClientLeft: the client disconnected before the body was complete.
         """
-        self._check(state.received)
+        kind = state.received.get(b"content-type")
+        if kind is not None and kind != b"application/json" and not _JSON_TYPE(kind):
+            raise UnsupportedMedia("the body must be application/json")
+        if state.received.get(b"content-encoding", b"identity") != b"identity":
+            raise UnsupportedMedia("the body must not be compressed")
+        if length_of(state.received) > self._max_bytes:
+            raise self._too_large()
         body = await self._read(receive, request)
         self._on_arrival(context)
         state.arrived, request.stalled = True, False
         if len(body) > FEW_BYTES:
             self.buffered.hold(request, memory_of_body(len(body), ascii_only=body.isascii()))
         return body
-
-    def _check(self, headers: Mapping[bytes, bytes]) -> None:
-        kind = headers.get(b"content-type")
-        if kind is not None and kind != b"application/json" and not _JSON_TYPE(kind):
-            raise UnsupportedMedia("the body must be application/json")
-        if headers.get(b"content-encoding", b"identity") != b"identity":
-            raise UnsupportedMedia("the body must not be compressed")
-        if length_of(headers) > self._max_bytes:
-            raise self._too_large()
 
     async def _read(self, receive: Receive, request: HeldRequest) -> bytes:
         chunks: list[bytes] = []
@@ -334,18 +332,16 @@ def memory_of_body(size: int, *, ascii_only: bool = False) -> int:
 class ScoringLimits:
     """What the middleware of all routes that ask a model shares."""
 
-    def __init__(self, service: Service, *, spans: bool) -> None:
-        """Prepare; with `spans` timings keep when each phase began."""
+    def __init__(self, service: Service, *, traced: bool) -> None:
+        """Prepare; of a `traced` request it is kept when each phase began."""
         self._settings = settings = service.settings
-        self.max_in_flight = settings.max_in_flight  # requests received and not yet answered
-        one_body = memory_of_body(settings.max_body_bytes)
-        self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * self.max_in_flight, one_body))
+        self.max_in_flight = most = settings.max_in_flight  # requests received and not yet answered
+        self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * most, memory_of_body(settings.max_body_bytes)))
         self.delayed_refusals = 0  # being held back now
-        # By client: when its last refusal said to come again.
-        self._retry_at: OrderedDict[object, float] = OrderedDict()
+        self._retry_at: OrderedDict[object, float] = OrderedDict()  # of each client, as its last refusal said
         self.queue = service.queue
         self._answering: set[RequestContext] = set()
-        self.spans = spans
+        self.traced = traced
 
     def check_room(self, context: RequestContext) -> None:
         """Check that a request may be answered beside others.
@@ -395,8 +391,8 @@ class ScoringLimits:
             self._retry_at.popitem(last=False)
         raise refusal
 
-    def wrap(self, app: ASGIApp) -> ASGIApp:
-        """The application of these routes, with their middleware."""
+    def wrap(self, app: ASGIApp, paths: Paths) -> ASGIApp:
+        """The application, with the middleware of those of its paths that ask a model."""
         settings = self._settings
         reader = BodyReader(settings.max_body_bytes, self.buffered, self.arrived)
-        return AdmissionMiddleware(BodyAndDeadlineMiddleware(app, reader, settings.request_timeout), self)
+        return AdmissionMiddleware(BodyAndDeadlineMiddleware(app, reader, settings.request_timeout), self, paths)

@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import HttpError, InternalError, NotHttp, RequestError, ShuttingDown, Unauthorized, quote
 from service.observe.logs import REQUEST_ID, fields
+from service.observe.metrics import PHASES
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
 from service.observe.tracing import METHOD, ROUTE, STATUS, Tracing
 from service.routes.dialects import dialect_of
@@ -34,9 +35,10 @@ from service.service import Service
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit
 
-log = logging.getLogger("service.http.record")  # what log lines have been named by
+log = logging.getLogger(__name__)
 CLIENT_LEFT = 499
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_SERVER_TIMING = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "total"))  # milliseconds
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
 CLOSE = (b"connection", b"close")
 LINGER_SECONDS = 2.0  # in which a client may read the answer to a request whose body it still sends
@@ -127,9 +129,9 @@ class RequestId:
                 message["headers"] = [*message.get("headers", ()), *state.headers]
                 if self._service.shutting_down or self._service.replaced:
                     message["headers"].append(CLOSE)
-                if state.timings is not None:
-                    spent = state.timings.header(perf_counter() - began)
-                    message["headers"].append((b"server-timing", spent))
+                if state.context is not None:
+                    milliseconds = (1e3 * each for each in (*state.context.phase_seconds, perf_counter() - began))
+                    message["headers"].append((b"server-timing", _SERVER_TIMING % (*milliseconds,)))
             await send(message)
 
         await self._app(scope, receive, answered)
@@ -171,13 +173,14 @@ class AccessLogMiddleware:
     def _write(self, scope: Scope, state: RequestState, ended: float) -> None:
         route = state.route or self._paths.find(scope["path"]) or OTHER_ROUTE
         method = scope["method"] if scope["method"] in _METHODS else "other"  # clients may send any
-        trace_id = None
+        trace_id, context = None, state.context
+        phases, spans = ((), ()) if context is None else (context.phase_seconds, context.spans or ())
         if self._tracing is not None and scope["path"] not in self._paths.open:
             said = {METHOD: method, ROUTE: route, STATUS: state.status}
             said |= {"semblance.model": state.model, "semblance.request_id": state.id}
-            trace_id = self._tracing.record(state.received, state.timings, said, state.began, ended)
+            trace_id = self._tracing.record(state.received, spans, said, state.began, ended)
         seconds = ended - state.began
-        self._telemetry.answered(route, state.model, state.status, seconds, state.timings, trace_id)
+        self._telemetry.answered(route, state.model, state.status, seconds, phases, trace_id)
         if self._access_log:
             caller = {} if state.key is None else {"caller": state.key}
             spent = round(seconds * 1000, 3)

@@ -54,7 +54,7 @@ class StoreWithClient(ConnectionFactory):
 
     def connect(self, url: str | None = None) -> Any:
         """The client that the options gave."""
-        return self.options["GIVEN"]()
+        return self.options["CLIENT"]()
 
 
 class SharedCounts:
@@ -65,18 +65,26 @@ class SharedCounts:
         works, fails = "redis counts requests", "redis does not count requests; each process counts its own"
         self._client = RedisClient(settings, telemetry, works, fails)
         factory = f"{__name__}.{StoreWithClient.__name__}"
-        store = RedisStore(options={"CONNECTION_FACTORY_CLASS": factory, "GIVEN": lambda: self._client.redis})
+        store = RedisStore(options={"CONNECTION_FACTORY_CLASS": factory, "CLIENT": lambda: self._client.redis})
         self._callers = _counting(settings, store, _PREFIX)
         self._telemetry = telemetry
         self._longest = _rate_of(settings)[1].total_seconds() + _CLOCK_SECONDS
         secret = settings.redis_secret
         self._key = b"" if secret is None else hashlib.blake2b(secret.get_secret_value().encode()).digest()
 
-    async def limit(self, caller: str, *, anyway: bool = False) -> RateLimitResult | None:
-        """Count one request; None while Redis fails, of which `anyway` makes sure, or holds what no count can be."""
+    async def limit(self, caller: str, *, ignore_breakers: bool = False) -> RateLimitResult | None:
+        """Count one request.
+
+        Args:
+            caller: whose it is.
+            ignore_breakers: ask Redis even while it is known to fail.
+
+        Returns:
+            What is left of the caller's allowance; None while Redis fails, or if it holds something else than a count.
+        """
         # Hashed, so that Redis holds no addresses or names of keys; with a secret nobody else can name a caller.
         name = hashlib.blake2b(caller.encode(), digest_size=16, key=self._key).hexdigest()
-        result = await self._client.attempt(lambda: self._callers.limit(name), anyway=anyway)
+        result = await self._client.attempt(lambda: self._callers.limit(name), ignore_breakers=ignore_breakers)
         if (
             result is not None and not 0 <= result.state.reset_after <= self._longest
         ):  # an allowance is back in a period
@@ -86,7 +94,7 @@ class SharedCounts:
 
     async def probe(self) -> None:
         """Check whether Redis counts."""
-        await self.limit(_NOBODY, anyway=True)
+        await self.limit(_NOBODY, ignore_breakers=True)
 
     @property
     def problems(self) -> list[str]:

@@ -176,9 +176,9 @@ class Opener:
         if isinstance(error, Exception) and not isinstance(error, ContractError | ServiceError):
             log.error("a model could not be opened", exc_info=error)
         roots, reason = self._settings.models_dir, str(error)
-        ways = {str(way) for root in roots for way in (root, root.absolute(), root.resolve())}
-        for way in sorted(ways, key=len, reverse=True):
-            reason = reason.replace(f"{way}{os.sep}", "")
+        spellings = {str(path) for root in roots for path in (root, root.absolute(), root.resolve())}
+        for path in sorted(spellings, key=len, reverse=True):
+            reason = reason.replace(f"{path}{os.sep}", "")
         for root in roots:
             reason = reason.replace(str(root.absolute()), "the models folder")
         return reason or type(error).__name__

@@ -6,7 +6,7 @@ from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, Va
 from time import monotonic
 from typing import NamedTuple
 
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import ModelUnavailable, UnknownModel, UnsupportedTask
 from service.models.model import Failure, OpenModel, ServedModel
 from service.models.opener import Opener, without_paths

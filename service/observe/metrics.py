@@ -1,8 +1,8 @@
 """What is measured of requests: their time by phase, and the answer to a scrape.
 
 **Time** of a request by phase: tokenising, waiting for a thread, caches, graph runs. Code in the event loop adds its
-time to the `Timings` of the request, also for work in threads. The rest of the total is parsing, serialising
-and the event loop.
+time to the request's context (`RequestContext.spent`), also for work in threads. The rest of the total is parsing,
+serialising and the event loop.
 
 **Scrapes** are answered by one rendering at a time, kept for a second by a process that serves alone. Rendering a
 thousand series takes some 7 ms in a thread, and scrapes are not limited. So concurrent scrapes and those within a
@@ -12,9 +12,7 @@ meanwhile, and then counters would fall. There scrapes share the next rendering 
 
 import asyncio
 import time
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from prometheus_client import Histogram
 from prometheus_client.exposition import choose_encoder
@@ -22,53 +20,12 @@ from prometheus_client.registry import Collector
 
 PHASES = ("tokenise", "queue", "cache", "inference")
 TOKENISE, QUEUE, CACHE, INFERENCE = range(len(PHASES))
-_HEADER = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "total"))
 
 KEPT_SECONDS = 1.0
 _LAG_LOOK_SECONDS = 0.02  # work that takes longer is always noticed, shorter work sometimes
 _OPENMETRICS = "application/openmetrics-text"
 _FORMATS = {True: choose_encoder(f"{_OPENMETRICS}; version=1.0.0"), False: choose_encoder("")}
 Page = tuple[bytes, str]  # content, content type
-
-
-class Timings:
-    """Seconds of one request in each phase."""
-
-    __slots__ = ("seconds", "spans")
-
-    def __init__(self, spans: bool = False) -> None:
-        """Start at 0; with `spans`, also keep when each phase began and ended."""
-        self.seconds = [0.0, 0.0, 0.0, 0.0]
-        self.spans: list[tuple[int, float, float]] | None = [] if spans else None
-
-    def spent(self, phase: int, began: float, ended: float) -> None:
-        """Add an interval; times are those of `perf_counter`."""
-        self.seconds[phase] += ended - began
-        if self.spans is not None:
-            self.spans.append((phase, began, ended))
-
-    def waited(self, phase: int, since: float, began: float, ended: float) -> float:
-        """Add a piece of work in a thread, and the wait before it; pieces that overlap count once.
-
-        Args:
-            phase: of the work.
-            since: end of the time that is already added.
-            began: begin of the work.
-            ended: end of the work.
-
-        Returns:
-            The new end of the time that is added.
-        """
-        if began > since:
-            self.spent(QUEUE, since, began)
-        if ended > since:
-            self.spent(phase, max(began, since), ended)
-        return max(since, ended)
-
-    def header(self, total: float) -> bytes:
-        """The value of `Server-Timing`, in milliseconds; `total` is in seconds."""
-        tokenise, queue, cache, inference = self.seconds
-        return _HEADER % (tokenise * 1e3, queue * 1e3, cache * 1e3, inference * 1e3, total * 1e3)
 
 
 class LoopLag:
@@ -96,14 +53,6 @@ class LoopLag:
     def _look(self) -> None:
         self._lags.observe(max(0.0, self._loop.time() - self._at))
         self._due()
-
-
-def observe_all(histogram: Histogram, values: Sequence[float]) -> None:
-    """Add many values to a histogram: of a ranking's thousand scores, one by one takes more than scoring them."""
-    bounds = histogram._upper_bounds  # prometheus_client has no public call for this; a test compares it with `observe`
-    for place, number in Counter(bisect_left(bounds, value) for value in values).items():
-        histogram._buckets[place].inc(number)
-    histogram._sum.inc(sum(values))
 
 
 class Exposition:

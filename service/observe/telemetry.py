@@ -9,7 +9,9 @@ what it counted; its gauges go (`mark_process_dead`). That mode has no series th
 `Info` nor what the system says of a process, so these are collected apart (`Telemetry.collect`).
 """
 
+import collections
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from math import inf
@@ -31,7 +33,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from service.observe import METRICS_FOLDER, logs
-from service.observe.metrics import PHASES, Timings, observe_all
+from service.observe.metrics import PHASES
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a series for each series, which nobody asks
 RedisFailure = Literal["error", "timeout", "garbage", "dropped"]
@@ -296,15 +298,15 @@ class Telemetry(Collector):
             self._answers(route, status)
 
     def answered(
-        self, route: str, model: str, status: int, seconds: float, timings: Timings | None, trace_id: str | None = None
+        self, route: str, model: str, status: int, seconds: float, phases: Sequence[float], trace_id: str | None = None
     ) -> None:
-        """Count one answer; `timings` are those of a request that scores, `trace_id` of one whose trace is sent."""
+        """Count one answer; `phases` has their seconds if it asked a model, `trace_id` is of one that is traced."""
         model = model if model in self._served else NO_MODEL
         self._latency(route, model).observe(seconds, None if trace_id is None else {"trace_id": trace_id})
         name = str(status)
         self._answers(route, name if name in STATUSES else OTHER_STATUS).inc()
-        if timings is not None and model != NO_MODEL:
-            for phase, spent in zip(PHASES, timings.seconds, strict=True):
+        if phases and model != NO_MODEL:
+            for phase, spent in zip(PHASES, phases, strict=True):
                 self._phases(phase, model).observe(spent)
 
     def cache_counters(self, tier: CacheTier) -> tuple[Counter, Counter]:
@@ -388,3 +390,11 @@ class ModelTelemetry:
             batch, time = self.series.runs[graph]
             batch.observe(rows)
             time.observe(seconds)
+
+
+def observe_all(histogram: Histogram, values: Sequence[float]) -> None:
+    """Add many values to a histogram: of a ranking's thousand scores, one by one takes more than scoring them."""
+    bounds = histogram._upper_bounds  # prometheus_client has no public call for this; a test compares it with `observe`
+    for place, number in collections.Counter(bisect_left(bounds, value) for value in values).items():
+        histogram._buckets[place].inc(number)
+    histogram._sum.inc(sum(values))

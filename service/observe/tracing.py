@@ -6,11 +6,11 @@ thread. They have the labels of metrics and the request id, and no text.
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from service.errors import SettingsError
-from service.observe.metrics import PHASES, Timings
+from service.observe.metrics import PHASES
 from service.version import DISTRIBUTION
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Tracing:
     def record(
         self,
         headers: Mapping[bytes, bytes],
-        timings: Timings | None,
+        phases: Sequence[tuple[int, float, float]],
         attributes: Mapping[str, str | int],
         began: float,
         ended: float,
@@ -54,8 +54,8 @@ class Tracing:
 
         Returns the trace's id in hexadecimal digits, None where its sampler does not send it.
 
-        `attributes` have the request's method, its route, of a closed set, and the status of its answer; `began` and
-        `ended` are times of `perf_counter`.
+        `phases` are the index in `PHASES`, begin and end of each; `attributes` the request's method, its route,
+        of a closed set, and the status of its answer. Times are of `perf_counter`.
         """
         at_zero = time.time_ns() - int(time.perf_counter() * 1e9)  # when `perf_counter` was 0
         carrier = {name: headers.get(name.encode(), b"").decode("latin-1") for name in ("traceparent", "tracestate")}
@@ -68,9 +68,9 @@ class Tracing:
         )
         if int(attributes[STATUS]) >= _FAILED:
             span.set_status(self._trace.StatusCode.ERROR)
-        if timings is not None and span.is_recording():
+        if phases and span.is_recording():
             within = self._trace.set_span_in_context(span)
-            for phase, phase_began, phase_ended in timings.spans or ():
+            for phase, phase_began, phase_ended in phases:
                 part = self._tracer.start_span(PHASES[phase], within, start_time=at_zero + int(phase_began * 1e9))
                 part.end(at_zero + int(phase_ended * 1e9))
         recorded = span.is_recording()

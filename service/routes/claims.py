@@ -9,11 +9,11 @@ from service.routes.limits import (
     MAX_DOCUMENT_CHARS,
     MAX_DOCUMENTS,
     RequestLimits,
+    RequestTexts,
     check_fixed,
     suggests_limit,
 )
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts
 from service.schemas import ClaimsRequest, ClaimsResponse
 from service.scoring.scorer import Scorer
 from service.scoring.verification import Documents, expected_seconds, read_documents, verify

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, quote
 from service.observe.logs import REQUEST_ID
 from service.routes.dialects import COHERE
@@ -31,9 +31,8 @@ from service.routes.fields import (
     usage,
 )
 from service.routes.foreign import compare, tokenise
-from service.routes.limits import RequestLimits
+from service.routes.limits import RequestLimits, RequestTexts, Truncation
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Text
 from service.service import Service
 

@@ -9,16 +9,15 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from core.manifest import Role
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import InvalidRequest
 from service.observe.logs import REQUEST_ID
 from service.routes.cohere import ApiVersion, TokenUsage
 from service.routes.dialects import COHERE
 from service.routes.fields import AllowedValues, Changes, ForeignRequest, ModelName
 from service.routes.foreign import Embedded, embed, rows_of
-from service.routes.limits import RequestLimits
+from service.routes.limits import RequestLimits, RequestTexts, Truncation
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Text, TextList
 from service.service import Service
 

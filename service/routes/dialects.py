@@ -135,10 +135,11 @@ def _tei_body(error: RequestError, status: int, _: str) -> Mapping[str, object]:
     return {"error": _message(error), "error_type": _TEI_TYPES.get(type(error), otherwise)}
 
 
-_PLAINLY: Mapping[type[RequestError], int] = {InvalidRequest: 400, TooLarge: 400, UnsupportedField: 422}
+# Statuses of bad input; OpenAI and Cohere know no 413.
+_BAD_INPUT: Mapping[type[RequestError], int] = {InvalidRequest: 400, TooLarge: 400, UnsupportedField: 422}
 OURS = Dialect("Semblance", _own_body, ErrorResponse, {})
-OPENAI = Dialect("OpenAI", _openai_body, OpenAIError, _PLAINLY)
-COHERE = Dialect("Cohere", _cohere_body, CohereError, _PLAINLY)
+OPENAI = Dialect("OpenAI", _openai_body, OpenAIError, _BAD_INPUT)
+COHERE = Dialect("Cohere", _cohere_body, CohereError, _BAD_INPUT)
 TEI = Dialect("TEI", _tei_body, TeiError, {EmptyText: 400, InferenceFailed: 424, TooLarge: 422})
 # The first beginning that fits; on the root stand the paths that most of these clients have by themselves.
 _BEGINNINGS = {

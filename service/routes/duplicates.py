@@ -3,12 +3,11 @@
 from starlette.responses import Response
 
 from core.manifest import Task
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import TooLarge, TooSlow
 from service.routes.dialects import OURS
-from service.routes.limits import RequestLimits, suggests_limit
+from service.routes.limits import RequestLimits, RequestTexts, suggests_limit
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts
 from service.schemas import DedupeRequest, DuplicatesResponse
 from service.scoring.duplicates import FIELD, MAX_TEXTS, expected_seconds, find_duplicates
 from service.scoring.scorer import Scorer

@@ -15,12 +15,11 @@ import numpy.typing as npt
 from core.manifest import Manifest, Role
 from core.scoring import Embeddings, best_first
 from core.tokenizer import Encoded
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, ModelError, UnknownModel
 from service.models.model import ServedModel
 from service.routes.labelling import own_labels
-from service.routes.limits import RequestLimits, suggests_limit
-from service.routes.texts import RequestTexts
+from service.routes.limits import RequestLimits, RequestTexts, suggests_limit
 from service.scoring.scorer import Scorer
 from service.service import Service
 
@@ -119,7 +118,7 @@ async def compare(
         scorer = await service.registry.pick(context, resolve(service, model, route), "similarity", ranks=ranks)
     except UnknownModel as error:
         default = service.defaults.get(route) if ranks else None
-        raise (error if default is None else error.answered_by(default)) from None
+        raise (error if default is None else error.with_default_hint(default)) from None
     reading = await _read(context, service, scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
     left, right = reading.groups
     if len(left) == 1:

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 from starlette.responses import Response
 
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, quote
 from service.routes.dialects import OURS
-from service.routes.limits import RequestLimits, suggests_limit
+from service.routes.limits import RequestLimits, RequestTexts, suggests_limit
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts
 from service.schemas import ClassifyRequest, ClassifyResponse
 from service.scoring.classifying import PLACE, TEMPLATE, zero_shot
 from service.scoring.classifying import classify as classified

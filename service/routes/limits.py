@@ -1,11 +1,12 @@
-"""The limits of lists and texts in the settings, the same for our own routes and the dialects."""
+"""Texts and lists of a request and their limits, the same for our own routes and the dialects."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
-from service.errors import Overloaded, TooLarge, TooSlow, amount
-from service.routes.texts import RequestTexts
+from core.tokenizer import Encoded
+from service.errors import Overloaded, RequestError, TooLarge, TooSlow, UnsupportedField, amount
 from service.scoring.scorer import Scorer
 from service.settings import Settings
 
@@ -16,6 +17,86 @@ MAX_DOCUMENTS = 1000  # of one request
 MAX_CLAIMS = 100  # of one request, each read beside several passages
 MAX_DOCUMENT_CHARS = 200_000  # of all documents of one request: some seventy pages
 MAX_EXPLAINED_TOKENS = 128  # of each sentence: the pair is scored again without each of them
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """What to do with a text that is longer than the model's limit.
+
+    Attributes:
+        allowed: cut it; otherwise refuse it.
+        keep_end: cut its beginning, which is not supported: such a text is refused.
+        tokens: cut to this number of tokens, if that is less than the model's limit.
+        chunks: how many parts of it to read; more than one is not supported: such a text is refused.
+    """
+
+    allowed: bool = True
+    keep_end: bool = False
+    tokens: int | None = None
+    chunks: int = 1
+
+    @classmethod
+    def to(cls, *limits: int | None, keep_end: bool, allowed: bool = True, chunks: int | None = None) -> Self:
+        """Cut to the least of these limits; None, 0 and -1 stand for the model's."""
+        least = min((limit for limit in limits if limit is not None and limit > 0), default=None)
+        return cls(allowed, keep_end, least, chunks or 1)
+
+    def refusal(self, tokens: int, field: str) -> RequestError | None:
+        """Why a text of more than `tokens` tokens, which stands in `field`, may not be cut; None if it may."""
+        long = f"a text of more than {amount(tokens, 'tokens')}"
+        if not self.allowed:
+            return TooLarge(long, field=field, limit=tokens)
+        if self.keep_end or self.chunks > 1:
+            why = "only its end can be cut off" if self.keep_end else "only its first chunk would be read"
+            return UnsupportedField(f"{long}, and {why}", field=field, limit=tokens)
+        return None
+
+
+_AS_THE_MODEL = Truncation()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTexts:
+    """Texts of a request, their fields (by position), and how they may be cut."""
+
+    texts: Sequence[str]
+    where: Callable[[int], str]
+    cutting: Truncation = _AS_THE_MODEL
+
+    @classmethod
+    def of(cls, field: str, value: str | Sequence[str], cutting: Truncation = _AS_THE_MODEL) -> Self:
+        """The text or texts of one field."""
+        if isinstance(value, str):
+            return cls([value], lambda _: field, cutting)
+        return cls(value, lambda i: f"{field}.{i}", cutting)
+
+    def __add__(self, others: Self) -> Self:
+        """These, then the others, which are cut likewise."""
+        count = len(self.texts)
+
+        def where(i: int) -> str:
+            return self.where(i) if i < count else others.where(i - count)
+
+        return replace(self, texts=[*self.texts, *others.texts], where=where)
+
+    @property
+    def field(self) -> str:
+        """The field that has them."""
+        return self.where(0).partition(".0")[0]
+
+    def cut(self, sentence: Encoded, i: int) -> Encoded:
+        """The i-th text, cut as the client wants.
+
+        Raises:
+            TooLarge: it may not be cut.
+            UnsupportedField: it would have to be cut in another way.
+        """
+        tokens = self.cutting.tokens
+        if tokens is not None and len(sentence.ids) > tokens:
+            sentence = sentence._replace(ids=sentence.ids[:tokens], truncated=True)
+        if sentence.truncated and (refusal := self.cutting.refusal(len(sentence.ids), self.where(i))) is not None:
+            raise refusal
+        return sentence
 
 
 @contextmanager

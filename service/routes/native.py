@@ -8,12 +8,11 @@ from starlette.responses import Response
 from core.measures import round_significant
 from core.scoring import most_likely
 from core.tokenizer import Encoded
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.routes.dialects import OURS
 from service.routes.foreign import rows_of
-from service.routes.limits import MAX_EXPLAINED_TOKENS, RequestLimits, check_fixed, suggests_limit
+from service.routes.limits import MAX_EXPLAINED_TOKENS, RequestLimits, RequestTexts, check_fixed, suggests_limit
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts
 from service.schemas import (
     SCALES,
     Answer,

@@ -35,9 +35,8 @@ from service.routes.fields import (
     usage,
 )
 from service.routes.foreign import compare, embed, find_model, rows_of
-from service.routes.limits import RequestLimits
+from service.routes.limits import RequestLimits, RequestTexts, Truncation
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts, Truncation
 
 router = router_for(OPENAI, "OpenAI", "/openai")
 # Where OpenAI's clients look by themselves: nothing of ours stands there.

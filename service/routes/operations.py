@@ -100,21 +100,19 @@ async def metrics(call: ServedRequest) -> Response:
 
 
 def _check_origin(scope: Scope, allowed: Sequence[str]) -> None:
-    """Refuse what a page of another origin sends: browsers send a POST without a body before they ask whether they may.
+    """Refuse what a page sends: browsers send a POST without a body before they ask whether they may.
+
+    Also a page of this address: a name that was turned to it a moment ago has it too.
 
     Raises:
-        ForeignOrigin: the page is of another origin than this service, and none that `allowed` names.
+        ForeignOrigin: the page's origin is none that `allowed` names.
     """
     headers = dict(scope["headers"])
     origin = headers.get(b"origin", b"").decode("latin-1")
     if origin and (origin in allowed or "*" in allowed):
         return
-    # A proxy in front may speak TLS: the scheme says nothing.
-    own = not origin or origin.partition("://")[2] == headers.get(b"host", b"").decode("latin-1")
-    if not own or headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
-        raise ForeignOrigin(
-            "a page of another origin may not ask for this; SEMBLANCE_CORS_ORIGINS names those that may"
-        )
+    if origin or headers.get(b"sec-fetch-site", b"none") != b"none":
+        raise ForeignOrigin("a page may not ask for this, unless SEMBLANCE_CORS_ORIGINS names its origin")
 
 
 def _describe(name: str, registry: ModelRegistry, defaults: Mapping[str, str], *, full: bool) -> Answer:

@@ -44,6 +44,8 @@ class Paths:
         self._routes = [each.original_route for each in found if isinstance(each.original_route, Route)]
         # What anybody may ask.
         self.open = frozenset(each.path for each in found if getattr(each, "openapi_extra", None) is OPEN)
+        # What asks a model, with POST: its work, its time and its body are limited. None has a parameter.
+        self.scoring = frozenset(each.path for each in self._routes if getattr(each, "body_field", None) is not None)
         self.all = list(dict.fromkeys(route.path for route in self._routes))
 
     def find(self, path: str) -> str | None:

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from starlette.responses import Response
 
 from core.ranking import ConfidenceFit, Match, digest_of, texts_of
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, UnknownModel, some
 from service.routes.dialects import OURS
-from service.routes.limits import RequestLimits, suggests_limit
+from service.routes.limits import RequestLimits, RequestTexts, suggests_limit
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts
 from service.schemas import Entry, RankRequest, RankResponse
 from service.scoring import ranking
 from service.scoring.ranking import RERANK_TOP, Candidates, RankOptions
@@ -41,7 +40,7 @@ async def rank(request: RankRequest, call: ServedRequest) -> Response:
         first = await service.registry.pick(context, name, "similarity", ranks=True)
     except UnknownModel as error:
         default = service.defaults.get("/rank")
-        raise (error if default is None else error.answered_by(default)) from None
+        raise (error if default is None else error.with_default_hint(default)) from None
     second = await _second_stage(context, service, request)
     limits.check_texts(RequestTexts.of("query", request.query))
     limits.check_texts(RequestTexts(candidates.texts, candidates.field_of))

@@ -5,6 +5,7 @@ An endpoint is given its request and a `ServedRequest`, and answers with a `Json
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
@@ -17,8 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.engine.context import RequestContext
-from service.observe.metrics import Timings
+from service.engine.admission import RequestContext
 from service.observe.telemetry import NO_MODEL
 from service.routes.dialects import Dialect
 from service.routes.json_body import SMALL_BYTES, parse, what_is_wrong
@@ -28,30 +28,23 @@ STATE = "semblance.state"  # in the scope
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
+@dataclass(slots=True, eq=False)
 class RequestState:
     """One request and its answer, as the middleware keeps it."""
 
-    __slots__ = (
-        *("arrived", "began", "body", "caller", "context", "headers", "id", "key", "model", "received", "route"),
-        *("started", "status", "timings"),
-    )  # fmt: skip
-
-    def __init__(self, identity: str, began: float, received: Mapping[bytes, bytes]) -> None:
-        """Begin, with the time of `perf_counter` and the request's headers."""
-        self.id = identity
-        self.began = began
-        self.received = received
-        self.key: str | None = None  # name of the API key
-        self.caller = ""  # whose it is: `key:` and that name, else `address:` and the client's
-        self.body = b""
-        self.route: str | None = None  # path of the route that answers, once it is found
-        self.model = NO_MODEL  # that answers
-        self.context: RequestContext | None = None  # of a request that asks a model
-        self.timings: Timings | None = None  # of the same: its seconds by phase
-        self.arrived = False  # whether the whole body was read
-        self.started = False  # whether the answer's head was sent
-        self.status = 500
-        self.headers: list[tuple[bytes, bytes]] = []  # of every answer
+    id: str
+    began: float  # by `perf_counter`
+    received: Mapping[bytes, bytes]  # its headers
+    key: str | None = None  # name of the API key
+    caller: str = ""  # whose it is: `key:` and that name, else `address:` and the client's
+    body: bytes = b""
+    route: str | None = None  # path of the route that answers, once it is found
+    model: str = NO_MODEL  # that answers
+    context: RequestContext | None = None  # of a request that asks a model
+    arrived: bool = False  # whether the whole body was read
+    started: bool = False  # whether the answer's head was sent
+    status: int = 500
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)  # of every answer
 
 
 class ServedRequest(Request):
@@ -67,7 +60,7 @@ class ServedRequest(Request):
 
 
 class Route(APIRoute):
-    """A route. One with a body asks a model: middleware (`http/`) limits its work, its time and its body."""
+    """A route. One with a body asks a model: `http/admission.py` has let its request in, and read its body."""
 
     methods: set[str]  # which FastAPI always fills
 
@@ -77,15 +70,9 @@ class Route(APIRoute):
         if scope["method"] not in self.methods:
             allowed = sorted(self.methods | ({"HEAD"} if "GET" in self.methods else set()))
             raise HTTPException(405, headers={"Allow": ", ".join(allowed)})
-        if self.body_field is None:
-            await super().handle(scope, receive, send)
-        else:
-            await scope["app"].state.admission(scope, receive, send)  # which goes on with `answer_admitted`
-
-    async def answer_admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer by the endpoint, once the request is admitted and its body read."""
-        # The middleware knows that it is JSON: FastAPI would parse the type again, and some clients name none.
-        scope["headers"] = [each for each in scope["headers"] if each[0] != b"content-type"]
+        if self.body_field is not None:
+            # The middleware knows that it is JSON: FastAPI would parse the type again, and some clients name none.
+            scope["headers"] = [each for each in scope["headers"] if each[0] != b"content-type"]
         await super().handle(scope, receive, send)
 
     def get_route_handler(self) -> Handler:
@@ -137,11 +124,6 @@ class Route(APIRoute):
     @cached_property
     def _schema(self) -> dict[str, Any]:
         return {} if self.body_field is None else self._request.model_json_schema()
-
-
-async def answer_admitted(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request that the middleware of routes that ask a model has admitted, and whose body it has read."""
-    await scope["route"].answer_admitted(scope, receive, send)
 
 
 def router_for(dialect: Dialect, tag: str, prefix: str = "") -> APIRouter:

@@ -22,11 +22,10 @@ from service.routes.dialects import TEI
 from service.routes.fields import AllowedValues, Changes, ForeignRequest, ModelName, OneOrMany, TextsOrPairs
 from service.routes.foreign import compare, entail, find_model, label, resolve, rows_of, tokenise
 from service.routes.foreign import embed as embedded
-from service.routes.limits import RequestLimits
+from service.routes.limits import RequestLimits, RequestTexts, Truncation
 from service.routes.operations import ready
 from service.routes.paths import OPEN
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
-from service.routes.texts import RequestTexts, Truncation
 from service.schemas import Readiness, Text
 from service.service import Service
 from service.version import version

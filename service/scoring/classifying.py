@@ -11,7 +11,7 @@ from itertools import chain
 from core.measures import round_significant
 from core.scoring import most_likely
 from core.tokenizer import Encoded
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.schemas import Answer, ClassifyResponse
 from service.scoring.scorer import Scorer
 

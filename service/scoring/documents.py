@@ -2,7 +2,8 @@
 
 Read line by line. A heading (Markdown's, underlined, in bold, numbered, or a short line without a full stop above a
 paragraph) is no sentence, and neither is a line that ends in a colon above a list: both are context of what follows.
-A row of a table (with bars or tabs) is one sentence, with its column's names. Positions are those of the text given.
+A row of a table (with bars, tabs, or commas beneath its columns' names) is one sentence, with its column's names.
+Positions are those of the text given.
 
 A sentence (docs/labels.md states the rule) ends at a blank line, at the end of the text, and after a word that ends in
 . ! ? or … (closing quotes and brackets aside) where the next word begins with a capital letter or a digit (opening ones
@@ -175,6 +176,9 @@ class _Reader:
             line = lines[i]
             if not line.text or _FENCE.match(line.text) or _RULE.fullmatch(line.text):
                 i += 1
+            elif mark := self._separated_by(i):
+                rows, i = self._table(i, mark)
+                yield from rows
             elif (found := self._heading(i)) is not None:
                 level, title, i = found
                 self._open(level, title)
@@ -269,19 +273,31 @@ class _Reader:
         leads = (self._lead, *(item.lead for item in self._items))
         return tuple(title for title in (*(title for _, title in self._headings), *leads) if title)[-_MAX_HEADINGS:]
 
-    def _table(self, i: int) -> tuple[list[Sentence], int]:
-        """The rows of a table, and the line after it."""
-        stop = i
-        while stop < len(self._lines) and _is_row(self._lines[stop].text):
+    def _separated_by(self, i: int) -> str | None:
+        """The mark between columns' names in a line, and between cells, one with a digit, in the next; or None."""
+        names, below = self._lines[i].text, self._lines[i + 1].text if i + 1 < len(self._lines) else ""
+        if any(map(str.isdigit, names)) or not any(map(str.isdigit, below)):
+            return None
+        for mark in ";,":
+            if 0 < names.count(mark) == below.count(mark):
+                return mark if all(each and each == each.strip() for each in names.split(mark)) else None
+        return None
+
+    def _table(self, i: int, mark: str = "") -> tuple[list[Sentence], int]:
+        """The rows of a table, and the line after it; a `mark` stands between cells, else bars or tabs."""
+        stop, marks = i, self._lines[i].text.count(mark)
+        while stop < len(self._lines) and (text := self._lines[stop].text):
+            if text.count(mark) != marks if mark else not _is_row(text):
+                break
             stop += 1
         lines = self._lines[i:stop]
         separated = len(lines) > 1 and _SEPARATOR.fullmatch(lines[1].text) is not None
         names: list[str] = []
         if separated or (len(lines) > 1 and not any(map(str.isdigit, lines[0].text))):
-            names, lines = [name[:_NAME_CHARS] for name in _cells(lines[0].text)], lines[2 if separated else 1 :]
+            names, lines = [name[:_NAME_CHARS] for name in _cells(lines[0].text, mark)], lines[2 if separated else 1 :]
         rows, context = [], self._context()
         for line in lines:
-            text = self._row(_cells(line.text), names)
+            text = self._row(_cells(line.text, mark), names)
             for start, end in _pieces(text, 0, len(text)):
                 self._block += 1
                 if piece := text[start:end].strip():
@@ -334,8 +350,8 @@ def _is_row(text: str) -> bool:
     return (text[:1] == "|" and text.count("|") > 1) or "\t" in text or text.count(" | ") > 1
 
 
-def _cells(row: str) -> list[str]:
-    cells = row.strip("|").split("|") if "|" in row else row.split("\t")
+def _cells(row: str, mark: str) -> list[str]:
+    cells = row.split(mark) if mark else row.strip("|").split("|") if "|" in row else row.split("\t")
     return [plain(cell) for cell in cells]
 
 

@@ -20,7 +20,7 @@ from core.facts import Facts, facts_of
 from core.groups import MAX_WAYS, KeptApart
 from core.same_words import same_words
 from core.scoring import Embeddings
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.engine.queue import Queue
 from service.errors import TooSlow
 from service.schemas import Answer, DuplicatesResponse

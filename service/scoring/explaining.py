@@ -13,7 +13,7 @@ import numpy.typing as npt
 from core.manifest import Manifest
 from core.measures import Floats, round_significant, rounded
 from core.tokenizer import Encoded
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import Overloaded, TooSlow
 from service.schemas import Answer, ExplainResponse
 from service.scoring.scorer import Scorer

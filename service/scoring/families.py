@@ -23,8 +23,8 @@ from core.scoring import (
     similarity,
 )
 from core.tokenizer import Encoded
+from service.engine.admission import RequestContext
 from service.engine.cache import Ids, Pair, VectorSpace
-from service.engine.context import RequestContext
 from service.engine.graph import PairGraph, Rows, SentenceGraph
 from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vectors import Vectors

@@ -14,7 +14,7 @@ from core.measures import round_significant
 from core.ranking import ConfidenceFit, both_stages, of_stage, shared_words
 from core.scoring import best_first
 from core.tokenizer import Encoded
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.errors import TooSlow
 from service.schemas import SCALES, Answer, RankResponse
 from service.scoring.scorer import Scorer

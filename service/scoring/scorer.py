@@ -16,9 +16,9 @@ from core.manifest import EntailmentTask, Manifest, ProbabilityTask, ScoreTask, 
 from core.scoring import CalibratedScores, Embeddings, entailment
 from core.subwords import fit_together
 from core.tokenizer import Encoded
+from service.engine.admission import RequestContext
 from service.engine.batcher import best_time
 from service.engine.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
-from service.engine.context import RequestContext
 from service.engine.graph import Rows
 from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vectors import Vectors

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from core.manifest import Manifest, Role
 from core.subwords import AnyTokenizer, has_text
 from core.tokenizer import Encoded
+from service.engine.admission import RequestContext
 from service.engine.cache import ENTRY_BYTES, ID_BYTES, VectorCache, tuple_bytes
-from service.engine.context import RequestContext
 from service.engine.graph import Graph
 from service.engine.queue import Queue
 from service.errors import EmptyText, Overloaded, TooSlow
@@ -130,7 +130,7 @@ class CachedTokenizer:
                     raise
                 raise error.of(*_items(texts, field_of)) from None
         else:
-            context.timings.spent(TOKENISE, began, perf_counter())
+            context.spent(TOKENISE, began, perf_counter())
         words = unknown = truncated = 0
         for _, sentence_words, sentence_unknown, cut in sentences:
             if not sentence_words:
@@ -151,7 +151,7 @@ class CachedTokenizer:
         if few:
             began = perf_counter()
             sentences = self.encode(new)
-            context.timings.spent(TOKENISE, began, perf_counter())
+            context.spent(TOKENISE, began, perf_counter())
         else:
             turns = [
                 (seconds, partial(self.encode, new[part])) for seconds, part in turns_of(chars, self._cost.tokenising)

@@ -25,13 +25,13 @@ _SAME = 2.0  # relevance of a passage that says the claim itself, above any othe
 _WORDS, _RELEVANCE, _PARAPHRASE = 0.21, 0.04, -0.03
 # How much speaks for a statement, either way: of the log of entailment and contradiction together, of the cosine, of
 # the graph's relevance, and of 1; and of a model whose graph gives none.
-_STATED = (1.37, 0.12, 1.07, 1.6)
-_STATED_ALONE = (0.83, 0.4, 0.0, 0.61)
+_STATED_WEIGHTS = (1.37, 0.12, 1.07, 1.6)
+_STATED_WEIGHTS_WITHOUT_AUX = (0.83, 0.4, 0.0, 0.61)
 # How much for entailed, and against contradicted: of the log odds, and of 1. That of 1 is smaller than the likeliest
 # (.84), as it is worse to call a contradiction entailed than the other way round.
-_ENTAILED = (0.73, 0.5)
-_ENTAILED_ALONE = (0.41, 0.45)
-_OTHER: dict[ClaimLabel, ClaimLabel] = {"entailed": "contradicted", "contradicted": "entailed"}
+_ENTAILED_WEIGHTS = (0.73, 0.5)
+_ENTAILED_WEIGHTS_WITHOUT_AUX = (0.41, 0.45)
+_OPPOSITE: dict[ClaimLabel, ClaimLabel] = {"entailed": "contradicted", "contradicted": "entailed"}
 
 
 class Reading(NamedTuple):
@@ -92,7 +92,11 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
     for share, each in zip(shares, readings, strict=True):
         said = amounts_of(each.passage.text) if asked.spellings else asked
         stated_by, entailed_by = features_of(each, asked, said)
-        weights = (_STATED_ALONE, _ENTAILED_ALONE) if each.aux_scores is None else (_STATED, _ENTAILED)
+        weights = (
+            (_STATED_WEIGHTS_WITHOUT_AUX, _ENTAILED_WEIGHTS_WITHOUT_AUX)
+            if each.aux_scores is None
+            else (_STATED_WEIGHTS, _ENTAILED_WEIGHTS)
+        )
         stated, entailed = _weighted(stated_by, weights[0]), _weighted(entailed_by, weights[1])
         e, c = exp(stated + entailed), exp(stated - entailed)
         entailing.append(share * e / (1 + e + c) / sum(shares))
@@ -119,7 +123,7 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
     evidence = best(likely)
     if not_stated > max(entailed, contradicted):
         return Verdict("not_stated", probabilities, None, evidence)
-    return Verdict(likely, probabilities, evidence, best(_OTHER[likely], evidence))
+    return Verdict(likely, probabilities, evidence, best(_OPPOSITE[likely], evidence))
 
 
 def _relevance(reading: Reading) -> float:
@@ -131,7 +135,7 @@ def _relevance(reading: Reading) -> float:
 
 
 def features_of(reading: Reading, asked: Facts, said: Facts) -> tuple[Sequence[float], Sequence[float]]:
-    """What `_STATED` and `_ENTAILED` weigh of a passage, by the amounts of the claim and of the passage.
+    """What `_STATED_WEIGHTS` and `_ENTAILED_WEIGHTS` weigh, by the amounts of the claim and of the passage.
 
     A text entails itself; $12 never follows from 12 EUR, nor what says another amount in the same words; a sum of all
     that a passage counts it neither states nor denies.

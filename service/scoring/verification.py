@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from core.alignment import Amount, amounts_in, written_alike
 from core.answers import ClaimLabel
-from core.facts import difference, facts_of
+from core.facts import facts_of, rules_out
 from core.same_words import same_words
 from core.scoring import Embeddings
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.engine.queue import Queue
 from service.errors import TooLarge
 from service.schemas import Answer, ClaimsResponse
@@ -176,7 +176,7 @@ def _compared(
         words = words_of[each.passage]
         others = sum(a != b for a, b in zip(own[i], words, strict=False))
         alike = 0 < len(words) == len(own[i]) and others <= MAX_OTHER_WORDS
-        differs = alike and others > 0 and difference(facts_of(claims[i]), facts_of(text)) is not None
+        differs = alike and others > 0 and rules_out(facts_of(text), facts_of(claims[i]))
         found.append((alike and others == 0, differs))
     return found
 

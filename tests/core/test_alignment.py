@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.alignment import amounts_in, written_alike
+from core.alignment import amounts_in, in_one_spelling, written_alike
+from core.facts import facts_of
+from core.units import UNITS
 
 
 def alike(claim: str, passage: str) -> str:
@@ -46,3 +48,17 @@ def test_a_text_is_not_changed_by_itself_and_a_rewritten_claim_is_left_as_it_is(
     assert alike(claim, claim) == claim
     once = alike(claim, passage)
     assert not amounts_in(passage) or alike(once, passage) == once
+
+
+NUMBERS = st.one_of(st.integers(0, 10**7).map(str), st.decimals(0, 10**4, places=2).map(str))
+AMOUNTS = st.one_of(
+    st.tuples(NUMBERS, st.sampled_from((" ", "-")), st.sampled_from(sorted(UNITS))).map("".join),
+    st.sampled_from(("5 pm", "7:30 a.m.", "noon", "3 May", "1921-05-03", "\u20ac12,50", "$1.5m", "-4 \u00b0F", "1h30")),
+)
+
+
+@given(AMOUNTS)
+def test_one_spelling_of_an_amount_is_the_same_amount(amount: str) -> None:
+    once = in_one_spelling(amount)
+    assert facts_of(once).spellings.keys() == facts_of(amount).spellings.keys()
+    assert in_one_spelling(once).split() == once.split()

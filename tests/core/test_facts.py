@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.facts import MAX_CHARS, agrees, difference, facts_of
+from core.facts import MAX_CHARS, agrees, difference, facts_of, rules_out
 from core.mentions import mentions
 from core.units import BOUNDS_BEFORE, UNITS, Fact
 
@@ -60,6 +60,11 @@ def in_words(number: int) -> str:
         ("the heating doesn't turn on", "the heating doesn't turn off", "on is not off"),
         ("give .5 mg", "give 5 mg", ".5 mg is not 5 mg"),
         ("closed on Mondays", "closed on Tuesdays", "mondays is not tuesdays"),
+        ("open Monday to Friday", "open on Sunday", "Monday to Friday is not sunday"),
+        ("open Mon-Fri", "open Mon - Sat", "Mon-Fri is not Mon - Sat"),
+        ("open at weekends", "open on Friday", "weekends is not friday"),
+        ("5 mW", "5 MW", "5 mW is not 5 MW"),
+        ("a file of 5 MB", "a file of 5 Mb", "5 MB is not 5 Mb"),
         ("give \u226510 mg", "give \u226410 mg", "\u226510 mg is not \u226410 mg"),
         ("pH > 7", "pH < 7", "> 7 is not < 7"),
         ("below 4\u2103", "below 4\u2109", "below 4\u2103 is not below 4\u2109"),
@@ -210,3 +215,19 @@ def test_no_text_raises_and_differences_are_symmetric(a: str, b: str) -> None:
 def test_facts_beyond_what_is_compared_are_not_read() -> None:
     """So the time of a text has a bound: its words alone may cost 20 microseconds a character."""
     assert facts_of("a " * (MAX_CHARS // 2) + "5 kg").spellings == {}
+
+
+@pytest.mark.parametrize(
+    ("passage", "claim"),
+    [
+        ("everyone passed", "someone passed"),
+        ("all rooms have a balcony", "most rooms have a balcony"),
+        ("members must wear a badge", "members may wear a badge"),
+        ("over 30 years old", "over 20 years old"),
+        ("less than 10 euros", "less than 20 euros"),
+        ("at least 5 days", "at least 4 days"),
+    ],
+)
+def test_what_follows_from_a_fact_is_not_ruled_out_by_it_but_the_other_way_round(passage: str, claim: str) -> None:
+    assert not rules_out(facts_of(passage), facts_of(claim))
+    assert rules_out(facts_of(claim), facts_of(passage))

@@ -12,7 +12,7 @@ import promql_parser
 import pytest
 import yaml
 
-from service.observe.metrics import Timings
+from service.observe.metrics import PHASES
 from service.observe.telemetry import ModelTelemetry, Telemetry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,7 @@ def _exported() -> dict[str, set[str]]:
     info = dict.fromkeys(("architecture", "fingerprint", "provider"), "")
     telemetry.list({"m": info})
     telemetry.serve({"m": ModelTelemetry(["encoder"])})
-    telemetry.answered("/similarity", "m", 200, 0.1, Timings())
+    telemetry.answered("/similarity", "m", 200, 0.1, (0.0,) * len(PHASES))
     telemetry.reload_failures.labels("m")
     found: dict[str, set[str]] = {"up": OF_EACH_TARGET}
     for family in telemetry.registry.collect():

@@ -25,7 +25,7 @@ STATUSES = {
 }
 LIMITS = {"max_pairs": 3, "max_candidates": 4, "max_sentences": 2}
 MAX_CHARS = 70  # of a text, of the same service
-_PLAINLY = dict.fromkeys(("invalid_request", "empty_text", "unsupported_task", "too_large"), 400)
+_BAD_INPUT = dict.fromkeys(("invalid_request", "empty_text", "unsupported_task", "too_large"), 400)
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class Errors:
 
 OURS = Errors(frozenset({"error"}), {})
 TEI = Errors(frozenset({"error", "error_type"}), {"empty_text": 400, "too_large": 422})
-OPENAI = Errors(frozenset({"error"}), _PLAINLY, named=True)
-COHERE = Errors(frozenset({"id", "message", "detail"}), _PLAINLY)
+OPENAI = Errors(frozenset({"error"}), _BAD_INPUT, named=True)
+COHERE = Errors(frozenset({"id", "message", "detail"}), _BAD_INPUT)
 
 
 def unit(rows: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from tests.harness import fakes
 from tests.harness.requests import error_of
 from tests.harness.service import Client, Serve, expect

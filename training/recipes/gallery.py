@@ -25,7 +25,8 @@ WORDS = ServedTable("avg-paraphrase", model="avg-paraphrase")
 SENTENCES = TeacherSentences(limit=25_000)
 
 
-def _served(model_id: str, title: str, architecture: ArchitectureConfig, *, epochs: int = 2) -> Recipe:
+def _by_teacher(model_id: str, title: str, architecture: ArchitectureConfig, *, epochs: int = 2) -> Recipe:
+    """By the vectors that a teacher gives sentences, as the models are published."""
     return Recipe(
         name=f"served-{model_id}",
         reaches="see papers/RESULTS.md",
@@ -45,7 +46,7 @@ def _by_margin(
 ) -> Recipe:
     """By the paper's own loss, with the pairs and settings of its row in paragram_phrase.py but for frozen words."""
     return replace(
-        _served(model_id, title, architecture),
+        _by_teacher(model_id, title, architecture),
         data=ParaphrasePairs(limit=160_000),
         objective=MarginConfig(margin=0.4, regulariser=RegulariserConfig(composition=0.5e-5)),
         optimiser=OptimiserConfig(method, learning_rate=rate, embedding_learning_rate=None),
@@ -66,14 +67,14 @@ def _last_state(model_id: str, title: str, architecture: LSTMConfig, *, pairs: i
 
 def _gated(model_id: str, title: str, architecture: ArchitectureConfig) -> Recipe:
     """One epoch: a gated average begins near the average of its words."""
-    return _served(model_id, title, architecture, epochs=1)
+    return _by_teacher(model_id, title, architecture, epochs=1)
 
 
 SERVED = (
     _by_margin("projection", "Averaging and a linear projection", ProjectionConfig(), "adam", 5e-4),
     _by_margin("dan", "Deep averaging network", DANConfig(), "adagrad", 0.05),
     replace(  # cosines of random batches alone do not move it: STS 2016 .763201 untrained, .763208 at best
-        _served("gran", "Gated recurrent averaging network", GRANConfig(), epochs=3),
+        _by_teacher("gran", "Gated recurrent averaging network", GRANConfig(), epochs=3),
         data=TeacherSentences(limit=50_000, glosses=20_000),
         objective=TeacherCosineConfig(neighbour_weight=3.0),
         precision="bfloat16",
@@ -90,12 +91,12 @@ SERVED = (
         LSTMConfig(output_gate=False, word_dropout=0.2),
         pairs=80_000,
     ),
-    _served("rnn", "Simple recurrent network, its last state", RNNConfig("tanh", memory=0.9), epochs=4),
+    _by_teacher("rnn", "Simple recurrent network, its last state", RNNConfig("tanh", memory=0.9), epochs=4),
     _gated("gran-3", "GRAN-3, a gated running sum", GRANConfig(variant=3)),
     _gated("gran-5", "GRAN-5, gates on words and on states", GRANConfig(variant=5)),
     _gated("gran-4", "GRAN-4, a gated running sum that its gates see", GRANConfig(variant=4)),
-    _served("gran-2", "GRAN-2, gates on the LSTM's states", GRANConfig(variant=2)),
-    _served("bilstm-avg", "BiLSTM-AVG, both directions added", LSTMConfig(pooling="mean", bidirectional=True)),
+    _by_teacher("gran-2", "GRAN-2, gates on the LSTM's states", GRANConfig(variant=2)),
+    _by_teacher("bilstm-avg", "BiLSTM-AVG, both directions added", LSTMConfig(pooling="mean", bidirectional=True)),
 )
 
 

@@ -116,8 +116,8 @@ def differences(recorded: dict[str, JsonValue], recipe: Recipe) -> list[str]:
     return sorted(key for key in {*then, *now} - {"reaches", "publication"} if then.get(key) != now.get(key))
 
 
-# Settings that there are no longer, and what every run that can still be made had them at.
-GONE: Mapping[str, JsonValue] = {
+# Settings that recipes have no more, with the values at which today's code does the same as that of then.
+REMOVED_SETTINGS: Mapping[str, JsonValue] = {
     **{"layers": 1, "activation": "tanh", "hidden": None, "dropout": 0.0, "word_dropout": 0.0},
     **{"output_gate": True, "tags": "none", "gate_bias": 0.0, "ungated": None},
     **{"shared_directions": True, "focus_dropout": 0.3, "unit_words": False},
@@ -129,16 +129,18 @@ GONE: Mapping[str, JsonValue] = {
 }
 
 
-def without_gone(recorded: Mapping[str, Any], kind: type) -> dict[str, Any]:
+def without_removed(recorded: Mapping[str, Any], kind: type) -> dict[str, Any]:
     """Settings recorded as JSON without those that the dataclass no longer has, where they made no difference."""
     known = {setting.name for setting in fields(kind)}
-    return {name: each for name, each in recorded.items() if name in known or GONE.get(name, MISSING) != each}
+    return {
+        name: each for name, each in recorded.items() if name in known or REMOVED_SETTINGS.get(name, MISSING) != each
+    }
 
 
 def with_defaults(recorded: dict[str, JsonValue], part: object) -> dict[str, JsonValue]:
     """Settings recorded as JSON, with those added: fields of the dataclass `part`, unknown when it was recorded."""
     assert is_dataclass(part)
-    filled = without_gone(recorded, type(part))
+    filled = without_removed(recorded, type(part))
     for setting in fields(part):
         value = getattr(part, setting.name)
         inner = filled.get(setting.name)

@@ -31,7 +31,7 @@ from training.models.transformer import (
     words_of,
 )
 from training.publish.network_graph import GraphStorage, stored_weights
-from training.recipes.recipe import without_gone
+from training.recipes.recipe import without_removed
 
 # How the weights of a network are named in its graph, by the module that was exported: here, and by an import.
 _EXPORTED_AS = ("network.", "model.")
@@ -146,7 +146,7 @@ def _earlier(manifest: Manifest, arrays: Mapping[str, npt.NDArray[np.generic]]) 
     settings = manifest.provenance.recipe.get("architecture")
     bert = settings.get("bert") if isinstance(settings, dict) else None
     try:
-        model = SentenceBERT(SentenceBERTConfig(BERTConfig(**without_gone(bert, BERTConfig))))  # type: ignore[arg-type]
+        model = SentenceBERT(SentenceBERTConfig(BERTConfig(**without_removed(bert, BERTConfig))))  # type: ignore[arg-type]
     except (TypeError, AttributeError) as error:
         raise TuneRefused(f"{manifest.id}: its manifest does not say how large it is: {error}") from error
     weights = {}

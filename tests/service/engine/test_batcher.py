@@ -8,9 +8,8 @@ from math import inf, prod
 import numpy as np
 import pytest
 
-from service.engine.admission import PIECE_SECONDS
+from service.engine.admission import PIECE_SECONDS, RequestContext
 from service.engine.batcher import Batcher, Cost, padded
-from service.engine.context import RequestContext
 from service.engine.graph import BatchBudget, Padding
 from service.engine.queue import INLINE_SECONDS, Queue
 from tests.harness.service import NEEDED_SECONDS

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from benchmarks.faults.load import difference
+from service.engine.admission import RequestContext
 from service.engine.cache import LOOKUP_SECONDS, REMOTE_PAYS_SECONDS, CacheTiers, VectorCache
-from service.engine.context import RequestContext
 from service.engine.vectors import SingleFlight
 from service.errors import Overloaded, TooSlow
 from service.observe.telemetry import Telemetry
@@ -31,10 +31,10 @@ def finding(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: CacheTiers, dear: CacheTiers) -> None:
     cache = VectorCache(MUCH, Telemetry(), REMOTE)
-    assert cache.tiers(policy, REMOTE_PAYS_SECONDS * 0.9, LOOKUP_SECONDS) == cheap
-    assert cache.tiers(policy, REMOTE_PAYS_SECONDS, LOOKUP_SECONDS) == dear
-    assert VectorCache(0, Telemetry(), REMOTE).tiers(policy, 1.0, 1.0) == dear._replace(memory=False)
-    assert VectorCache(MUCH, Telemetry()).tiers(policy, 1.0, 1.0) == dear._replace(remote=False)
+    assert cache.choose_tiers(policy, REMOTE_PAYS_SECONDS * 0.9, LOOKUP_SECONDS) == cheap
+    assert cache.choose_tiers(policy, REMOTE_PAYS_SECONDS, LOOKUP_SECONDS) == dear
+    assert VectorCache(0, Telemetry(), REMOTE).choose_tiers(policy, 1.0, 1.0) == dear._replace(memory=False)
+    assert VectorCache(MUCH, Telemetry()).choose_tiers(policy, 1.0, 1.0) == dear._replace(remote=False)
 
 
 async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serve) -> None:

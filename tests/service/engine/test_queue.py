@@ -11,8 +11,7 @@ from functools import partial
 
 import pytest
 
-from service.engine.admission import NEW_TIME_SHARE, SHORT_SECONDS, Pace
-from service.engine.context import RequestContext
+from service.engine.admission import NEW_TIME_SHARE, SHORT_SECONDS, Pace, RequestContext
 from service.engine.queue import Queue
 from service.errors import Overloaded, TooSlow
 
@@ -34,7 +33,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    for module in ("engine.queue", "engine.context"):
+    for module in ("engine.queue", "engine.admission"):
         monkeypatch.setattr(f"service.{module}.perf_counter", clock)
     return clock
 

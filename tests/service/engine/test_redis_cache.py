@@ -51,7 +51,7 @@ async def plain(serve: Serve) -> bytes:
 
 
 async def test_a_refusing_redis_slows_nothing_and_changes_nothing(serve: Serve, plain: bytes, caplog) -> None:
-    caplog.set_level(logging.INFO, "service.engine.redis_client")
+    caplog.set_level(logging.INFO, "service.engine.breaker")
     url = f"redis://user:hush@127.0.0.1:{free_port()}/0"
     async with serve(redis_url=url, **ONLY_REDIS) as client:
         for _ in range(50):
@@ -263,7 +263,7 @@ async def test_a_value_under_the_name_of_another_is_a_miss(
 
 @pytest.mark.redis
 async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, redis_server, plain, caplog) -> None:
-    caplog.set_level(logging.INFO, "service.engine.redis_client")
+    caplog.set_level(logging.INFO, "service.engine.breaker")
     async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=3000, cache_bytes=0) as client:
         assert await ask(client) == plain
         await until(lambda: not client.app.service.cache.remote._writes)

@@ -65,7 +65,7 @@ async def test_a_new_connection_sends_at_once_what_is_asked() -> None:
 async def test_a_redis_that_dies_and_comes_back_is_noticed_though_nobody_asks(
     serve: Serve, redis_server: RedisServer, caplog
 ) -> None:
-    caplog.set_level(logging.INFO, "service.engine.redis_client")
+    caplog.set_level(logging.INFO, "service.engine.breaker")
     async with serve(redis_url=redis_server.url, **CALM) as client:
         assert (await says(client), await gauges(client)) == (WELL, (1, 1))
         assert await client.metric("semblance_redis_wanted") == 1

@@ -15,7 +15,7 @@ import pytest
 
 from core.tokenizer import Encoded
 from service.app import Application
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.engine.queue import INLINE_SECONDS
 from service.errors import Overloaded
 from service.http.admission import TimeLimit

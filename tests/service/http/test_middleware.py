@@ -73,7 +73,7 @@ async def test_each_of_several_keys_opens_and_the_log_names_it(serve: Serve, cap
         for key in ("first", "first key ", "first keyx", "", digest_of("first key")):
             status = (await client.get("/models", headers={"x-api-key": key})).status_code
             assert status == (200 if key == "first key " else 401)  # spaces around a header's value are not its own
-    fields = [record.fields for record in caplog.records if record.name == "service.http.record"]
+    fields = [record.fields for record in caplog.records if record.name == "service.http.middleware"]
     assert [field.get("caller") for field in fields] == ["key-0", "key-1", "key-2", None, "key-0", None, None, None]
 
 

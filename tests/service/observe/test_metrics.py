@@ -8,7 +8,8 @@ import pytest
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from service.observe.metrics import PHASES, observe_all
+from service.observe.metrics import PHASES
+from service.observe.telemetry import observe_all
 from tests.harness.dialects import REQUESTS, slow
 from tests.harness.requests import GOOD
 from tests.harness.service import Client, Serve

@@ -178,7 +178,7 @@ async def test_the_access_log_has_what_is_needed(serve: Serve, caplog) -> None:
         await client.post("/similarity", json=GOOD["/similarity"], headers=headers)
         await client.get("/nowhere?q=x", headers=headers)
     formatter = logs.JsonFormatter()
-    events = [formatter.format(record) for record in caplog.records if record.name == "service.http.record"]
+    events = [formatter.format(record) for record in caplog.records if record.name == "service.http.middleware"]
     first, second = map(json.loads, events)
     assert first["message"] == "request"
     assert (first["route"], first["status"], first["model"]) == ("/similarity", 200, "avg-paraphrase")
@@ -189,4 +189,4 @@ async def test_the_access_log_has_what_is_needed(serve: Serve, caplog) -> None:
 async def test_without_the_access_log_a_request_is_not_logged(client: Client, caplog) -> None:
     caplog.set_level(logging.DEBUG)
     await client.post("/similarity", json=GOOD["/similarity"])
-    assert [record for record in caplog.records if record.name == "service.http.record"] == []
+    assert [record for record in caplog.records if record.name == "service.http.middleware"] == []

@@ -91,6 +91,9 @@ def test_positions_are_those_of_the_document() -> None:
         ("**Refunds:**\nWithin 30 days.", ["Refunds: > Within 30 days."]),
         ("Refunds are made\nwithin 30 days.", ["Refunds are made within 30 days."]),  # a line that goes on
         ("Item\tPrice\nApple\t2 \u20ac\nPear\t3 \u20ac", ["Apple; Price: 2 \u20ac", "Pear; Price: 3 \u20ac"]),
+        ("item,price\nboat,20 euros\nbike,1\n\nText.", ["boat; price: 20 euros", "bike; price: 1", "Text."]),
+        ("Artikel;Preis\nBoot;3,50", ["Boot; Preis: 3,50"]),
+        ("It is late, so\nwe ask 5 euros, as usual.", ["It is late, so we ask 5 euros, as usual."]),
         ("1. We open at nine.\n2. We close at five.", ["We open at nine.", "We close at five."]),
         ("\r\n# A\r\n\r\nIt is.\r\nWe do.", ["A > It is.", "A > We do."]),
         ("```\nmake serve\n```", ["make serve"]),

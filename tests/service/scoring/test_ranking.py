@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.engine.context import RequestContext
+from service.engine.admission import RequestContext
 from service.scoring import ranking
 from service.scoring.scorer import ScoredPairs, Scorer
 from tests.harness import fakes
