@@ -152,7 +152,7 @@ def _footer(box: Box, letters: int) -> list[str]:
         return [f"gives {shape}"]
     number = f"{box.step.weights:,} weights"
     if box.step.each:
-        number = f"{box.step.each} weights a word"
+        number = f"{box.step.each} weights a vector"
     return textwrap.wrap(f"gives {shape}; {'the same weights' if box.again else number}", letters)
 
 
