@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from core.facts import MAX_CHARS, MAX_INEXACT, MAX_MENTIONS, agrees, includes
+from core.facts import MAX_AMOUNTS, MAX_CHARS, MAX_INEXACT, agrees, includes
 from core.mentions import mentions
 from core.numerals import plain_spelling
 from core.units import ADJECTIVES, CASED, CELSIUS, FAHRENHEIT, MONTHS, SOME_BOUNDS, UNITS, Fact
@@ -52,11 +52,11 @@ def amounts_in(text: str) -> list[Amount]:
 def in_one_spelling(text: str) -> str:
     """The text with each amount that has a unit, each date and time of day, if it is one exact value, written one way.
 
-    Of a long text the first `MAX_CHARS` characters and `MAX_MENTIONS` amounts.
+    Of a text with many the first `MAX_AMOUNTS`.
     """
     parts, after = [], 0
     plain = plain_spelling(text[:MAX_CHARS])
-    found = groupby(islice(mentions(plain), MAX_MENTIONS), key=lambda each: (each.start, each.end))
+    found = groupby(islice(mentions(plain), MAX_AMOUNTS), key=lambda each: (each.start, each.end))
     for (start, end), some in found:
         facts = [each.fact for each in some]
         alone = not any(each.isalnum() or each in _GOES_ON for each in (plain[start - 1 : start], plain[end : end + 1]))

@@ -3,7 +3,7 @@
 import sys
 from io import TextIOWrapper
 
-from semblance.errors import USAGE, SemblanceError
+from semblance.errors import INTERRUPTED, USAGE, SemblanceError
 from semblance.extras import needs
 
 
@@ -15,6 +15,8 @@ def main() -> int:
         with needs("the command line", extra="cli"):
             from semblance.cli.app import app
         app()
+    except KeyboardInterrupt:  # while it is imported; a command itself says more
+        return INTERRUPTED
     except SemblanceError as error:
         return _say(str(error), error.exit_code)
     except OSError as error:

@@ -24,6 +24,7 @@ from typing import Any
 
 _LONGEST_INDEX = 9  # digits of an item's number in a field
 USAGE = 2  # the exit code for wrong options or files, or a package that is not installed
+INTERRUPTED = 130  # as shells say it
 NO_SERVICE = 3  # where it does not answer, or does not start in this process
 
 

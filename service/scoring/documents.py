@@ -14,8 +14,10 @@ boundaries with an F of .977, .991 and 1.000; syntok 1.4.4 with .974, .985 and 1
 1.000, nupunkt 0.8.0 with .970, .987 and .974, sentencex 1.0.32 with .966, .993 and 1.000. It keeps positions too.
 """
 
+import csv
 import re
 from collections.abc import Iterator
+from itertools import islice, takewhile
 from typing import NamedTuple
 from unicodedata import category
 
@@ -38,6 +40,7 @@ _PLAIN = 10  # level of headings without markup, beneath Markdown's six; those o
 _HEADING_CHARS = 120  # of one heading, or of a line above a list, that is kept
 _MAX_HEADINGS = 8  # of a sentence, the innermost: lists may stand in lists without end
 _INVISIBLE = frozenset(["Mn", "Me", "Cf", "Cs", "Co", "Cc", "Zs", "Zl", "Zp"])
+_ENDS_OF_SENTENCES = frozenset(".!?:")
 _NAME_CHARS = 60  # of a column's name
 _NAMES_SHARE = 4  # times a document's own characters, that the names of columns add to its rows at most
 _MARKER = re.compile(
@@ -273,27 +276,39 @@ class _Reader:
         leads = (self._lead, *(item.lead for item in self._items))
         return tuple(title for title in (*(title for _, title in self._headings), *leads) if title)[-_MAX_HEADINGS:]
 
-    def _separated_by(self, i: int) -> str | None:
-        """The mark between columns' names in a line, and between cells, one with a digit, in the next; or None."""
-        names, below = self._lines[i].text, self._lines[i + 1].text if i + 1 < len(self._lines) else ""
-        if any(map(str.isdigit, names)) or not any(map(str.isdigit, below)):
-            return None
+    def _separated_by(self, i: int) -> str:
+        """The mark between columns' names in a line, and between the cells of those below; empty: it is no table.
+
+        Two rows follow the names, or one with a digit. Where a space follows the marks, as in prose, two short rows do.
+        """
+        names = self._lines[i].text
         for mark in ";,":
-            if 0 < names.count(mark) == below.count(mark):
-                return mark if all(each and each == each.strip() for each in names.split(mark)) else None
-        return None
+            cells = _split(names, mark)
+            if len(cells) < 2 or names[-1] in _ENDS_OF_SENTENCES or not all(map(_has_letter, cells)):
+                continue
+            rows = list(islice(self._rows_below(i, mark, len(cells)), 2))
+            spaced = any(cell[:1] == " " for cell in _split(names, mark, spaces=True))
+            if spaced and (len(rows) < 2 or any(len(row) > _SHORT_CHARS - 20 for row in (names, *rows))):
+                continue
+            if len(rows) == 2 or (rows and any(map(str.isdigit, rows[0]))):
+                return mark
+        return ""
+
+    def _rows_below(self, i: int, mark: str, cells: int) -> Iterator[str]:
+        lines = (line.text for line in islice(self._lines, i + 1, None))
+        return takewhile(lambda text: len(_split(text, mark)) == cells, lines)
 
     def _table(self, i: int, mark: str = "") -> tuple[list[Sentence], int]:
         """The rows of a table, and the line after it; a `mark` stands between cells, else bars or tabs."""
-        stop, marks = i, self._lines[i].text.count(mark)
-        while stop < len(self._lines) and (text := self._lines[stop].text):
-            if text.count(mark) != marks if mark else not _is_row(text):
-                break
+        stop = i
+        if mark:
+            stop += 1 + sum(1 for _ in self._rows_below(i, mark, len(_split(self._lines[i].text, mark))))
+        while not mark and stop < len(self._lines) and _is_row(self._lines[stop].text):
             stop += 1
         lines = self._lines[i:stop]
         separated = len(lines) > 1 and _SEPARATOR.fullmatch(lines[1].text) is not None
         names: list[str] = []
-        if separated or (len(lines) > 1 and not any(map(str.isdigit, lines[0].text))):
+        if separated or mark or (len(lines) > 1 and not any(map(str.isdigit, lines[0].text))):
             names, lines = [name[:_NAME_CHARS] for name in _cells(lines[0].text, mark)], lines[2 if separated else 1 :]
         rows, context = [], self._context()
         for line in lines:
@@ -351,8 +366,19 @@ def _is_row(text: str) -> bool:
 
 
 def _cells(row: str, mark: str) -> list[str]:
-    cells = row.split(mark) if mark else row.strip("|").split("|") if "|" in row else row.split("\t")
+    cells = _split(row, mark) if mark else row.strip("|").split("|") if "|" in row else row.split("\t")
     return [plain(cell) for cell in cells]
+
+
+def _split(row: str, mark: str, *, spaces: bool = False) -> list[str]:
+    """The cells of a row between marks outside of quotes, with the `spaces` before them; all of a long line is one."""
+    if mark not in row or len(row) > 2 * LONGEST:
+        return [row]
+    return next(csv.reader([row], delimiter=mark, skipinitialspace=not spaces))
+
+
+def _has_letter(cell: str) -> bool:
+    return any(map(str.isalpha, cell))
 
 
 def _pieces(document: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -25,7 +25,7 @@ from service.scoring.verdicts import MAX_CHARS, Reading, Statement, Verdict, ver
 
 _READ_SECONDS = 4e-6  # expected, of a character: to find sentences and their words
 _JOIN_SECONDS = 1e-3  # expected, to aggregate the passages of one claim
-_SPELLING_SECONDS = 2e-4  # expected, to spell the amounts of a claim as a passage does
+_WORDS_SECONDS = 5e-6  # expected, of a character: to find the words and amounts of a claim and its passages
 _SEARCH_SECONDS = 1e-7  # expected, to compare a passage with a claim
 MAX_SENTENCES = 10_000  # of a request: their vectors, and those of neighbours, take some 60 MB
 MAX_OTHER_WORDS = 2  # words of an amount, or the like, in which a passage and a claim differ
@@ -108,9 +108,17 @@ async def verify(
         )
     )
     hypotheses = await pair.tokenise(context, claims, lambda i: f"claims.{i}")
-    comparing = len(candidates) * _SPELLING_SECONDS
-    spelt = await queue.run(context, comparing, partial(_claims_in_passage_spelling, passages, claims, candidates))
-    same = await queue.run(context, comparing, partial(_compared, documents, claims, candidates))
+    known: dict[int, _Words] = {}
+    comparing = [
+        (
+            (len(claim[:MAX_CHARS]) + sum(len(passages[each.passage].text) for each in passages_of_claim))
+            * _WORDS_SECONDS,
+            partial(_compared, documents, claim, passages_of_claim, known),
+        )
+        for claim, passages_of_claim in zip(claims, found, strict=True)
+    ]
+    compared = list(chain.from_iterable(await queue.run_all(context, comparing)))
+    spelt = [each.spelt for each in compared]
     others = list(dict.fromkeys(text for text in spelt if text is not None))
     rewritten = dict(zip(others, await pair.tokenise(context, others, lambda _: "claims"), strict=True))
     answers, aux_scores = await pair.read_claims(
@@ -120,8 +128,9 @@ async def verify(
     )
     readings: list[list[Reading]] = [[] for _ in claims]
     readings_with_words: list[list[Reading]] = [[] for _ in claims]
-    for (i, each), answer, more, words in zip(candidates, answers, aux_scores, same, strict=True):
-        reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more, *words)
+    for (i, each), answer, more, words in zip(candidates, answers, aux_scores, compared, strict=True):
+        e, c = answer["entailment"], answer["contradiction"]
+        reading = Reading(each, passages[each.passage], e, c, more, words.same_words, words.other_fact)
         readings[i].append(reading)
         if reading.same_words or (pair.has_word(premises[each.passage]) and pair.has_word(hypotheses[i])):
             readings_with_words[i].append(reading)
@@ -147,38 +156,45 @@ async def verify(
     return {"model": pair.id, "encoder": encoder.id, "results": results}
 
 
-def _claims_in_passage_spelling(
-    passages: Sequence[Passage], claims: Sequence[str], pairs: Sequence[tuple[int, Found]]
-) -> list[str | None]:
-    """For each pair of claim and passage the claim with its amounts as the passage spells them; None: as it is."""
-    own = [amounts_in(claim[:MAX_CHARS]) for claim in claims]
-    amounts: dict[int, list[Amount]] = {}
-    found: list[str | None] = []
-    for i, each in pairs:
-        text = passages[each.passage].text
-        if own[i] and each.passage not in amounts:
-            amounts[each.passage] = amounts_in(text)
-        spelt = written_alike(claims[i], own[i], text, amounts[each.passage]) if own[i] else claims[i]
-        found.append(None if spelt == claims[i] else spelt)
-    return found
+class _Words(NamedTuple):
+    """What is compared of a passage: its amounts, and its words in one spelling, no matter under which headings."""
+
+    amounts: list[Amount]
+    words: list[str]
 
 
-def _compared(
-    documents: Documents, claims: Sequence[str], pairs: Sequence[tuple[int, Found]]
-) -> list[tuple[bool, bool]]:
-    """Whether each passage has the words of its claim, no matter under which headings, and whether all but a fact."""
-    own = [same_words(claim).split() if len(claim) <= MAX_CHARS else [] for claim in claims]
-    found, words_of = [], dict[int, list[str]]()  # of a passage, which several claims may find
-    for i, each in pairs:
-        text = _text_of(documents, documents.passages[each.passage])
-        if each.passage not in words_of:
-            words_of[each.passage] = same_words(text).split() if len(text) <= 2 * MAX_CHARS else []
-        words = words_of[each.passage]
-        others = sum(a != b for a, b in zip(own[i], words, strict=False))
-        alike = 0 < len(words) == len(own[i]) and others <= MAX_OTHER_WORDS
-        differs = alike and others > 0 and rules_out(facts_of(text), facts_of(claims[i]))
-        found.append((alike and others == 0, differs))
-    return found
+class _Comparison(NamedTuple):
+    """A claim beside a passage.
+
+    Attributes:
+        spelt: the claim with its amounts as the passage spells them; None: as it is.
+        same_words: the passage has the words of the claim.
+        other_fact: it has all of them but those of a fact, which rules the claim out.
+    """
+
+    spelt: str | None
+    same_words: bool
+    other_fact: bool
+
+
+def _compared(documents: Documents, claim: str, found: Sequence[Found], known: dict[int, _Words]) -> list[_Comparison]:
+    """A claim beside each passage that was found for it; `known` passages are read once for all claims."""
+    amounts = amounts_in(claim[:MAX_CHARS])
+    own = same_words(claim).split() if len(claim) <= MAX_CHARS else []
+    compared = []
+    for each in found:
+        passage = documents.passages[each.passage]
+        text = _text_of(documents, passage)
+        if each.passage not in known:
+            words = same_words(text).split() if len(text) <= 2 * MAX_CHARS else []
+            known[each.passage] = _Words(amounts_in(passage.text), words)
+        theirs, words = known[each.passage]
+        spelt = written_alike(claim, amounts, passage.text, theirs) if amounts else claim
+        others = sum(a != b for a, b in zip(own, words, strict=False))
+        alike = 0 < len(words) == len(own) and others <= MAX_OTHER_WORDS
+        ruled_out = alike and others > 0 and rules_out(facts_of(text), facts_of(claim))
+        compared.append(_Comparison(None if spelt == claim else spelt, alike and others == 0, ruled_out))
+    return compared
 
 
 def _text_of(documents: Documents, passage: Passage) -> str:

@@ -39,6 +39,17 @@ _MEANINGS = {
     **dict.fromkeys(("relevant", "relevance"), "relevant"),
     **dict.fromkeys(("irrelevant", "not_relevant", "non_relevant"), "irrelevant"),
 }
+# JSON's types of the fields that are read, in the files of a folder; null is taken as absent.
+_TYPES: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "config.json": {
+        **{"architectures": list, "id2label": dict, "matryoshka_dimensions": list, "model_type": str},
+        **{"num_labels": int, "pad_token_id": int, "max_position_embeddings": int},
+    },
+    "config_sentence_transformers.json": {"prompts": dict, "default_prompt_name": str, "similarity_fn_name": str},
+    "sentence_bert_config.json": {"max_seq_length": int, "do_lower_case": bool},
+    TOKENIZER_CONFIG: {"model_max_length": (int, float)},
+}
+_JSON_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}  # and numbers
 _MODULES = "taken are Transformer, Pooling and, after them, Dense and Normalize"
 
 
@@ -214,9 +225,9 @@ def check_code(folder: Path) -> dict[str, Any]:
     for named, content in ((path, config), (folder / TOKENIZER_CONFIG, object_or_none(folder / TOKENIZER_CONFIG))):
         if "auto_map" in content:
             raise ImportRefused(f"{named}: auto_map: custom code, which is never run")
+    for name, types in _TYPES.items():
+        _check_types(folder / name, object_or_none(folder / name), types)
     architectures = config.get("architectures") or []
-    if not isinstance(architectures, list):
-        raise ImportRefused(f"{path}: architectures: expected a list of names, found {type(architectures).__name__}")
     if any(str(name).endswith("ForMaskedLM") for name in architectures) and any(
         name == "SpladePooling" for name, _ in read_modules(folder)
     ):
@@ -224,9 +235,19 @@ def check_code(folder: Path) -> dict[str, Any]:
     return config
 
 
+def _check_types(path: Path, content: Mapping[str, Any], types: Mapping[str, type | tuple[type, ...]]) -> None:
+    for field, expected in types.items():
+        value = content.get(field)
+        if value is not None and not isinstance(value, expected):
+            kinds = expected if isinstance(expected, tuple) else (expected,)
+            wanted = " or ".join(dict.fromkeys(_JSON_NAMES.get(kind, "a number") for kind in kinds))
+            raise ImportRefused(f"{path}: {field}: expected {wanted}, found {type(value).__name__}")
+
+
 def _pooling(folder: Path) -> PoolingMode:
     path = folder / "config.json"
     content = read_object(path)
+    _check_types(path, content, {"pooling_mode": (str, list)})
     modes = [mode for field, mode in _LEGACY_POOLINGS.items() if content.get(field)]
     if (mode := content.get("pooling_mode")) is not None:
         modes = [mode] if isinstance(mode, str) else list(mode)
