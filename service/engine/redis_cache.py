@@ -31,10 +31,8 @@ MAX_WRITES = 64  # pipelines under way; beyond, new vectors are not written
 _FORMAT, _DTYPE = 0x11, np.dtype("<f4")
 _KEYED = 0x20  # added to the format of a value whose seal is keyed
 _CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
+_TTL_SECONDS = 7 * 24 * 3600  # a vector that nobody asks for in a week is not worth its room
 # Keys of a probe, in two hash slots: a server in cluster mode does not read them together, as the keys of a request.
-_TTL_SECONDS = (
-    7 * 24 * 3600
-)  # a vector that nobody asks for in a week is not worth its room; a full Redis evicts earlier
 _PROBES = (b"semblance:probe:0", b"semblance:probe:1")
 _PROBE_TTL_SECONDS = 60  # should it not be deleted
 
