@@ -295,7 +295,7 @@ class _Reader:
         return ""
 
     def _rows_below(self, i: int, mark: str, cells: int) -> Iterator[str]:
-        lines = (line.text for line in islice(self._lines, i + 1, None))
+        lines = (self._lines[place].text for place in range(i + 1, len(self._lines)))
         return takewhile(lambda text: len(_split(text, mark)) == cells, lines)
 
     def _table(self, i: int, mark: str = "") -> tuple[list[Sentence], int]:

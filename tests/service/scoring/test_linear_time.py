@@ -34,7 +34,7 @@ SEEDS = (
     *("<!--", "~~a", "- [ ] ", "- [ ] a\n", "!=", "<", "> 1 "),
     *("half a ", '-1,"([ .a-', " :-|\t"),
     # of documents: cells, items, headings, blank lines between
-    *("a|", "-\n", "a.\n\n", "\t\n", "A b\n", "- a:\n", "\n \t", ". A"),
+    *("a,b\n", "a, b\n", 'a,"b\n', "a;b\n1;2\n\n", "a|", "-\n", "a.\n\n", "\t\n", "A b\n", "- a:\n", "\n \t", ". A"),
     "".join(" " * (n % 300) + "- a:\n" for n in range(150)),
 )  # fmt: skip
 AROUND = (("", ""), ("a\tb\n", "\tx\n"), ("|a|b|\n|", "|x|\n"))
