@@ -279,17 +279,14 @@ class _Reader:
     def _separated_by(self, i: int) -> str:
         """The mark between columns' names in a line, and between the cells of those below; empty: it is no table.
 
-        Two rows follow the names, or one with a digit. Where a space follows the marks, as in prose, two short rows do.
+        Two rows follow the names, or one with a digit. No space follows the marks between names, as one does in prose.
         """
         names = self._lines[i].text
         for mark in ";,":
             cells = _split(names, mark)
-            if len(cells) < 2 or names[-1] in _ENDS_OF_SENTENCES or not all(map(_has_letter, cells)):
+            if len(cells) < 2 or names[-1] in _ENDS_OF_SENTENCES or not all(map(_begins_a_name, cells)):
                 continue
             rows = list(islice(self._rows_below(i, mark, len(cells)), 2))
-            spaced = any(cell[:1] == " " for cell in _split(names, mark, spaces=True))
-            if spaced and (len(rows) < 2 or any(len(row) > _SHORT_CHARS - 20 for row in (names, *rows))):
-                continue
             if len(rows) == 2 or (rows and any(map(str.isdigit, rows[0]))):
                 return mark
         return ""
@@ -370,15 +367,15 @@ def _cells(row: str, mark: str) -> list[str]:
     return [plain(cell) for cell in cells]
 
 
-def _split(row: str, mark: str, *, spaces: bool = False) -> list[str]:
-    """The cells of a row between marks outside of quotes, with the `spaces` before them; all of a long line is one."""
+def _split(row: str, mark: str) -> list[str]:
+    """The cells of a row between marks outside of quotes; all of a long line is one."""
     if mark not in row or len(row) > 2 * LONGEST:
         return [row]
-    return next(csv.reader([row], delimiter=mark, skipinitialspace=not spaces))
+    return next(csv.reader([row], delimiter=mark))
 
 
-def _has_letter(cell: str) -> bool:
-    return any(map(str.isalpha, cell))
+def _begins_a_name(cell: str) -> bool:
+    return not cell[:1].isspace() and any(map(str.isalpha, cell))
 
 
 def _pieces(document: str, start: int, end: int) -> Iterator[tuple[int, int]]:

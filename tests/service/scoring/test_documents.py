@@ -93,7 +93,11 @@ def test_positions_are_those_of_the_document() -> None:
         ("Item\tPrice\nApple\t2 \u20ac\nPear\t3 \u20ac", ["Apple; Price: 2 \u20ac", "Pear; Price: 3 \u20ac"]),
         ("item,price\nboat,20 euros\nbike,1\n\nText.", ["boat; price: 20 euros", "bike; price: 1", "Text."]),
         ("Artikel;Preis\nBoot;3,50", ["Boot; Preis: 3,50"]),
-        ("item, price\nboat, free\nbike, 1", ["boat; price: free", "bike; price: 1"]),
+        ("item,price\nboat, free\nbike, 1", ["boat; price: free", "bike; price: 1"]),
+        (
+            "We open at nine, usually\non Sunday at 5, or so\nor later, too",
+            ["We open at nine, usually on Sunday at 5, or so or later, too"],
+        ),
         ('Item,"Net, 2024"\nBoat,"20,00"', ["Boat; Net, 2024: 20,00"]),
         (
             "We came, late\nas we do, and left. It\nwas cold there, of course, but we liked it.",
