@@ -233,7 +233,7 @@ def _cross_encoder(config: CrossEncoderConfig, width: int, classes: int) -> Netw
         "entailment": "entailed, neutral or contradicted",
         "similarity": "how alike, 0 to 5",
         "paraphrase": "the same statement?",
-        "related": "how related, as captions are rated",
+        "related": "the same, as questions and tweets call it?",
         "relevance": "does b answer a?",
     }
     bert = network.bert
