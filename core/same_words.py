@@ -13,6 +13,7 @@ from itertools import pairwise
 from core.alignment import in_one_spelling
 from core.numerals import APOSTROPHES
 from core.text import normalise
+from core.units import SMALL
 
 _UMLAUTS = {
     0xE4: "ae", 0xF6: "oe", 0xFC: "ue", 0xC4: "Ae", 0xD6: "Oe", 0xDC: "Ue", 0xE6: "ae", 0xC6: "Ae", 0xF8: "oe",
@@ -47,14 +48,6 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
 _ENDS = frozenset(",.!:;?-")
 _NUMBER_ENDS = frozenset(",.!:;?()")  # "twenty, five" is no twenty-five
 
-_UNITS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-_SMALL = {word: number for number, word in enumerate(_UNITS)} | {
-    word: 10 * number
-    for number, word in enumerate(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 2)
-}
 _BEYOND = 10**9
 _LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 # After these "a" is a name: vitamin A.
@@ -199,7 +192,7 @@ def _with_digits(words: Sequence[str]) -> Iterator[str]:
     power = _BEYOND  # a million and then a smaller one
     linked = False  # an "and" within a number waits
     for word in [*words, ""]:
-        small, large = _SMALL.get(word), _LARGE.get(word)
+        small, large = SMALL.get(word), _LARGE.get(word)
         if current >= 0:
             if small is not None and 0 < small < room:
                 current, room, linked = current + small, 10 if small >= 20 else 0, False
