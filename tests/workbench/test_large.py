@@ -12,7 +12,7 @@ import torch
 from core.manifest import Figure, FileEntry, Manifest
 from core.ranking import ConfidenceFit
 from tests.workbench import foreign
-from training.families import teaching
+from training.families import updates
 from training.models import CrossEncoder, CrossEncoderConfig
 from training.models.transformer import BERTConfig, is_update, merge_updates
 from training.publish.graphs import ParityError
@@ -53,7 +53,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
         find(SERVED), name="toy", table=PretrainedEncoder("toy", ("toy",)), architecture=architecture, start=None
     )
     monkeypatch.setitem(RECIPES, "toy", recipe)
-    monkeypatch.setattr(teaching, "FOLDER", tmp_path)
+    monkeypatch.setattr(updates, "FOLDER", tmp_path)
     random = np.random.default_rng(0)
     shapes = {n: p.shape for n, p in CrossEncoder(architecture).named_parameters() if p.requires_grad}
     np.savez(tmp_path / "toy.npz", **{name: random.normal(0, 0.2, shape) for name, shape in shapes.items()})  # type: ignore[arg-type]

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from scipy.special import expit, softmax
-from torch import nn
 
 from training.data.pairs import Pair
 from training.data.tasks import DEVELOPMENT
 from training.families import family_of
 from training.families.heads import ratings_file, save_ratings
+from training.families.updates import add_learnt, learnt_file, learnt_names
 from training.models import CrossEncoder
 from training.models.kinds import device_of
 from training.objectives.supervised import LABELS
@@ -37,7 +37,6 @@ from training.train.folder import RunMissing
 
 logger = logging.getLogger(__name__)
 
-FOLDER = Path(__file__).parents[1] / "teacher" / "learnt"
 CHUNK = 4_000  # pairs between two marks of the progress bar
 
 
@@ -105,11 +104,6 @@ def _rated(model: PublishedModel | TrainedTeacher, pairs: Sequence[Pair], rows: 
     return Rated(rows, {task: np.concatenate(parts).astype(np.float32) for task, parts in found.items()})
 
 
-def learnt_file(recipe: Recipe) -> Path:
-    """Where what a recipe's run learnt is kept."""
-    return FOLDER / f"{recipe.name}.npz"
-
-
 def save_learnt(recipe: Recipe, runs: Path, seeds: Sequence[int]) -> Path:
     """Keep what finished runs learnt, the mean of their weights, in float16.
 
@@ -121,7 +115,7 @@ def save_learnt(recipe: Recipe, runs: Path, seeds: Sequence[int]) -> Path:
         TypeError: its model learns all of its weights.
     """
     models = [family_of(recipe, runs, seed).load() for seed in seeds]
-    names = _learnt_names(models[0])
+    names = learnt_names(models[0])
     path = learnt_file(recipe)
     path.parent.mkdir(exist_ok=True)
     states = [model.state_dict() for model in models]
@@ -148,22 +142,10 @@ def load_learnt(recipe: Recipe, runs: Path) -> CrossEncoder:
         RunMissing: the published weights were not fetched, or nothing is kept; names the command.
         ValueError: the file is of another model.
     """
-    path = learnt_file(recipe)
-    if not path.is_file():
-        raise RunMissing(f"{path} is not there: run `python -m training keep {recipe.name}` first")
+    if not learnt_file(recipe).is_file():
+        raise RunMissing(f"{learnt_file(recipe)} is not there: run `python -m training keep {recipe.name}` first")
     # The file holds all that the chain of runs learnt: none of these runs is needed.
     model = family_of(replace(recipe, start=None, start_seed=None), runs, seed=0).build(None)
-    names = _learnt_names(model)
-    with np.load(path, allow_pickle=False) as found:
-        if set(found.files) != names:
-            raise ValueError(f"{path} holds another model than {recipe.name}")
-        learnt = {name: torch.from_numpy(found[name]).float() for name in found.files}
-    model.load_state_dict(learnt, strict=False)
     assert isinstance(model, CrossEncoder)
+    add_learnt(recipe, model)
     return model.eval()
-
-
-def _learnt_names(model: nn.Module) -> set[str]:
-    if not isinstance(model, CrossEncoder) or not model.config.bert.update_rank:
-        raise TypeError("only low-rank updates are kept: this model learns all of its weights")
-    return {name for name, parameter in model.named_parameters() if parameter.requires_grad}

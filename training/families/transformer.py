@@ -39,6 +39,7 @@ from training.families.heads import (
 )
 from training.families.interaction import PAIR
 from training.families.siamese import ENCODER, STS_SCALE
+from training.families.updates import add_learnt, learnt_file
 from training.families.words import TOKENIZER, write_words
 from training.models.transformer import (
     MEAN,
@@ -110,6 +111,13 @@ class CrossEncoderFamily(HeadsFamily[CrossEncoder]):
         if self.start is None:
             load_weights(model.bert, self.encoder_folder(teacher))
         return model
+
+    def initialise_from(self, start: ModelFamily[Any], model: CrossEncoder) -> None:
+        """Copy all weights of a run, or what is kept of it beside those of the published encoder."""
+        if not learnt_file(start.recipe).is_file():
+            return super().initialise_from(start, model)
+        load_weights(model.bert, self.encoder_folder(None))
+        add_learnt(start.recipe, model)
 
     def after_training(self, objective: Objective, teacher: Path | None) -> None:
         """Keep the tokenizer, and the encoder that the run began with: publishing needs both."""

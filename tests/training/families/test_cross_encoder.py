@@ -12,7 +12,7 @@ import torch
 from tests.harness import toy_runs, toy_wordpiece, toys
 from training.data.hard import GROUP
 from training.data.pairs import Pair
-from training.families import family_of, teaching, transformer
+from training.families import family_of, teaching, transformer, updates
 from training.families.heads import load_ratings, ratings_file, save_ratings
 from training.families.teaching import development_figures, load_learnt, save_learnt
 from training.families.transformer import START_NAME, CrossEncoderFamily
@@ -119,7 +119,7 @@ def test_what_was_learnt_beside_published_weights_is_the_model_again(
     toy_wordpiece.wordpiece().save(folder / TOKENIZER)
     constant = torch.nn.init.constant_
     monkeypatch.setattr(transformer, "load_weights", lambda bert, folder: constant(words_of(bert).weight, 0.1))
-    monkeypatch.setattr(teaching, "FOLDER", tmp_path / "learnt")
+    monkeypatch.setattr(updates, "FOLDER", tmp_path / "learnt")
     updated = CrossEncoderConfig(replace(TINY, update_rank=2), HEADS)
     chosen = replace(CROSS, architecture=updated, table=PretrainedEncoder("toy", packages=("toy",)))
     trained = toy_runs.trained(chosen, runs, teacher=encoder).load()
@@ -136,6 +136,12 @@ def test_what_was_learnt_beside_published_weights_is_the_model_again(
     assert development_figures(chosen, runs)["snli_accuracy"] == pytest.approx(right)
     # What the run that it started from learnt is in the file: that run is not asked for.
     assert load_learnt(replace(chosen, start="mpnet-pairs"), runs).state_dict().keys() == again.state_dict().keys()
+    # Nor where another run goes on from it.
+    monkeypatch.setitem(RECIPES, chosen.name, chosen)
+    goes_on = family_of(replace(chosen, name="goes-on", start=chosen.name), tmp_path / "no runs", 1)
+    monkeypatch.setattr(transformer, "weights_folder", lambda _, name: weights_folder(runs, name))
+    began = goes_on.build(None).state_dict()
+    assert_equal({name: began[name] for name in updates.learnt_names(again)}, again.state_dict())
     other = replace(chosen, architecture=CrossEncoderConfig(replace(updated.bert, layers=1), HEADS))
     with pytest.raises(ValueError, match="holds another model than minilm-cross"):
         load_learnt(other, runs)

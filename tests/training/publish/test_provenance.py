@@ -171,7 +171,6 @@ STATED = {
     ("avg-sick", "entailment"),
     ("avg-sick-tuned", "entailment"),
     ("malstm-sick", "entailment"),
-    ("mgim-msrp", "similarity"),
 }
 
 
