@@ -7,10 +7,11 @@ from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from semblance.client.retries import retry_after
 from semblance.errors import InvalidArgument, RequestFailed, UnexpectedAnswer, request_failed
-from semblance.types import EmbedResponse, Ranking
+from semblance.types import Duplicates, EmbedResponse, Ranking
 
 T = TypeVar("T")
 _adapter_of: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
@@ -155,38 +156,73 @@ def parse(kind: type[T], answer: Answer) -> T:
     if isinstance(answer, RequestFailed):
         raise answer
     try:
-        parsed: T = _adapter_of(kind).validate_json(answer)
+        parsed: T = _adapter_of(kind).validate_json(answer, strict=True)
+        if any(word in answer for word in (b"NaN", b"Infinity")):  # of a text, or numbers that JSON has not
+            from_json(answer, allow_inf_nan=False)
         return parsed
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, problem["loc"])) or "the body"
-        raise UnexpectedAnswer(f"not an answer of this service: {where}: {problem['msg']}") from None
+        raise _unexpected(f"{where}: {problem['msg']}") from None
+    except ValueError as error:
+        raise _unexpected(str(error)) from None
+
+
+def _unexpected(problem: str) -> UnexpectedAnswer:
+    return UnexpectedAnswer(f"not an answer of this service: {problem}")
 
 
 def parse_results(kind: type[T], answer: Answer, count: int) -> T:
     """The answer about `count` items.
 
     Raises:
-        UnexpectedAnswer: it is about fewer or more, or has embeddings of another size than it says.
+        UnexpectedAnswer: it is about fewer or more, or names others; or has embeddings of another size than it says.
     """
     parsed: Any = parse(kind, answer)
-    items = parsed.embeddings if isinstance(parsed, EmbedResponse) else parsed.results
-    if len(items) != count:
-        raise UnexpectedAnswer(f"not an answer of this service: {len(items)} results for {count} items")
-    if isinstance(parsed, EmbedResponse) and any(len(row) != parsed.dim for row in items):
-        raise UnexpectedAnswer(f"not an answer of this service: embeddings: expected {parsed.dim} numbers in each")
+    embedded = isinstance(parsed, EmbedResponse)
+    for items in (parsed.embeddings, parsed.truncated) if embedded else (parsed.results,):
+        if len(items) != count:
+            raise _unexpected(f"{len(items)} results for {count} items")
+    if embedded and any(len(row) != parsed.dim for row in parsed.embeddings):
+        raise _unexpected(f"embeddings: expected {parsed.dim} numbers in each")
+    if isinstance(parsed, Duplicates):
+        near = [*parsed.review, *parsed.apart]
+        _check_places("text", (index for pair in near for index in (pair.index_1, pair.index_2)), count)
+        _check_places("text", (result.cluster for result in parsed.results), count)
+        _check_places("text", (each.kept_apart.index for each in parsed.results if each.kept_apart), count)
     whole: T = parsed
     return whole
 
 
-def parse_ranking(answer: Answer, count: int) -> Ranking:
+def parse_ranking(answer: Answer, count: int, wanted: int | None = None) -> Ranking:
     """The order of `count` candidates.
 
     Raises:
-        UnexpectedAnswer: it names one that was not given.
+        UnexpectedAnswer: it names one that was not given, or one twice; or not as many as were wanted.
     """
     parsed = parse(Ranking, answer)
-    for index in (*(result.index for result in parsed.results), *parsed.truncated.candidates):
-        if not 0 <= index < count:
-            raise UnexpectedAnswer(f"not an answer of this service: candidate {index} of {count}")
+    found = [result.index for result in parsed.results]
+    _check_places("candidate", (*found, *parsed.truncated.candidates), count)
+    if len(set(found)) < len(found):
+        raise _unexpected("a candidate stands there twice")
+    if wanted is not None and len(found) != min(count, wanted) and (found or parsed.answered):
+        raise _unexpected(f"{len(found)} results, {min(count, wanted)} were asked for")
     return parsed
+
+
+def _check_places(what: str, places: Iterable[int], count: int) -> None:
+    for place in places:
+        if not 0 <= place < count:
+            raise _unexpected(f"{what} {place} of {count}")
+
+
+def check_same(parts: Sequence[Any], *fields: str) -> None:
+    """Whether the answers to parts of one request are of one model.
+
+    Raises:
+        UnexpectedAnswer: their models, or others of these fields, differ.
+    """
+    for field in ("model", *fields):
+        found = list(dict.fromkeys(getattr(part, field) for part in parts))
+        if len(found) > 1:
+            raise _unexpected(f"parts of one request have the {field} {found[0]!r} and {found[1]!r}: name a model")

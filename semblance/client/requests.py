@@ -21,6 +21,7 @@ from semblance.client.calls import (
     Steps,
     answers_to,
     check_pairs,
+    check_same,
     check_text,
     check_texts,
     parse,
@@ -28,7 +29,7 @@ from semblance.client.calls import (
     parse_results,
 )
 from semblance.client.faq import FAQ, Reply
-from semblance.errors import InvalidArgument, InvalidRequest
+from semblance.errors import InvalidArgument, InvalidRequest, UnexpectedAnswer
 from semblance.types import (
     Claims,
     Duplicates,
@@ -147,10 +148,15 @@ class ServiceRequests:
         """Embed sentences, any number of them; `role`: as queries or passages, with the model's prompt for it."""
         given = check_texts("sentences", sentences)
         parts = yield from self._parts(EmbedResponse, "/embed", "sentences", given, {"role": role, "model": model})
+        check_same(parts, "dim")
+        with np.errstate(over="ignore"):
+            vectors = np.concatenate([np.asarray(part.embeddings, dtype=np.float32) for part in parts])
+        if not np.isfinite(vectors).all():
+            raise UnexpectedAnswer("not an answer of this service: embeddings: a number is too large")
         return Embeddings(
             parts[0].model,
             parts[0].dim,
-            np.concatenate([np.asarray(part.embeddings, dtype=np.float32) for part in parts]),
+            vectors,
             [truncated for part in parts for truncated in part.truncated],
         )
 
@@ -206,7 +212,7 @@ class ServiceRequests:
         if len(calls) == 1:
             (answer,) = yield calls
             if isinstance(answer, bytes):
-                return parse_ranking(answer, len(given))
+                return parse_ranking(answer, len(given), len(given) if top_k is None else top_k)
         if min_confidence is not None:
             raise InvalidArgument("min_confidence: there is no confidence of candidates that need several requests")
         merged = yield from self._ranked_in_parts(given, fixed, rerank_model, rerank_top)
@@ -260,7 +266,9 @@ class ServiceRequests:
         """Order the candidates at the positions `places` by one model, in as many requests as needed."""
         calls = yield from self._split("/rank", "candidates", [given[i] for i in places], fixed)
         answers = yield from answers_to(calls)
-        parts = [parse_ranking(answer, len(call.places)) for call, answer in answers]
+        most = len(given) if fixed["top_k"] is None else fixed["top_k"]
+        parts = [parse_ranking(answer, len(call.places), most) for call, answer in answers]
+        check_same(parts, "scale")
         ordered: list[list[RankResult]] = []
         truncated: list[int] = []
         for (call, _), part in zip(answers, parts, strict=True):  # its places are positions in ours
@@ -281,6 +289,7 @@ class ServiceRequests:
     def _joined(self, kind: type[T], *request: Any) -> Steps[T]:
         """The answers to the requests of `_split` as one, with the results of all."""
         parts: list[Any] = yield from self._parts(kind, *request)
+        check_same(parts, *(field for field in ("scale", "encoder") if hasattr(parts[0], field)))
         whole: T = replace(parts[0], results=[result for part in parts for result in part.results])
         return whole
 

@@ -14,7 +14,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 CALLERS = 8  # threads, each with a connection of its own
-LONGEST_PAUSE = 0.02  # seconds between two requests of one caller
+LONGEST_PAUSE = 0.1  # seconds between two requests of one caller
 
 
 class Load:

@@ -10,7 +10,7 @@ import pytest
 
 from semblance.client.calls import Call, Steps, read_answer
 from semblance.client.requests import ServiceRequests
-from semblance.errors import InvalidArgument, RequestFailed, TooLarge
+from semblance.errors import InvalidArgument, RequestFailed, TooLarge, UnexpectedAnswer
 from semblance.types import Ranking
 
 LIMITS = {
@@ -126,3 +126,86 @@ def test_numbers_of_numpy_are_sent_and_what_json_has_not_is_named() -> None:
     assert json.loads(call.body or b"") == {"top_k": 3, "min_score": 0.5, "guard": True}
     with pytest.raises(InvalidArgument, match="model: PosixPath is nothing that JSON has"):
         _ = Call("/rank", {"model": Path("a")}).body
+
+
+def of_each_request_another(field: str, values: list[Any], answer: Answer) -> Answer:
+    """A service that is replaced between the parts of a request."""
+    left = iter(values)
+    return lambda path, body: answer(path, body) | {field: next(left)}
+
+
+def vectors(_: str, body: dict[str, Any]) -> dict[str, Any]:
+    number = len(body["sentences"])
+    return {"model": "m", "dim": 2, "embeddings": [[0.0, 1.0]] * number, "truncated": [False] * number}
+
+
+@pytest.mark.parametrize("method", ["embed", "similarity", "rank"])
+def test_parts_that_other_models_answer_are_never_joined(method: str) -> None:
+    texts = ["a", "b", "c", "d", "e"]
+    asked = {
+        "embed": lambda: run(ServiceRequests(2).embed(texts), of_each_request_another("model", list("mnm"), vectors)),
+        "similarity": lambda: run(
+            ServiceRequests(2).similarity([(t, t) for t in texts]),
+            of_each_request_another("model", list("mnm"), lengths),
+        ),
+        "rank": lambda: run(rank(ServiceRequests(2), texts), of_each_request_another("model", list("mnm"), by_length)),
+    }
+    with pytest.raises(UnexpectedAnswer, match="parts of one request have the model 'm' and 'n': name a model"):
+        asked[method]()
+
+
+def changed(answer: Answer, path: str, value: Any) -> Answer:
+    """A service with another value at this place of its answers."""
+
+    def asked(route: str, body: dict[str, Any]) -> Any:
+        whole: Any = answer(route, body)
+        *outer, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+        place = whole
+        for part in outer:
+            place = place[part]
+        place[last] = value
+        return whole
+
+    return asked
+
+
+def two_alike(_: str, body: dict[str, Any]) -> dict[str, Any]:
+    results = [{"cluster": 0, "cluster_size": 2, "truncated": False} for _ in body["texts"]]
+    near = {"index_1": 0, "index_2": 1, "cosine": 0.9, "joined": True, "why": ""}
+    return {"model": "m", "results": results, "review": [near], "apart": []}
+
+
+NO_ANSWERS = {
+    "a number that JSON has not": ("embed", "embeddings.0.1", float("nan"), "expected value at line 1"),
+    "a number beyond float32": ("embed", "embeddings.0.1", 1e300, "a number is too large"),
+    "a number as text": ("embed", "embeddings.0.1", "1", "valid number"),
+    "another number of marks": ("embed", "truncated", [], "0 results for 3 items"),
+    "a candidate twice": ("rank", "results.1.index", 2, "twice"),
+    "a candidate too few": ("rank", "results", [], "0 results, 3 were asked for"),
+    "a cluster beyond the texts": ("dedupe", "results.0.cluster", 3, "text 3 of 3"),
+    "a pair before the texts": ("dedupe", "review.0.index_1", -1, "text -1 of 3"),
+}
+
+
+@pytest.mark.parametrize("name", NO_ANSWERS)
+def test_what_no_service_of_ours_answers_is_refused(name: str) -> None:
+    method, path, value, said = NO_ANSWERS[name]
+    texts, requests = ["a", "bb", "ccc"], ServiceRequests()
+    asked: dict[str, tuple[Steps[Any], Answer]] = {
+        "embed": (requests.embed(texts), vectors),
+        "rank": (rank(requests, texts), by_length),
+        "dedupe": (requests.dedupe(texts), two_alike),
+    }
+    steps, answer = asked[method]
+    with pytest.raises(UnexpectedAnswer, match=said):
+        run(steps, changed(answer, path, value))
+
+
+def test_a_second_stage_that_leaves_out_a_candidate_is_refused() -> None:
+    def forgets(path: str, body: dict[str, Any]) -> Any:
+        whole = by_length(path, body)
+        return whole | {"results": whole["results"][1:]} if body.get("model") == "two" else whole
+
+    steps = rank(ServiceRequests(2), ["a", "bb", "ccc", "dddd"], rerank_model="two", rerank_top=2)
+    with pytest.raises(UnexpectedAnswer, match="1 results, 2 were asked for"):
+        run(steps, forgets)

@@ -1,6 +1,7 @@
 """`POST /claims`: documents and claims through HTTP: labels, evidence and where it stands, limits, bounds by cost."""
 
 import asyncio
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from service.scoring.scorer import Scorer
 from tests.harness import fakes
 from tests.harness.estimates import costs, unmeasured
 from tests.harness.requests import refused
-from tests.harness.service import Client, Serve
+from tests.harness.service import Client, Serve, ServeAside
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[3]
@@ -19,6 +20,19 @@ DOCUMENT = (
     "# The man\n\n- a man plays the guitar\n- a dog runs in the park, \U0001f600 3 times\n\nThe cat sleeps. A man runs."
 )
 CLAIMS = ["a dog runs in the park 4 times", "the cat sleeps"]
+
+
+@pytest.fixture(scope="module")
+def published(serve_aside: ServeAside) -> Iterator[Callable[..., Any]]:
+    """What the published models answer; they are opened once for all tests of this file."""
+
+    def asked(path: str, **body: object) -> Any:
+        response = ask(path, {"model": "minilm-cross"} | body)
+        assert response.status_code == 200, response.text
+        return response.json()["results"]
+
+    with serve_aside(models_dir=(ROOT / "models",), preload=("none",)) as ask:
+        yield asked
 
 
 async def asked(client: Client, **body: Any) -> dict[str, Any]:
@@ -133,21 +147,17 @@ async def test_a_text_without_words_states_nothing(client: Client, document: str
     assert (result["label"], result["probabilities"]["not_stated"], "evidence" in result) == ("not_stated", 1, False)
 
 
-async def test_word_pieces_of_what_is_no_word_entail_nothing(serve: Serve) -> None:
+def test_word_pieces_of_what_is_no_word_entail_nothing(published: Callable[..., Any]) -> None:
     """A published model has pieces for any characters."""
     texts, ok = ["xx yy", "x x x", "12 34", "asdf jkl", "\u72d7\u8dd1"], "It is ok."
-    async with serve(models_dir=(ROOT / "models",), preload=("none",)) as client:
-        body = {"documents": f"{ok} A dog runs.", "claims": [*texts, ok], "model": "minilm-cross"}
-        *nothing, something = (await client.answer("/claims", **body))["results"]
-        assert [each["probabilities"]["not_stated"] for each in nothing] == [1] * len(texts)
-        assert something["label"] == "entailed"
-        unknown = ("\U0001f600", "\U0001f480")  # of the same ids
-        of_texts = [*((text, ok) for text in texts), *((ok, text) for text in texts), unknown, (ok, ok)]
-        pairs = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in of_texts]
-        labels = [
-            each["label"] for each in (await client.answer("/entailment", pairs=pairs, model="minilm-cross"))["results"]
-        ]
-        assert labels == [*["neutral"] * (2 * len(texts) + 1), "entailment"]
+    *nothing, something = published("/claims", documents=f"{ok} A dog runs.", claims=[*texts, ok])
+    assert [each["probabilities"]["not_stated"] for each in nothing] == [1] * len(texts)
+    assert something["label"] == "entailed"
+    unknown = ("\U0001f600", "\U0001f480")  # of the same ids
+    of_texts = [*((text, ok) for text in texts), *((ok, text) for text in texts), unknown, (ok, ok)]
+    pairs = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in of_texts]
+    labels = [each["label"] for each in published("/entailment", pairs=pairs)]
+    assert labels == [*["neutral"] * (2 * len(texts) + 1), "entailment"]
 
 
 @pytest.mark.parametrize(
@@ -157,15 +167,13 @@ async def test_word_pieces_of_what_is_no_word_entail_nothing(serve: Serve) -> No
         "Batters faced: Sheets 28, Vizcaino 2, DeJean 4, Clement 26, Alfonseca 4, Guthrie 2, Farnsworth 4.",
     ],
 )
-async def test_a_text_entails_itself(serve: Serve, text: str) -> None:
+def test_a_text_entails_itself(published: Callable[..., Any], text: str) -> None:
     """The model alone says that these contradict themselves."""
-    async with serve(models_dir=(ROOT / "models",), preload=("none",)) as client:
-        body = {"documents": f"# Of it\n\nThis is new. {text} It is known.", "claims": [text.lower().rstrip(".")]}
-        (said,) = (await client.answer("/claims", **body, model="minilm-cross"))["results"]
-        assert (said["label"], said["evidence"]["text"]) == ("entailed", text)
-        pairs = [{"premise": text, "hypothesis": text}]
-        (said,) = (await client.answer("/entailment", pairs=pairs, model="minilm-cross"))["results"]
-        assert said["probabilities"]["entailment"] == 1
+    document = f"# Of it\n\nThis is new. {text} It is known."
+    (said,) = published("/claims", documents=document, claims=[text.lower().rstrip(".")])
+    assert (said["label"], said["evidence"]["text"]) == ("entailed", text)
+    (said,) = published("/entailment", pairs=[{"premise": text, "hypothesis": text}])
+    assert said["probabilities"]["entailment"] == 1
 
 
 @pytest.mark.parametrize(
@@ -177,25 +185,25 @@ async def test_a_text_entails_itself(serve: Serve, text: str) -> None:
         ("He has type II diabetes.", "He has type I diabetes."),
     ],
 )
-async def test_what_differs_in_an_amount_alone_is_not_entailed(serve: Serve, text: str, claim: str) -> None:
+def test_what_differs_in_an_amount_alone_is_not_entailed(published: Callable[..., Any], text: str, claim: str) -> None:
     """The model alone says that it is."""
-    async with serve(models_dir=(ROOT / "models",), preload=("none",)) as client:
-        body = {"documents": f"# Of it\n\n{text}", "claims": [claim], "model": "minilm-cross"}
-        (said,) = (await client.answer("/claims", **body))["results"]
-        assert said["label"] != "entailed"
-        assert said["probabilities"]["entailed"] < 0.1
+    (said,) = published("/claims", documents=f"# Of it\n\n{text}", claims=[claim])
+    assert said["label"] != "entailed"
+    assert said["probabilities"]["entailed"] < 0.1
 
 
-async def test_words_that_the_model_reads_in_pieces_are_words(serve: Serve) -> None:
-    pairs = [
+@pytest.mark.parametrize(
+    ("passage", "claim"),
+    [
         ("Antihistamines are contraindicated.", "Antihistamines contraindicated."),
         ("Dishwashers.", "Dishwashers!"),
-    ]
-    async with serve(models_dir=(ROOT / "models",), preload=("none",)) as client:
-        for passage, claim in pairs:
-            body = {"documents": f"{passage} A dog runs.", "claims": [claim], "model": "minilm-cross"}
-            (said,) = (await client.answer("/claims", **body))["results"]
-            assert (said["label"], said["evidence"]["text"]) == ("entailed", passage)
+    ],
+)
+def test_words_that_the_model_reads_in_pieces_are_words(
+    published: Callable[..., Any], passage: str, claim: str
+) -> None:
+    (said,) = published("/claims", documents=f"{passage} A dog runs.", claims=[claim])
+    assert (said["label"], said["evidence"]["text"]) == ("entailed", passage)
 
 
 async def test_very_many_sentences_are_refused(client: Client) -> None:

@@ -184,7 +184,7 @@ candidates = st.lists(
 )
 
 
-@looking(15)
+@looking(8)
 @given(asked=st.lists(pairs, min_size=1, max_size=5))
 def test_scores_are_in_their_ranges(scoring: Model, asked: list[tuple[str, str]]) -> None:
     task = scoring.manifest.similarity
@@ -199,14 +199,14 @@ def test_scores_are_in_their_ranges(scoring: Model, asked: list[tuple[str, str]]
             assert task.label_scale[0] <= result["rating"] <= task.label_scale[1]
 
 
-@looking(15)
+@looking(8)
 @given(asked=st.lists(pairs, min_size=1, max_size=5))
 def test_the_order_of_a_pair_moves_no_score_that_is_symmetric(symmetric: Model, asked: list[tuple[str, str]]) -> None:
     turned = symmetric.raw([(b, a) for a, b in asked])
     assert turned == pytest.approx(symmetric.raw(asked), abs=SAME)
 
 
-@looking(12)
+@looking(6)
 @given(pair=pairs, others=companies, data=st.data())
 def test_an_answer_is_the_same_in_any_company(
     model: Model, pair: tuple[str, str], others: list[tuple[str, str]], data: st.DataObject
@@ -231,7 +231,7 @@ def test_an_answer_is_the_same_in_any_company(
             np.testing.assert_allclose(found, model.answer("/embed", sentences=pair)["embeddings"], rtol=0, atol=SAME)
 
 
-@looking(12)
+@looking(6)
 @given(asked=st.lists(pairs, min_size=1, max_size=5))
 def test_probabilities_sum_to_one(labelling: Model, asked: list[tuple[str, str]]) -> None:
     task = labelling.manifest.entailment
@@ -244,7 +244,7 @@ def test_probabilities_sum_to_one(labelling: Model, asked: list[tuple[str, str]]
         assert found[result["label"]] == max(found.values())
 
 
-@looking(12)
+@looking(6)
 @given(query=sentences, texts=candidates, data=st.data())
 def test_candidates_are_ordered_by_their_scores_wherever_they_stand(
     scoring: Model, query: str, texts: list[str], data: st.DataObject
@@ -261,7 +261,7 @@ def test_candidates_are_ordered_by_their_scores_wherever_they_stand(
         assert result["score"] == pytest.approx(score_of[moved[result["index"]]], abs=SAME)
 
 
-@looking(12)
+@looking(6)
 @given(query=sentences, texts=candidates, top=st.integers(1, 12), data=st.data())
 def test_the_best_are_ordered_again_wherever_they_stand(
     scoring: Model, query: str, texts: list[str], top: int, data: st.DataObject
@@ -293,7 +293,7 @@ def in_order(places: list[tuple[str, int]], raw: dict[str, float], same: float =
         assert better != worse or before < after
 
 
-@looking(12)
+@looking(6)
 @given(query=sentences, texts=candidates, top_k=st.integers(1, 12), data=st.data())
 def test_the_best_few_are_the_beginning_of_them_all(
     scoring: Model, query: str, texts: list[str], top_k: int, data: st.DataObject
@@ -308,7 +308,7 @@ def test_the_best_few_are_the_beginning_of_them_all(
             alike(one, other)
 
 
-@looking(10)
+@looking(5)
 @given(asked=st.lists(pairs, min_size=1, max_size=4))
 def test_a_cache_moves_no_answer(model: Model, asked: list[tuple[str, str]]) -> None:
 
@@ -342,7 +342,7 @@ def alike(found: Any, expected: Any, tolerance: float = SAME) -> None:
         assert found == near  # the seventh digit of a rating is 1e-6
 
 
-@looking(10)
+@looking(5)
 @given(data=st.data())
 def test_what_is_cut_is_said_and_nothing_else(model: Model, data: st.DataObject) -> None:
     """Of words that are one token each the count is plain, without asking the tokenizer."""
@@ -366,7 +366,7 @@ def test_what_is_cut_is_said_and_nothing_else(model: Model, data: st.DataObject)
         assert model.answer("/embed", sentences=texts)["truncated"] == cut
 
 
-@looking(15)
+@looking(8)
 @given(pair=pairs)
 def test_any_text_is_counted_as_the_tokenizer_reads_it(scoring: Model, pair: tuple[str, str]) -> None:
     (result,) = scoring.similarity([pair])
@@ -376,7 +376,7 @@ def test_any_text_is_counted_as_the_tokenizer_reads_it(scoring: Model, pair: tup
     assert result["unknown"] == [round_significant(sentence.unknown / sentence.words) for sentence in read]
 
 
-@looking(12)
+@looking(6)
 @given(pair=pairs)
 def test_an_explanation_is_of_the_score_and_shares_sum_to_it(scoring: Model, pair: tuple[str, str]) -> None:
     a, b = (scoring.read(text) for text in pair)
@@ -427,7 +427,7 @@ PLACES: dict[str, tuple[str, Any, list[str]]] = {
 }
 
 
-@looking(20)
+@looking(12)
 @given(texts=st.lists(anything, min_size=4, max_size=4))
 # Of the last two pwim-sick gives a class less probability than a float32 can hold.
 @example(texts=["0", "0", "00Y|11{1W{000X|0|", "\U0005e871" * 23])
@@ -463,7 +463,7 @@ def of_fakes(serve_aside: ServeAside) -> Iterator[Ask]:
         yield ask
 
 
-@looking(30)
+@looking(15)
 @given(texts=st.lists(anything, min_size=4, max_size=4))
 def test_any_text_of_another_services_client_too(of_fakes: Ask, texts: list[str]) -> None:
     for asked in REQUESTS.values():
