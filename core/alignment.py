@@ -44,7 +44,7 @@ class Amount(NamedTuple):
 
 
 def amounts_in(text: str) -> list[Amount]:
-    """Those of a text in their order, `MAX_INEXACT` at most."""
+    """The amounts, dates and codes of a text in their order, `MAX_INEXACT` at most."""
     places = groupby(mentions(text), key=lambda each: (each.start, each.end))
     return [Amount(tuple(each.fact for each in some), *place) for place, some in islice(places, MAX_INEXACT)]
 

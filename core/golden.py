@@ -13,7 +13,7 @@ from core.files import read_regular
 from core.manifest import EntailmentLabel, Label
 
 TOLERANCE = 1e-4  # for rounding on other CPUs; far below the effect of another model
-_ON = {"cpu": TOLERANCE, "cuda": 5e-4}
+_TOLERANCE_ON = {"cpu": TOLERANCE, "cuda": 5e-4}
 INTEGER_TOLERANCE = 0.05  # of a graph with integer products: where a last digit moves one code, others follow
 MAX_GOLDEN_BYTES = 4 << 20
 
@@ -25,7 +25,7 @@ def tolerance_on(provider: str, *, has_integers: bool = False) -> float:
     a CPU, kernels that are not fused move no golden answer by more than 7e-7; of a graph with integer products they
     move the cosine by .011 (all-MiniLM-L6-v2), so these answers differ on another kind of CPU.
     """
-    return INTEGER_TOLERANCE if has_integers else _ON[provider]
+    return INTEGER_TOLERANCE if has_integers else _TOLERANCE_ON[provider]
 
 
 class GoldenPair(BaseModel):

@@ -107,6 +107,12 @@ class Tokens:
             return False
         return self.starts[i] == self.ends[i - 1] + 1
 
+    def _is_tied(self, i: int) -> bool:
+        """Whether a word that is no number follows a hyphen: the five of thirty five-litre cans."""
+        if self.word(i + 1) != "-" or not self.glued(i + 1) or not self.glued(i + 2):
+            return False
+        return self.word(i + 2).isalpha() and self.word(i + 2) not in units.SMALL | units.LARGE
+
     def _number_words(self, i: int) -> Number:
         start, total, current, room = i, 0, -1, 1 << 62  # room: what may follow is smaller
         if self.word(i) in units.PARTS:
@@ -121,6 +127,8 @@ class Tokens:
             skip = self.word(i) in ("-", "and") and current >= 0
             small, large = units.SMALL.get(self.word(i + skip)), units.LARGE.get(self.word(i))
             if skip and self.word(i) == "and" and room not in (100, 1000):
+                break
+            if current >= 0 and not skip and self._is_tied(i):
                 break
             if small is not None and small < room and (current < 0 or small):
                 current, room, i = max(current, 0) + small, (10 if small >= 20 else 0), i + skip + 1

@@ -15,6 +15,11 @@ from core.numerals import APOSTROPHES
 from core.text import normalise
 from core.units import SMALL
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _UMLAUTS = {
     0xE4: "ae", 0xF6: "oe", 0xFC: "ue", 0xC4: "Ae", 0xD6: "Oe", 0xDC: "Ue", 0xE6: "ae", 0xC6: "Ae", 0xF8: "oe",
     0xD8: "Oe", 0x153: "oe", 0x152: "Oe",
@@ -51,47 +56,39 @@ _NUMBER_ENDS = frozenset(",.!:;?()")  # "twenty, five" is no twenty-five
 _BEYOND = 10**9
 _LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 # After these "a" is a name: vitamin A.
-_LETTERED = frozenset(
-    (
-        *("vitamin", "plan", "type", "class", "grade", "group", "section", "option", "hepatitis", "influenza", "tier"),
-        *(
-            "terminal",
-            "platform",
-            "exit",
-            "hall",
-            "wing",
-            "building",
-            "unit",
-            "zone",
-            "gate",
-            "block",
-            "level",
-            "category",
-            "appendix",
-            "part",
-            "series",
-            "size",
-            "cup",
-            "team",
-            "model",
-        ),
-    )
+_LETTERED = _words(
+    """
+    appendix block building bus category channel class clause client company cup customer exit flat gate grade group
+    hall hepatitis influenza level line model option part party person phase plan platform port room section series
+    size team terminal tier track type unit user version vitamin wing zone
+    """
+)
+# Nor is it an article before these: user A cannot, between A and B.
+_AFTER_A_NAME = _words(
+    """
+    am and are as at but can cannot cant could did didnt do does doesnt dont for from had has hasnt have if in is isnt
+    may might must nor of on or shall should than that to was wasnt were when will with wont would
+    """
+)
+_DAYS = _words(
+    """
+    di dienstag do donnerstag fr freitag fri friday mi mittwoch mo mon monday montag sa samstag sat saturday so
+    sonnabend sonntag sun sunday thu thur thurs thursday tue tues tuesday wed wednesday
+    """
 )
 _ARTICLES = frozenset(("the", "a", "an"))
 _GREETINGS = (
     *(("good", part) for part in ("morning", "afternoon", "evening", "day")),
     *((word,) for word in ("hi", "hello", "hey", "greetings")),
 )
-_GREETED = frozenset(
-    ("there", "all", "team", "everyone", "everybody", "guys", "folks", "sir", "madam", "support", "or")
-)
+_GREETED = _words("all everybody everyone folks guys madam or sir support team there")
 _NO_NAMES = frozenset(("not", "no", "now", "never", "yes", "order"))
 # What begins a sentence after a greeting without a comma: "hello I have", but not "Hello Kitty".
-_BEGIN = frozenset(
-    (
-        *("i", "im", "ive", "my", "we", "our", "can", "could", "please", "is", "are", "the", "how", "what", "where"),
-        *("when", "why", "who", "do", "does", "did", "just", "sorry", "there", "your", "it", "this", "would", "will"),
-    )
+_BEGIN = _words(
+    """
+    are can could did do does how i im is it ive just my our please sorry the there this we what when where who why
+    will would your
+    """
 )
 _THANKS = tuple(
     sorted(
@@ -120,10 +117,36 @@ def same_words(text: str) -> str:
     tokens = _TOKEN.findall(_APOSTROPHE.sub("", plain))
     if tokens.count('"') % 2 == 0:  # quotes, not inches
         tokens = [token for token in tokens if token != '"']
-    body = _without_greeting(_without_thanks(tokens))
+    body = _compounds_apart(_with_ranges(_without_greeting(_without_thanks(tokens))))
     said = [_spelt(token) if _is_meant(token) else "" for token in body if _is_meant(token) or token in _NUMBER_ENDS]
     words = [*_without_articles(_with_digits(said))]
     return " ".join(words) or " ".join(tokens)
+
+
+def _with_ranges(tokens: Sequence[str]) -> Sequence[str]:
+    """With a word for the dash between two numbers or two days: 3-5 is 3 to 5, not 3 and 5; 030-123-456 is neither."""
+    found = list(tokens)
+    for i in range(1, len(tokens) - 1):
+        ends = tokens[i - 1], tokens[i + 1]
+        is_range = all(map(str.isdecimal, ends)) or _DAYS.issuperset(ends)
+        if tokens[i] == "-" and is_range and "-" not in (*tokens[max(0, i - 2) : i], *tokens[i + 1 : i + 3]):
+            found[i] = "to"
+    return found
+
+
+def _compounds_apart(tokens: Sequence[str]) -> Sequence[str]:
+    """With a gap before a number word that another word is tied to: thirty five-litre cans are thirty cans."""
+    found: list[str] = []
+    for i, token in enumerate(tokens):
+        tied = tokens[i + 1 : i + 2] == ["-"] and not _is_number_word("".join(tokens[i + 2 : i + 3]))
+        if tied and token in SMALL and tokens[max(0, i - 1) : i] != ["-"]:
+            found.append(".")
+        found.append(token)
+    return found
+
+
+def _is_number_word(word: str) -> bool:
+    return word in SMALL or word in _LARGE
 
 
 def _is_meant(token: str) -> bool:
@@ -220,7 +243,8 @@ def _with_digits(words: Sequence[str]) -> Iterator[str]:
 def _without_articles(words: Iterator[str]) -> Iterator[str]:
     before = ""
     for word, after in pairwise([*words, ""]):
-        kept = word not in _ARTICLES or not after or (word == "a" and before in _LETTERED)
+        named = word == "a" and (before in _LETTERED or before[-1:].isdecimal() or after in _AFTER_A_NAME)
+        kept = word not in _ARTICLES or not after or named
         if kept and word != "please":
             yield word
         before = word

@@ -7,6 +7,7 @@ post-processor puts around them, for the graph (`core.sequences`).
 The library is no part of the base install; the extras `service` and `training` bring it.
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +17,9 @@ from typing import Any, NamedTuple
 from core.errors import TokenizerError
 from core.tokenizer import Encoded, Tokenizer, parsed, read_bounded
 
-# A long text is read in beginnings, each twice as long as the last, until they have more tokens than the limit.
-_FEWEST_CHARS, _CHARS_OF_A_TOKEN = 1000, 8
+# A long text is read in beginnings, each four times as long as the last, until they have more tokens than the limit.
+_FEWEST_CHARS, _CHARS_OF_A_TOKEN, _LONGER = 1000, 8, 4
+_LONG = 2000  # characters from which on other threads go on while the library reads: `encode` stops them
 _UNSURE = 128  # last tokens of a beginning that does not end at white space: the word it cuts may be read otherwise
 _INVISIBLE = re.compile("[\\s\x00-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -51,6 +53,8 @@ class Subwords:
         Raises:
             TokenizerError: not a file of that library, or the library is not installed.
         """
+        # One text at a time needs no threads of the library's own, which a process that forks would warn of.
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         try:
             import tokenizers
         except ModuleNotFoundError as error:
@@ -89,11 +93,15 @@ class Subwords:
         while True:
             part, unsure = _beginning(text, chars)
             with self._library("cannot read a text"):
-                encoding = self._tokenizer.encode(_plain(part), add_special_tokens=False)
+                plain = _plain(part)
+                if len(plain) < _LONG:
+                    encoding = self._tokenizer.encode(plain, add_special_tokens=False)
+                else:
+                    (encoding,) = self._tokenizer.encode_batch([plain], add_special_tokens=False)
             found = encoding.ids
             if len(part) == len(text) or len(found) > max_tokens + unsure:
                 break
-            chars *= 2
+            chars *= _LONGER
         read = tuple(map(self._ids.setdefault, found, found))
         unknown = 0 if self.unknown is None else found.count(self.unknown)
         words = max((i for i in encoding.word_ids if i is not None), default=-1) + 1

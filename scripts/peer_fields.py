@@ -1,6 +1,6 @@
 """The table of `docs/dialects.md`: for each kind of request what becomes of the fields that change an answer.
 
-They are declared where they are read, in the requests of `service/routes/`, by `Changes` and `AllowedValues`
+They are declared where they are read, in the requests of `service/routes/`, by `ChangesAnswer` and `AllowedValues`
 (`fields.py`). `tests/dialects/test_peer_fields.py` sends every cell to its route.
 """
 
@@ -15,7 +15,7 @@ from pydantic import AliasChoices, BaseModel
 from pydantic.fields import FieldInfo
 
 from service.app import create_app
-from service.routes.fields import AllowedValues, Changes, ForeignRequest
+from service.routes.fields import AllowedValues, ChangesAnswer, ForeignRequest
 from service.settings import Settings
 
 _MODELS = Path(__file__).resolve().parents[1] / "models"
@@ -50,7 +50,7 @@ def served() -> list[FieldSupport]:
         for path, request in requests_of(app.app)
         for field, info in fields_of(request)
         for mark in info.metadata
-        if isinstance(mark, Changes)
+        if isinstance(mark, ChangesAnswer)
     ]
 
 

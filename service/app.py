@@ -23,6 +23,7 @@ from service.http.middleware import (
 from service.http.pages import add_pages
 from service.observe.tracing import Tracing
 from service.routes import claims, cohere, cohere_embed, duplicates, labelling, native, openai, operations, ranking, tei
+from service.routes.dialects import PEERS
 from service.routes.foreign import check_aliases
 from service.routes.json_body import max_counts
 from service.routes.paths import Paths
@@ -33,10 +34,10 @@ from service.version import version
 if TYPE_CHECKING:  # its library brings that of Redis along
     from service.http.rate_limit import RateLimit
 
-_DESCRIPTION = """
+_DESCRIPTION = f"""
 Sentence similarity, answer ranking and entailment. Every error of our own routes has one shape, and every answer
-carries an `X-Request-Id`: the caller's own, or a new one. Besides our own routes there are those of OpenAI, Cohere and
-TEI, with their own errors. Numbers have seven significant digits; embeddings are float32.
+carries an `X-Request-Id`: the caller's own, or a new one. Besides our own routes there are those of other services
+({", ".join(PEERS)}), with their own errors. Numbers have seven significant digits; embeddings are float32.
 """
 _ROUTERS = (
     *(native.router, ranking.router, claims.router, duplicates.router, labelling.router, operations.router),
@@ -130,10 +131,11 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Applicatio
         if tracing is not None:
             await asyncio.to_thread(tracing.close)
 
-    # Swagger's files come from this host, not from a CDN; the page at /docs is our own, since that one knows no prefix.
+    # It serves Swagger's files from this host, not from a CDN. Its own pages are off: their addresses are absolute, and
+    # so wrong under a path prefix; ours at /docs (`http/pages.py`) has relative ones.
     app = FastAPIOffline(
-        None,
-        None,
+        docs_url=None,
+        redoc_url=None,
         title="Semblance",
         description=_DESCRIPTION,
         version=version(),

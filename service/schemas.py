@@ -62,12 +62,12 @@ class OwnRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-_as_own = with_config(ConfigDict(extra="forbid", strict=True))
+# Pairs and entries are dicts, not models: a request may have many, and an object with two more of pydantic's own costs
+# more memory than its texts. In these dicts an unknown field is an error too.
+_forbids_extra = with_config(ConfigDict(extra="forbid", strict=True))
 
 
-# Pairs are dicts, not models: a request may have many, and an object with two more of pydantic's own costs more memory
-# than its texts.
-@_as_own
+@_forbids_extra
 class SentencePair(TypedDict):
     """Two sentences to compare."""
 
@@ -89,7 +89,7 @@ class SimilarityRequest(OwnRequest):
     model: ModelName = None
 
 
-@_as_own
+@_forbids_extra
 class Entry(TypedDict):
     """One entry of an FAQ."""
 
@@ -167,7 +167,7 @@ class RankRequest(OwnRequest):
     )
 
 
-@_as_own
+@_forbids_extra
 class PremiseAndHypothesis(TypedDict):
     """Does the premise entail the hypothesis?"""
 

@@ -24,12 +24,13 @@ from service.engine.graph import Padding, Rows, Shape, TextGraph
 from service.engine.queue import INLINE_SECONDS, MIN_THREAD_SECONDS, Job, Queue
 from service.observe.metrics import INFERENCE
 
-INLINE_IDLE_SECONDS = (
-    0.0002  # a limit while a thread is free, `INLINE_SECONDS` while all are busy: waking costs a tenth of it
-)
+# Work of less runs in the event loop while a thread is free, and of less than `INLINE_SECONDS` while all are busy. To
+# wake a thread costs a tenth of this.
+INLINE_IDLE_SECONDS = 0.0002
 # How costs are measured:
 _MAX_TIMED_RUNS = 3
-_LONG_SECONDS, _CHEAP_SECONDS = 0.05, 0.002
+_LONG_SECONDS = 0.05  # of all runs together, after which there is no further one
+_CHEAP_SECONDS = 0.002  # a run of less is timed with a larger batch
 _SHORT_TOKENS, _LONG_TOKENS, _SEVERAL, _MANY = 4, 64, 8, 32  # what is measured: tokens of a text, items of a batch
 
 K = TypeVar("K")

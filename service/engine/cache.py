@@ -181,16 +181,18 @@ class CacheTiers(NamedTuple):
     """The cache tiers that a model uses."""
 
     memory: bool = False
-    remote: bool = False
+    remote: str = ""  # name of the remote tier; empty: it is not used
 
     @property
     def names(self) -> list[str]:
         """The names of those in use, as answers and logs have them."""
-        return [name for name, used in zip(("memory", "redis"), self, strict=True) if used]
+        return [name for name in ("memory" if self.memory else "", self.remote) if name]
 
 
 class RemoteCache(Backend, Protocol):
     """A second tier, shared between processes. It never raises: a failure is a miss."""
+
+    name: str  # as answers and logs have it
 
     @property
     def up(self) -> bool:
@@ -221,7 +223,7 @@ class VectorCache:
         wanted = policy in ("memory", "redis") or (policy == "auto" and next_key_seconds >= LOOKUP_SECONDS)
         memory = self.memory.max_bytes > 0 and wanted
         pays = policy == "redis" or (policy == "auto" and first_key_seconds >= REMOTE_PAYS_SECONDS)
-        return CacheTiers(memory, self.remote is not None and pays)
+        return CacheTiers(memory, self.remote.name if self.remote is not None and pays else "")
 
     def of_scores(self) -> "ScoreCache":
         """A cache for the scores of one model's pairs, within the same budget."""

@@ -1,9 +1,6 @@
 """The shared tier of the cache: one MGET and one pipeline of SETs a request, in a Redis that may fail at any time.
 
-A key is `semblance:2:<fingerprint, 16 hex digits>:<BLAKE2b-128 of the token ids>`. A value is one byte of format, the
-vector in little-endian floats, and a seal over the key and these bytes. The seal detects garbage, values cut short,
-vectors of another size, and answers to another request's key. It is a CRC-32, against accidents; with a secret it is a
-keyed BLAKE2b-128 (RFC 7693), which cannot be forged with access to Redis alone.
+What a key and a value are made of is in `vector_codec.py`.
 
 A request is answered whatever Redis does: a failure, or no answer within the timeout, is a miss. Then no request uses
 Redis until a probe succeeds; reading and writing have a circuit breaker each. Redis' error messages are never passed
@@ -11,26 +8,19 @@ on to a client.
 """
 
 import asyncio
-import hashlib
-import hmac
-import struct
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import numpy as np
 from redis.exceptions import ResponseError
 
 from service.engine.breaker import Breaker
-from service.engine.cache import K, Key, Vector, VectorSpace
+from service.engine.cache import K, Vector, VectorSpace
 from service.engine.redis_client import RedisClient, reason_of
+from service.engine.vector_codec import VectorCodec, name_of
 from service.observe.telemetry import Telemetry
 from service.settings import Settings
 
 MAX_WRITES = 64  # pipelines under way; beyond, new vectors are not written
-_FORMAT, _DTYPE = 0x11, np.dtype("<f4")
-_KEYED = 0x20  # added to the format of a value whose seal is keyed
-_CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
 _TTL_SECONDS = 7 * 24 * 3600  # a vector that nobody asks for in a week is not worth its room
 # Keys of a probe, in two hash slots: a server in cluster mode does not read them together, as the keys of a request.
 _PROBES = (b"semblance:probe:0", b"semblance:probe:1")
@@ -40,8 +30,10 @@ _PROBE_TTL_SECONDS = 60  # should it not be deleted
 class RedisCache:
     """Vectors in Redis; a `service.engine.cache.RemoteCache`."""
 
+    name = "redis"
+
     def __init__(self, settings: Settings, telemetry: Telemetry) -> None:
-        """Prepare the client; nothing is sent yet. Without a secret, whoever reaches Redis can forge vectors."""
+        """Prepare the client; nothing is sent yet."""
         works, fails = "redis answers", "redis does not answer; vectors are computed instead"
         self._client = RedisClient(settings, telemetry, works, fails)
         self._link = self._client.link
@@ -52,15 +44,8 @@ class RedisCache:
         self._telemetry = telemetry
         self._hits, self._misses = telemetry.cache_counters("redis")
         self._timeout = settings.redis_timeout_ms / 1000
-        self._marker = _FORMAT
-        self._mac = None
-        self._seal_bytes = _CHECKSUM_BYTES
-        if settings.redis_secret is not None:
-            secret = settings.redis_secret.get_secret_value().encode()
-            key = hashlib.blake2b(secret).digest()  # of any length -> 64 bytes
-            self._mac = hashlib.blake2b(digest_size=_DIGEST_BYTES, key=key)
-            self._marker += _KEYED
-            self._seal_bytes = _DIGEST_BYTES
+        secret = settings.redis_secret
+        self._codec = VectorCodec(None if secret is None else secret.get_secret_value())
         self._writes: set[asyncio.Task[None]] = set()
         telemetry.follow(telemetry.redis_up, lambda: self.up)
         telemetry.follow(telemetry.redis_writable, lambda: self._link.allows and self._write_breaker.up is True)
@@ -119,7 +104,7 @@ class RedisCache:
         for key, name, value in zip(keys, names, values, strict=True):
             if value is None:
                 continue
-            vector = self._decode(name, value, space.dim)
+            vector = self._codec.decode(name, value, space.dim)
             if vector is None:
                 self._telemetry.redis_failed("garbage")
             else:
@@ -149,35 +134,5 @@ class RedisCache:
         pipeline = self._client.redis.pipeline(transaction=False)
         for key, vector in vectors.items():
             name = name_of(space, key)
-            pipeline.set(name, self._encode(name, vector), ex=_TTL_SECONDS)
+            pipeline.set(name, self._codec.encode(name, vector), ex=_TTL_SECONDS)
         await self._client.attempt(pipeline.execute, self._write_breaker)
-
-    def _encode(self, name: bytes, vector: Vector) -> bytes:
-        content = bytes((self._marker,)) + vector.astype(_DTYPE).tobytes()
-        return content + self._seal(name, content)
-
-    def _decode(self, name: bytes, value: object, dim: int) -> Vector | None:
-        if not isinstance(value, bytes) or len(value) != 1 + dim * _DTYPE.itemsize + self._seal_bytes:
-            return None
-        content, seal = value[: -self._seal_bytes], value[-self._seal_bytes :]
-        if content[0] != self._marker or not hmac.compare_digest(self._seal(name, content), seal):
-            return None
-        vector = np.frombuffer(content, _DTYPE, offset=1).astype(np.float32)[None]
-        return vector if np.isfinite(vector).all() else None
-
-    def _seal(self, name: bytes, content: bytes) -> bytes:
-        """The seal of a value; all names have one length, so name and content cannot be shifted against each other."""
-        if self._mac is None:
-            return struct.pack("<I", zlib.crc32(content, zlib.crc32(name)))
-        mac = self._mac.copy()
-        mac.update(name)
-        mac.update(content)
-        return mac.digest()
-
-
-def name_of(space: VectorSpace, key: Key) -> bytes:
-    """The Redis key for a sentence or a pair."""
-    digest = hashlib.blake2b(space.graph.encode() + b"\0", digest_size=16)
-    for ids in (key,) if isinstance(key[0], int) else key:
-        digest.update(struct.pack(f"<{1 + len(ids)}I", len(ids), *ids))
-    return f"semblance:2:{space.fingerprint[:16]}:{digest.hexdigest()}".encode()

@@ -29,6 +29,8 @@ R = TypeVar("R")
 
 
 class _Flight(Generic[K, R]):
+    """One running computation, and how many requests wait for it."""
+
     def __init__(self, keys: Sequence[K], search: Coroutine[Any, Any, Mapping[K, R]]) -> None:
         self.keys = keys
         self.waiting = 0
@@ -127,7 +129,7 @@ class Vectors(Generic[K]):
     def __init__(self, graph: TextGraph[K], queue: Queue, cache: VectorCache, space: VectorSpace) -> None:
         self.batcher = Batcher(queue, graph)
         self.tiers = CacheTiers()
-        self.by_position = False  # whether computing a vector costs less than looking for it
+        self.cheaper_than_lookup = False  # whether computing a vector costs less than finding it in a cache
         self._cache = cache
         self._space = space
         self._flights: SingleFlight[K, Vector] = SingleFlight()
@@ -139,7 +141,7 @@ class Vectors(Generic[K]):
             self.batcher.expected_seconds(keys[:1]),
             self.batcher.seconds_of_one_more(keys),
         )
-        self.by_position = next_key_seconds < LOOKUP_SECONDS
+        self.cheaper_than_lookup = next_key_seconds < LOOKUP_SECONDS
         self.tiers = self._cache.choose_tiers(policy, first_key_seconds, next_key_seconds)
 
     async def get(self, context: RequestContext, keys: Sequence[K], *, cached: bool = True) -> Rows:
@@ -154,7 +156,7 @@ class Vectors(Generic[K]):
             InferenceFailed: the graph raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
-        if self.by_position and not (cached and any(self.tiers)):
+        if self.cheaper_than_lookup and not (cached and any(self.tiers)):
             return await self.batcher.compute(context, keys)
         wanted = dict.fromkeys(keys)
         if not cached:

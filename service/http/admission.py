@@ -158,7 +158,7 @@ class AdmissionMiddleware:
         self._paths = paths.scoring
         self._scoring = scoring
         self._costs: dict[str, dict[str, ModelCosts]] = {}  # of each route, by the model that answered
-        self._refused_unread = 0  # requests that these refused, or would have
+        self._refused_unread = 0  # requests, with those that were read as one in `_PROBE_EVERY`
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on.

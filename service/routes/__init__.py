@@ -1,1 +1,1 @@
-"""Routes: our own and those for clients of OpenAI, Cohere and TEI. Imports `service.py` and what is below it."""
+"""Routes: our own and those for other services' clients. Imports `service.py` and what is below it."""

@@ -19,7 +19,7 @@ from service.routes.dialects import COHERE
 from service.routes.fields import (
     Activation,
     AllowedValues,
-    Changes,
+    ChangesAnswer,
     Document,
     ForeignRequest,
     ModelName,
@@ -71,16 +71,16 @@ class RerankRequest(ForeignRequest):
     query: Text
     documents: list[Document] = Field(min_length=1, fail_fast=True, description="texts, or objects that hold one")
     model: ModelName = None
-    top_n: Annotated[int | None, Changes(1)] = Field(
+    top_n: Annotated[int | None, ChangesAnswer(1)] = Field(
         None, ge=0, description="how many of the best to return; all without it, or with 0"
     )
-    return_documents: Annotated[bool | None, Changes(True)] = None
-    rank_fields: Annotated[_RankFields | None, Changes(["title"])] = Field(
+    return_documents: Annotated[bool | None, ChangesAnswer(True)] = None
+    rank_fields: Annotated[_RankFields | None, ChangesAnswer(["title"])] = Field(
         None, description="fields that make a document's text (Cohere), each once"
     )
-    max_tokens_per_doc: Annotated[int | None, Changes(3)] = Field(None, ge=1, description="Cohere, vLLM")
-    max_tokens_per_query: Annotated[int | None, Changes(1)] = Field(None, ge=1, description="vLLM")
-    max_chunks_per_doc: Annotated[int | None, Changes(2, note="above 1 only where nothing is cut")] = Field(
+    max_tokens_per_doc: Annotated[int | None, ChangesAnswer(3)] = Field(None, ge=1, description="Cohere, vLLM")
+    max_tokens_per_query: Annotated[int | None, ChangesAnswer(1)] = Field(None, ge=1, description="vLLM")
+    max_chunks_per_doc: Annotated[int | None, ChangesAnswer(2, note="above 1 only where nothing is cut")] = Field(
         None, ge=1, description="Cohere v1; a document is one chunk, up to the model's limit"
     )
     truncate_prompt_tokens: TruncateTokens = None
@@ -88,7 +88,7 @@ class RerankRequest(ForeignRequest):
     use_activation: Activation = Field(None, description="false: the model's own score, not calibrated (vLLM)")
     activation: Activation = Field(None, description="the same, as vLLM called it before")
     softmax: Activation = Field(None, description="the same, as vLLM called it before")
-    raw_scores: Annotated[bool | None, Changes(True)] = Field(None, description="the same, as infinity calls it")
+    raw_scores: Annotated[bool | None, ChangesAnswer(True)] = Field(None, description="the same, as infinity calls it")
     relevant_spans: Annotated[
         dict[str, Any] | None,
         AllowedValues(

@@ -14,7 +14,7 @@ from service.errors import InvalidRequest
 from service.observe.logs import REQUEST_ID
 from service.routes.cohere import ApiVersion, TokenUsage
 from service.routes.dialects import COHERE
-from service.routes.fields import AllowedValues, Changes, ForeignRequest, ModelName
+from service.routes.fields import AllowedValues, ChangesAnswer, ForeignRequest, ModelName
 from service.routes.foreign import Embedded, embed, rows_of
 from service.routes.limits import RequestLimits, RequestTexts, Truncation
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
@@ -55,15 +55,17 @@ class CohereEmbedV1Request(ForeignRequest):
     texts: TextList | None = None
     model: ModelName = None
     input_type: Annotated[str | None, _INPUT_TYPE] = None
-    embedding_types: Annotated[_Types | None, Changes(["int8"], refuses=(["uint8"], ["binary"], ["ubinary"]))] = None
+    embedding_types: Annotated[_Types | None, ChangesAnswer(["int8"], refuses=(["uint8"], ["binary"], ["ubinary"]))] = (
+        None
+    )
     truncate: Annotated[
         Literal["NONE", "START", "END"] | None,
-        Changes("NONE", "START", note="START only where nothing is cut"),
+        ChangesAnswer("NONE", "START", note="START only where nothing is cut"),
     ] = Field("END", description="null, as LangChain sends it: END")
-    output_dimension: Annotated[int | None, Changes(2)] = Field(
+    output_dimension: Annotated[int | None, ChangesAnswer(2)] = Field(
         None, ge=1, description="how many numbers to keep, the first ones"
     )
-    max_tokens: Annotated[int | None, Changes(3)] = Field(None, ge=1, description="cut texts to this many tokens")
+    max_tokens: Annotated[int | None, ChangesAnswer(3)] = Field(None, ge=1, description="cut texts to this many tokens")
     images: Annotated[list[str] | None, _NO_IMAGES] = None
 
     def read(self) -> RequestTexts:

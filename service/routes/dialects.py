@@ -150,6 +150,7 @@ _BEGINNINGS = {
     "/v2": COHERE,
     "/v1": OPENAI,
 }
+PEERS = tuple(dict.fromkeys(each.name for each in _BEGINNINGS.values()))  # the other services, by name
 
 
 def dialect_of(path: str) -> Dialect:

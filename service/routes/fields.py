@@ -22,8 +22,11 @@ class ForeignRequest(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 
-class Changes:
-    """Marks a field of another service that changes its answer here as there (`scripts/peer_fields.py` lists them)."""
+class ChangesAnswer:
+    """Marks a field of a request in another service's format: it changes the answer, here as there.
+
+    Of these marks `scripts/peer_fields.py` makes the table of `docs/dialects.md`; tests send each example.
+    """
 
     def __init__(self, *values: Any, refuses: tuple[Any, ...] = (), note: str = "") -> None:
         """Store examples of the field's values.
@@ -36,7 +39,7 @@ class Changes:
         self.values, self.refuses, self.note = values, refuses, note
 
 
-class AllowedValues(Changes):
+class AllowedValues(ChangesAnswer):
     """A field of another service of which some values are taken; whatever else is refused by its name."""
 
     def __init__(self, *taken: Any, refuses: tuple[Any, ...], says: str, changes: tuple[Any, ...] = ()) -> None:
@@ -66,9 +69,11 @@ class AllowedValues(Changes):
 
 
 # What several requests have of one service.
-TruncateTokens = Annotated[int | None, Changes(3), Field(ge=-1, description="vLLM; -1 is the model's limit")]
-TruncationSide = Annotated[Literal["left", "right"] | None, Changes("left", note="left only where nothing is cut")]
-Activation = Annotated[bool | None, Changes(False)]
+TruncateTokens = Annotated[int | None, ChangesAnswer(3), Field(ge=-1, description="vLLM; -1 is the model's limit")]
+TruncationSide = Annotated[
+    Literal["left", "right"] | None, ChangesAnswer("left", note="left only where nothing is cut")
+]
+Activation = Annotated[bool | None, ChangesAnswer(False)]
 NoPadding = Annotated[
     str | None,
     AllowedValues(None, "do_not_pad", refuses=("max_length",), says="texts are not padded to the model's limit"),

@@ -168,7 +168,7 @@ class RequestLimits:
             field: of the request, that has the pairs.
             count: of them.
             possible: expected seconds of work that would end in time (`Admissions.possible`).
-            at_least: how much of what the measured pairs took these take certainly.
+            at_least: which share of the time that measured pairs took these take for certain.
 
         Raises:
             TooSlow: they take longer.

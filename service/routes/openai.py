@@ -1,4 +1,7 @@
-"""OpenAI: `/openai/v1/embeddings` and `/openai/v1/models`, on the root too; and vLLM's `score` beside them.
+"""OpenAI: `/openai/v1/embeddings` and `/openai/v1/models`, on the root too; and `score`, which is vLLM's.
+
+vLLM serves OpenAI's routes, and `score` beside them: its clients have one base address for both, and read OpenAI's
+errors.
 
 Embeddings have length 1, as OpenAI's have, because clients compare them by their inner product. Unlike in vLLM, a text
 that is longer than the model's limit is cut, and the answer says so.
@@ -23,7 +26,7 @@ from service.routes.dialects import OPENAI
 from service.routes.fields import (
     Activation,
     AllowedValues,
-    Changes,
+    ChangesAnswer,
     ForeignRequest,
     ModelName,
     NoPadding,
@@ -76,13 +79,13 @@ class EmbeddingsRequest(ForeignRequest):
     model: ModelName = None
     encoding_format: Annotated[str | None, _AS] = "float"
     embedding_type: Annotated[str | None, _AS] = None
-    dimensions: Annotated[int | None, Changes(2)] = Field(
+    dimensions: Annotated[int | None, ChangesAnswer(2)] = Field(
         None, ge=1, description="how many numbers to keep, the first ones"
     )
     task: Annotated[str | None, _TASK] = None
     truncate: Annotated[
         bool | Literal["NONE", "END", "START"] | None,
-        Changes(False, "NONE", "START", note="START only where nothing is cut"),
+        ChangesAnswer(False, "NONE", "START", note="START only where nothing is cut"),
     ] = Field(None, description="of Jina or NVIDIA; false and NONE: a text that would be cut is refused")
     truncate_prompt_tokens: TruncateTokens = None
     truncation_side: TruncationSide = None

@@ -102,7 +102,7 @@ async def metrics(call: ServedRequest) -> Response:
 def _check_origin(scope: Scope, allowed: Sequence[str]) -> None:
     """Refuse what a page sends: browsers send a POST without a body before they ask whether they may.
 
-    Also a page of this address: a name that was turned to it a moment ago has it too.
+    A page of this service's own address is refused too: after DNS rebinding another site's page has that address.
 
     Raises:
         ForeignOrigin: the page's origin is none that `allowed` names.

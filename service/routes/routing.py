@@ -86,7 +86,8 @@ class Route(APIRoute):
             try:
                 return await answer(call)
             except RequestValidationError as error:
-                # FastAPI's frame has a name for it: with its traceback that is a circle, which would keep the body.
+                # FastAPI's frame refers to the error, and its traceback to the frame: a reference cycle, which would
+                # keep the body until the next garbage collection.
                 error.__traceback__ = None
                 problems = error.errors()
             raise what_is_wrong(problems, self._fields_at)

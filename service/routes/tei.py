@@ -19,7 +19,7 @@ from service.engine.graph import SentenceGraph
 from service.errors import InvalidRequest, quote
 from service.models.model import ServedModel
 from service.routes.dialects import TEI
-from service.routes.fields import AllowedValues, Changes, ForeignRequest, ModelName, OneOrMany, TextsOrPairs
+from service.routes.fields import AllowedValues, ChangesAnswer, ForeignRequest, ModelName, OneOrMany, TextsOrPairs
 from service.routes.foreign import compare, entail, find_model, label, resolve, rows_of, tokenise
 from service.routes.foreign import embed as embedded
 from service.routes.limits import RequestLimits, RequestTexts, Truncation
@@ -37,9 +37,9 @@ router = router_for(TEI, "TEI", "/tei")
 
 class _TeiRequest(ForeignRequest):
     model: ModelName = None
-    truncate: Annotated[bool | None, Changes(False)] = None
+    truncate: Annotated[bool | None, ChangesAnswer(False)] = None
     truncation_direction: Annotated[
-        Literal["left", "Left", "right", "Right"], Changes("left", note="left only where nothing is cut")
+        Literal["left", "Left", "right", "Right"], ChangesAnswer("left", note="left only where nothing is cut")
     ] = "right"
 
     @property
@@ -57,8 +57,8 @@ class TeiRerankRequest(_TeiRequest):
 
     query: Text
     texts: list[Text] = Field(min_length=1, fail_fast=True)
-    raw_scores: Annotated[bool, Changes(True)] = False
-    return_text: Annotated[bool, Changes(True)] = False
+    raw_scores: Annotated[bool, ChangesAnswer(True)] = False
+    return_text: Annotated[bool, ChangesAnswer(True)] = False
 
 
 class TeiRank(TypedDict):
@@ -77,7 +77,9 @@ class TeiPredictRequest(_TeiRequest):
     )
 
     inputs: TextsOrPairs
-    raw_scores: Annotated[bool, Changes(True)] = Field(False, description="natural logarithms instead of probabilities")
+    raw_scores: Annotated[bool, ChangesAnswer(True)] = Field(
+        False, description="natural logarithms instead of probabilities"
+    )
 
 
 class TeiPrediction(TypedDict):
@@ -93,11 +95,11 @@ class TeiEmbedRequest(_TeiRequest):
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["A man plays a guitar."]}]})
 
     inputs: OneOrMany
-    normalize: Annotated[bool, Changes(False)] = Field(True, description="divide each embedding by its length")
-    dimensions: Annotated[int | None, Changes(2)] = Field(
+    normalize: Annotated[bool, ChangesAnswer(False)] = Field(True, description="divide each embedding by its length")
+    dimensions: Annotated[int | None, ChangesAnswer(2)] = Field(
         None, ge=1, description="how many numbers to keep, the first ones"
     )
-    prompt_name: Annotated[str | None, Changes("query")] = None
+    prompt_name: Annotated[str | None, ChangesAnswer("query")] = None
     encoding_format: Annotated[
         str | None, AllowedValues(None, "float", refuses=("base64",), says="embeddings are sent as numbers here")
     ] = None

@@ -196,7 +196,7 @@ class InteractionScorer(Scorer):
 
 def sides_of(pairs: Sequence[Pair]) -> list[Ids]:
     """The sentences to embed: those of a, or just one if a is the same in all pairs; then those of b."""
-    a = [a for a, _ in pairs]
+    a = [a for a, _ in pairs]  # compared by identity, as a query is one object: to hash all of its ids takes longer
     return [*(a[:1] if len(set(map(id, a))) == 1 else a), *(b for _, b in pairs)]
 
 

@@ -283,7 +283,8 @@ class Scorer(CachedTokenizer, ABC):
         self.seconds_per_new_pair = seconds / len(pairs)
         self._cost.tokenising = best_time(lambda: self.encode(texts)) / chars
         self._cost.scoring = seconds / sum(len(x) + len(y) for x, y in pairs)
-        return CacheTiers(any(each.memory for each in tiers), any(each.remote for each in tiers))
+        remote = next((each.remote for each in tiers if each.remote), "")  # there is one, of all graphs
+        return CacheTiers(any(each.memory for each in tiers), remote)
 
     def _comparisons(self, pairs: Sequence[Pair]) -> Iterator[Callable[[], object]]:
         """The work of `MEASURED_PAIRS` pairs after their graphs of texts: of one pair, repeated."""

@@ -64,6 +64,12 @@ def test_any_text_has_words_that_are_those_of_themselves(text: str) -> None:
         ("born May 3, 1921", "born 1921-05-03"),
         ("20 degrees Celsius", "20 \u00b0C"),
         ("12,50 \u20ac", "\u20ac12.5"),
+        ("Read pages 3\u20135.", "read pages 3 - 5"),
+        ("Read pages 3-5.", "Read pages 3 to 5."),
+        ("We are open Monday-Friday.", "we are open Monday to Friday"),
+        ("User A cannot log in.", "user a cannot log in"),
+        ("thirty-five-litre cans", "35-litre cans"),
+        ("Call 030-123-456", "call 030 123 456"),
     ],
 )
 def test_the_same_words(a: str, b: str) -> None:
@@ -126,6 +132,16 @@ def test_the_same_words(a: str, b: str) -> None:
         ("5 pounds of it", "5 lbs of it"),
         ("$50", "A$50"),
         ("3/5/1921", "3 May 1921"),
+        ("Rooms 1-5 are free.", "Rooms 1, 5 are free."),
+        ("We are open Monday-Friday.", "We are open Monday, Friday."),
+        ("Open Mon - Fri", "Open Mon, Fri"),
+        ("Deliver to Hauptstr. 12 a, Berlin.", "Deliver to Hauptstr. 12, Berlin."),
+        ("Use a 10 A fuse.", "Use a 10 fuse."),
+        ("User A cannot log in.", "User cannot log in."),
+        ("Channel A failed.", "Channel failed."),
+        ("We sell thirty five-litre cans.", "We sell 35 litre cans."),
+        ("We sold two hundred two-seat sofas.", "We sold 202 seat sofas."),
+        ("one hundred one-way tickets", "101 way tickets"),
     ],
 )
 def test_other_words(a: str, b: str) -> None:

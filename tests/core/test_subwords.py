@@ -1,6 +1,7 @@
 """Subwords: equal to the library's own answers, without special tokens; bounded; bad files refused."""
 
 import json
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -76,6 +77,9 @@ def test_a_long_text_is_read_little_further_than_the_limit(monkeypatch: pytest.M
             read.append(len(text))
             return inner.encode(text, **options)
 
+        def encode_batch(self, texts: list[str], **options: bool) -> list[object]:
+            return [self.encode(text, **options) for text in texts]
+
     monkeypatch.setattr(wordpiece, "_tokenizer", Counted())
     found = wordpiece.encode((part * 100_000)[:100_000], 128)
     many = part in ("the cat sat ", "\u732b")  # the others are one word, or none, however long
@@ -83,6 +87,25 @@ def test_a_long_text_is_read_little_further_than_the_limit(monkeypatch: pytest.M
     assert found.truncated == many
     if part == "x":
         assert (found.words, found.unknown, len(found.ids)) == (1, 1, 1)
+
+
+def test_other_threads_go_on_while_a_long_word_is_read(wordpiece: Subwords) -> None:
+    """Such as the event loop: of one word without end the library reads all, as it has no token of it before."""
+    wakings, ended = 0, threading.Event()
+
+    def wakes() -> None:
+        nonlocal wakings
+        while not ended.wait(0.0005):
+            wakings += 1
+
+    thread = threading.Thread(target=wakes)
+    thread.start()
+    before = wakings
+    wordpiece.encode("\ufdfa" * 200_000, 128)
+    during = wakings - before
+    ended.set()
+    thread.join()
+    assert during > 50  # some ten where the library stops them
 
 
 def test_ids_of_added_tokens_count(wordpiece: Subwords) -> None:

@@ -45,8 +45,8 @@ async def check(
         assert not isinstance(answer, dict) or answer.get("model", own.json()["model"]) == own.json()["model"]
     else:
         error = own.json()["error"]
-        told = ask.errors.told(error["code"], "model", error["message"])
-        assert (response.status_code, response.json()) == told
+        expected = ask.errors.response(error["code"], "model", error["message"])
+        assert (response.status_code, response.json()) == expected
 
 
 @pytest.mark.parametrize("name", ANSWERED)
@@ -63,7 +63,7 @@ async def test_the_answer_is_that_of_our_own_route(aliased: Client, name: str) -
         await check(aliased, ask, {"model": "BAAI/bge-reranker-base"}, {})
 
 
-@pytest.mark.parametrize("name", [name for name, ask in ANSWERED.items() if ask.loose and ask.many])
+@pytest.mark.parametrize("name", [name for name, ask in ANSWERED.items() if ask.takes_one and ask.many])
 async def test_a_single_text_is_a_list_of_one(lasting: Client, name: str) -> None:
     ask = ANSWERED[name]
     before = len(ask.texts) - 2 if ask.own == "/embed" else 1
@@ -94,7 +94,7 @@ async def test_tokens_are_counted_and_cuts_are_told(lasting: Client, name: str) 
         meta = answer.get("meta", {})
         counts = [*answer.get("usage", {}).values(), meta.get("tokens", {}).get("input_tokens", count)]
         assert {*counts, meta.get("billed_units", {}).get("input_tokens", count)} == {count}
-        assert meta or len(counts) == 3
+        assert meta or answer["usage"].keys() == {"prompt_tokens", "total_tokens"}  # somewhere it is said
         said = [] if place is None else [f"{place}: only its first {fakes.MAX_TOKENS} tokens were read"]
         assert (meta or answer).get("warnings", []) == said
 
@@ -104,7 +104,7 @@ async def refuses(client: Client, ask: DialectRequest, body: Body, code: str, fi
     answer = response.json()
     found = answer.get("message") or answer.get("error")
     message = found["message"] if isinstance(found, dict) else found
-    assert (response.status_code, answer) == ask.errors.told(code, field, message), body
+    assert (response.status_code, answer) == ask.errors.response(code, field, message), body
     assert words in message
     assert field in message
 

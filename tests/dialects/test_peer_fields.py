@@ -10,7 +10,7 @@ import pytest
 
 from core.manifest import Prompts
 from scripts.peer_fields import FieldSupport, fields_of, requests_of, served
-from service.routes.fields import Changes
+from service.routes.fields import ChangesAnswer
 from tests.harness import fakes
 from tests.harness.service import Client, Serve
 
@@ -114,7 +114,7 @@ async def test_no_field_of_a_foreign_request_is_neither_asked_nor_in_the_table(c
         fields = list(fields_of(request))
         names = [field for field, _ in fields]
         for field, info in fields:
-            marked = any(isinstance(mark, Changes) for mark in info.metadata)
+            marked = any(isinstance(mark, ChangesAnswer) for mark in info.metadata)
             holds_fields = any(name.startswith(f"{field}.") for name in names)
             assert marked != (field in INPUTS or holds_fields), (path, field)
 

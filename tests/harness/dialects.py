@@ -36,7 +36,7 @@ class Errors:
     statuses: Mapping[str, int]
     named: bool = False  # whether `error` holds the field and a code
 
-    def told(self, code: str, field: str | None, message: str, request_id: str = "abc") -> tuple[int, Body]:
+    def response(self, code: str, field: str | None, message: str, request_id: str = "abc") -> tuple[int, Body]:
         """The status and the whole body for an error of the client."""
         status = self.statuses.get(code, STATUSES[code])
         code = {"unknown_model": "model_not_found"}.get(code, code)
@@ -111,8 +111,8 @@ class DialectRequest:
         own: our route of the same work; none where the answer is told nowhere else.
         read: the same of its answer as `OWN` reads of ours.
         many: the list that has a limit.
-        uncut: what is added so that a text that is too long for the model is refused, by the code of that refusal.
-        loose: whether the list may be a single text too.
+        cut_refused: what is added so that a text that would be cut is refused, by the code of that refusal.
+        takes_one: whether the list may be a single text too.
     """
 
     path: str
@@ -122,8 +122,8 @@ class DialectRequest:
     own: str = ""
     read: Callable[[Any], Any] = list
     many: str = ""
-    uncut: Mapping[str, Body] | None = None
-    loose: bool = False
+    cut_refused: Mapping[str, Body] | None = None
+    takes_one: bool = False
 
     @property
     def values(self) -> list[str]:
@@ -177,34 +177,35 @@ RERANK = {"query": A, "documents": [C, B, C]}  # of equal ones the earlier comes
 _PARTS = [{"content": [{"type": "text", "text": text}]} for text in (A, C)]
 rerank = partial(
     DialectRequest, body=RERANK, errors=COHERE, texts=("query", *_under("documents", 0, 1, 2)), own="/rank",
-    read=_ranked, many="documents", uncut=_LEFT,
+    read=_ranked, many="documents", cut_refused=_LEFT,
 )  # fmt: skip
 score = partial(
     DialectRequest, body={"text_1": A, "text_2": [C, B]}, errors=OPENAI, texts=("text_1", *_under("text_2", 0, 1)),
-    own="/similarity", read=_each("score"), many="text_2", uncut=_LEFT, loose=True,
+    own="/similarity", read=_each("score"), many="text_2", cut_refused=_LEFT, takes_one=True,
 )  # fmt: skip
 embeddings = partial(
     DialectRequest, body={"input": [A, C]}, errors=OPENAI, texts=_under("input", 0, 1), own="/embed", many="input",
-    read=_each("embedding"), uncut=_COHERE_CUT, loose=True,
+    read=_each("embedding"), cut_refused=_COHERE_CUT, takes_one=True,
 )  # fmt: skip
 cohere_embed = partial(
     DialectRequest, body={"texts": [A, C]}, errors=COHERE, texts=_under("texts", 0, 1), own="/embed", many="texts",
-    uncut=_COHERE_CUT,
+    cut_refused=_COHERE_CUT,
 )  # fmt: skip
 tei_similarity = partial(
     DialectRequest, body={"inputs": {"source_sentence": A, "sentences": [C, B]}}, errors=TEI, own="/similarity",
     texts=_under("inputs", "source_sentence", "sentences.0", "sentences.1"), many="inputs.sentences",
-    uncut={code: {"parameters": change} for code, change in _TEI_CUT.items()},
+    cut_refused={code: {"parameters": change} for code, change in _TEI_CUT.items()},
 )  # fmt: skip
 tei_embed = partial(
     DialectRequest, body={"inputs": [A, C]}, errors=TEI, texts=_under("inputs", 0, 1), own="/embed", many="inputs",
-    read=np.asarray, uncut=_TEI_CUT, loose=True,
+    read=np.asarray, cut_refused=_TEI_CUT, takes_one=True,
 )  # fmt: skip
 tei_rerank = partial(
     DialectRequest, body={"query": A, "texts": [C, B, C]}, errors=TEI, texts=("query", *_under("texts", 0, 1, 2)),
-    own="/rank", read=lambda answer: [(each["index"], each["score"]) for each in answer], many="texts", uncut=_TEI_CUT,
+    own="/rank", read=lambda answer: [(each["index"], each["score"]) for each in answer], many="texts",
+    cut_refused=_TEI_CUT,
 )  # fmt: skip
-tei_pair = partial(DialectRequest, errors=TEI, texts=_under("inputs", 0, 1), own="/entailment", loose=True)
+tei_pair = partial(DialectRequest, errors=TEI, texts=_under("inputs", 0, 1), own="/entailment", takes_one=True)
 # All that each dialect can be asked, and where on the root too.
 REQUESTS = {
     "own similarity": DialectRequest("/similarity", {"pairs": [{"a": A, "b": C}]}, OURS),
@@ -230,7 +231,7 @@ REQUESTS = {
     "TEI embed, bare URL": tei_embed("/tei"),
     "TEI rerank": tei_rerank("/tei/rerank"),
     "TEI predict": tei_pair("/tei/predict", {"inputs": [A, C], "model": "avg-sick"}, read=_predicted),
-    "TEI tokenize": tei_embed("/tei/tokenize", own="", uncut=None),
+    "TEI tokenize": tei_embed("/tei/tokenize", own="", cut_refused=None),
 }  # fmt: skip
 BY_PATH = {each.path: each.errors for each in REQUESTS.values()}
 
@@ -251,11 +252,11 @@ def misfits(
             yield put(ask.body, place, blank), "empty_text", place, "the text has no visible character"
         said = f"a text of {chars + 1} characters, the limit is {chars}"
         yield put(ask.body, place, "x" * (chars + 1)), "too_large", place, said
-        for code, change in (ask.uncut or {}).items():
+        for code, change in (ask.cut_refused or {}).items():
             said = f"a text of more than {tokens} tokens"
             said += ", and only its end can be cut off" if code == "unsupported_field" else ""
             yield put(ask.body, place, "man " * (tokens + 1)) | change, code, place, said
-        if not ask.loose:
+        if not ask.takes_one:
             yield put(ask.body, place, 3), "invalid_request", place, "expected a text"
     for place in {*ask.texts[:1], ask.many} & {"query", "text", "text_1", "text_2", "documents", "input", "inputs"}:
         yield put(ask.body, place), "invalid_request", place, "Field required"
@@ -267,7 +268,7 @@ def misfits(
         count = limits[setting] + 1
         said = f"{count} {ask.many}, the limit is {count - 1} (SEMBLANCE_{setting.upper()})"
         yield put(ask.body, ask.many, ["a"] * count), "too_large", ask.many, said
-    if ask.many and ask.loose:
+    if ask.many and ask.takes_one:
         yield put(ask.body, ask.many, " "), "empty_text", ask.many, "the text has no visible character"
         yield put(ask.body, ask.many, ["a", None]), "invalid_request", ask.many, "item 1 is no text"
         for ids in ([1, 2], [[1, 2]]):

@@ -21,7 +21,7 @@ from training.data.readers import sst, sts
 from training.data.words.storage import shrink
 from training.data.words.unseen import map_unseen
 from training.families.words import TOKENIZER, WordFamily, arrays_of, embedding, write_words
-from training.models import GRAN, ArchitectureConfig, ProjectionConfig, WordAveragingConfig, build_encoder
+from training.models import GRAN, ArchitectureConfig, build_encoder
 from training.models.heads import PairHead, SentenceHead
 from training.models.kinds import SiameseModel, output_dim
 from training.models.layers import WordEmbedding
@@ -145,7 +145,7 @@ class SiameseFamily(WordFamily[SiameseModel]):
             "classification": ClassificationTask(graph=CLASSIFICATION, labels=self.sentiment_labels)
             if SENTIMENT in model.heads
             else None,
-            "additive": isinstance(self.architecture, WordAveragingConfig | ProjectionConfig),
+            "additive": self.architecture.additive,
             **write_graphs(
                 encoder, model.heads, table.tokenizer, folder, publication.model_id, words_are_shared=words_are_shared
             ),

@@ -27,6 +27,7 @@ from training.models.rnn import RNNEncoder as RNNEncoder
 from training.models.transformer import CrossEncoder as CrossEncoder
 from training.models.transformer import CrossEncoderConfig as CrossEncoderConfig
 
+# Of encoders; `additive`: an embedding is the mean of those of its tokens, each by itself.
 ArchitectureConfig = WordAveragingConfig | ProjectionConfig | DANConfig | RNNConfig | LSTMConfig | GRANConfig
 InteractionConfig = PWIMConfig | MGIMConfig
 HeadsConfig = CrossEncoderConfig | PWIMTasksConfig

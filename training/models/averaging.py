@@ -24,6 +24,7 @@ class WordAveragingConfig:
     """There is nothing to choose but the word vectors, and how much of them to drop."""
 
     name: ClassVar[str] = "word_averaging"
+    additive: ClassVar[bool] = True
     dropout: float = 0.0  # of word vector values; the paper uses none, Wieting & Gimpel (2017) up to 0.6
     word_dropout: float = 0.0  # of whole word vectors, likewise
 
@@ -48,6 +49,7 @@ class ProjectionConfig:
     """The width of the sentence vector; the study of features for other models also takes 1200 and 2400."""
 
     name: ClassVar[str] = "projection"
+    additive: ClassVar[bool] = True
     outputs: int | None = None  # None: as wide as the word vectors, as in the paper
 
 
@@ -75,6 +77,7 @@ class DANConfig:
     """There is nothing to choose but the word vectors."""
 
     name: ClassVar[str] = "dan"
+    additive: ClassVar[bool] = False
 
 
 class DAN(nn.Module):

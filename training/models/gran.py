@@ -33,6 +33,7 @@ class GRANConfig:
     """Which of the paper's gated averages."""
 
     name: ClassVar[str] = "gran"
+    additive: ClassVar[bool] = False
     variant: Variant = 1
     gated: bool = True  # False: variant 1 without its gate (footnote 2)
     bidirectional: bool = False  # BiGRAN, both directions added; of variant 1 only

@@ -25,6 +25,7 @@ class LSTMConfig:
     """Which of the papers' LSTM encoders."""
 
     name: ClassVar[str] = "lstm"
+    additive: ClassVar[bool] = False
     pooling: Literal["last", "mean"] = "last"
     bidirectional: bool = False  # the two directions are added
     output_gate: bool = True

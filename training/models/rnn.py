@@ -27,6 +27,7 @@ class RNNConfig:
     """`identity` makes it the identity-RNN; Wieting et al. also tried ReLU."""
 
     name: ClassVar[str] = "rnn"
+    additive: ClassVar[bool] = False
     activation: Activation = "tanh"
     # Hidden weights start at so many times the identity, input weights at `INPUT` times it. 0: at random, as in the
     # paper; so small that the last word is nearly all that is left of a sentence.

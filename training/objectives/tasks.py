@@ -201,7 +201,7 @@ class TasksObjective(Objective):
             return found, {"groups": float(found.detach())}
         for task, output in outputs.items():
             target = self.targets[task][batch]
-            known = target > IGNORED  # multiplied by, for a GPU would have to be waited for to choose rows
+            known = target > IGNORED  # a factor: to choose rows by it, the CPU would have to wait for the GPU
             if known.any():
                 each = _loss(task, output, torch.from_numpy(target).to(device)) * torch.from_numpy(known).to(device)
                 parts[task] = each.sum() / len(batch)

@@ -29,14 +29,14 @@ def _by_teacher(model_id: str, title: str, architecture: ArchitectureConfig, *, 
     """By the vectors that a teacher gives sentences, as the models are published."""
     return Recipe(
         name=f"served-{model_id}",
-        reaches="see papers/RESULTS.md",
+        reaches="see papers/RESULTS.md",  # of all recipes below, which replace what differs
         table=WORDS,
         architecture=architecture,
         data=SENTENCES,
         objective=TeacherCosineConfig(),
         optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=None, clip=1.0),
         schedule=Schedule(epochs=epochs, batch_size=128, decay="linear"),
-        row_scale=ROW_SCALE,
+        row_scale=ROW_SCALE,  # of all below too: these words are short
         publication=Publication(model_id, title),
     )
 

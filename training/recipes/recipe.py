@@ -87,7 +87,7 @@ class Recipe:
     start: str | None = None  # the recipe whose trained encoder (of another architecture: words) this one starts from
     start_seed: int | None = None  # of that run; None: the seed of this one
     random_start: bool = False  # word vectors drawn at random instead of taken from the table
-    row_scale: float = 1.0  # word vectors are multiplied by this before training: heads want embeddings near length 1
+    row_scale: float = 1.0  # word vectors are multiplied by this before training: gates and heads want long ones
     map_unseen: bool = False  # afterwards, move rows that training never met by a ridge map
     precision: Precision = "float32"  # of matrix products in training: bfloat16 is 2.4x as fast for recurrent encoders
     max_tokens: int = 128  # longer training sentences are cut

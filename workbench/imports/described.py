@@ -39,13 +39,15 @@ _MEANINGS = {
     **dict.fromkeys(("relevant", "relevance"), "relevant"),
     **dict.fromkeys(("irrelevant", "not_relevant", "non_relevant"), "irrelevant"),
 }
+_SENTENCES = "config_sentence_transformers.json"
 # JSON's types of the fields that are read, in the files of a folder; null is taken as absent.
 _TYPES: dict[str, dict[str, type | tuple[type, ...]]] = {
     "config.json": {
         **{"architectures": list, "id2label": dict, "matryoshka_dimensions": list, "model_type": str},
+        "problem_type": str,
         **{"num_labels": int, "pad_token_id": int, "max_position_embeddings": int},
     },
-    "config_sentence_transformers.json": {"prompts": dict, "default_prompt_name": str, "similarity_fn_name": str},
+    _SENTENCES: {"prompts": dict, "default_prompt_name": str, "similarity_fn_name": str},
     "sentence_bert_config.json": {"max_seq_length": int, "do_lower_case": bool},
     TOKENIZER_CONFIG: {"model_max_length": (int, float)},
 }
@@ -135,16 +137,31 @@ def read_pooling(folder: Path, given: PoolingMode | None, *, states: bool) -> Po
     return Pooling(mode=given)
 
 
+def check_comparison(folder: Path, pooling: Pooling | None) -> None:
+    """Whether embeddings are compared by the cosine, of which the dot product is one where a Normalize module is last.
+
+    Raises:
+        ImportRefused: they are not.
+    """
+    path = folder / _SENTENCES
+    name = object_or_none(path).get("similarity_fn_name")
+    if name not in (None, "cosine", "dot"):
+        raise ImportRefused(f"{path}: similarity_fn_name is {name!r}; taken are 'cosine' and 'dot'")
+    if name == "dot" and pooling is not None and not pooling.normalise:
+        raise ImportRefused(
+            f"{path}: similarity_fn_name is 'dot' and no Normalize module is last: the lengths of embeddings would "
+            "count, and only their cosine is served"
+        )
+
+
 def read_prompts(folder: Path, given: Mapping[str, str | None]) -> Prompts | None:
     """What is put before a text, a query and a passage; `given` ones instead of the folder's. None: nothing.
 
     Raises:
-        ImportRefused: another comparison than the cosine, or a default prompt that is not there.
+        ImportRefused: a default prompt that is not there.
     """
-    path = folder / "config_sentence_transformers.json"
+    path = folder / _SENTENCES
     content = object_or_none(path)
-    if (name := content.get("similarity_fn_name")) not in (None, "cosine", "dot"):
-        raise ImportRefused(f"{path}: similarity_fn_name is {name!r}; taken are 'cosine' and 'dot'")
     prompts = {key: value for key, value in (content.get("prompts") or {}).items() if isinstance(value, str)}
     default = content.get("default_prompt_name")
     if default is not None and default not in prompts:
@@ -191,8 +208,17 @@ def max_tokens(folder: Path, special: int, wanted: int | None) -> int:
 
 
 def labels_of(folder: Path) -> tuple[str, ...]:
-    """The names of a classifier's outputs; of one output, none that matters."""
+    """The names of a classifier's outputs; of one output, none that matters.
+
+    Raises:
+        ImportRefused: several labels may be right at once.
+    """
     config = read_object(folder / "config.json")
+    if config.get("problem_type") == "multi_label_classification":
+        raise ImportRefused(
+            f"{folder / 'config.json'}: problem_type is 'multi_label_classification'; served are labels of which one "
+            "is right"
+        )
     named = config.get("id2label") or {str(i): f"LABEL_{i}" for i in range(config.get("num_labels", 2))}
     return tuple(str(named.get(str(i), named.get(i, f"LABEL_{i}"))) for i in range(len(named)))
 

@@ -29,6 +29,7 @@ from training.publish.graphs import clean
 from training.publish.integers import to_half, to_integers
 from workbench.imports.described import (
     check_code,
+    check_comparison,
     labels_of,
     max_tokens,
     pair_of,
@@ -226,6 +227,7 @@ def read_transformer(folder: Path, options: ImportOptions) -> Transformer:
     signature = _signature(graph, path or folder, limit + tokenizer.special_tokens(sides).number)
     if signature.output != "logits":
         pooling = read_pooling(folder, options.pooling, states=signature.gives_states)
+        check_comparison(folder, pooling)
         prompts = read_prompts(folder, options.prompts)
         return Transformer(folder, path, graph, signature, tokenizer, "embedding", limit, pooling, prompts)
     task, labels = _head(folder, options, signature)
@@ -243,7 +245,8 @@ def _head(folder: Path, options: ImportOptions, signature: GraphSignature) -> tu
     width, config = next(iter(signature.sizes.values())), folder / CONFIG
     if width == 1:
         return options.head, ()
-    named = tuple(options.labels or labels_of(folder))
+    found = labels_of(folder)
+    named = tuple(options.labels or found)
     shown = f"{config}: id2label is {', '.join(map(repr, named))}"
     if options.pairs_head is not False and (meant := pair_of(named)) is not None:
         return meant

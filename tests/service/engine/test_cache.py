@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from tests.harness.service import Serve
 
 pytestmark = pytest.mark.anyio
 MUCH = 10_000_000
-REMOTE: Any = object()  # nobody asks it here
-MEMORY, BOTH = CacheTiers(True, False), CacheTiers(True, True)
+REMOTE: Any = SimpleNamespace(name="redis")  # nobody asks it here
+MEMORY, BOTH = CacheTiers(True), CacheTiers(True, "redis")
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: CacheTiers, d
     assert cache.choose_tiers(policy, REMOTE_PAYS_SECONDS * 0.9, LOOKUP_SECONDS) == cheap
     assert cache.choose_tiers(policy, REMOTE_PAYS_SECONDS, LOOKUP_SECONDS) == dear
     assert VectorCache(0, Telemetry(), REMOTE).choose_tiers(policy, 1.0, 1.0) == dear._replace(memory=False)
-    assert VectorCache(MUCH, Telemetry()).choose_tiers(policy, 1.0, 1.0) == dear._replace(remote=False)
+    assert VectorCache(MUCH, Telemetry()).choose_tiers(policy, 1.0, 1.0) == dear._replace(remote="")
 
 
 async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serve) -> None:

@@ -30,7 +30,7 @@ def test_what_is_counted_is_what_is_taken(words: int) -> None:
         text = "".join(rng.choice(RARE) for _ in range(words))
         sentence = tokenizer.encode(text, 512)
         texts.keep([(text, sentence)])
-        vectors.keep(space, {sentence.ids: np.zeros((1, 256), np.float32)}, CacheTiers(True, False))
+        vectors.keep(space, {sentence.ids: np.zeros((1, 256), np.float32)}, CacheTiers(True))
         scores.keep([((sentence.ids, (1,)), ScoreEntry(rng.random(), rng.random(), rng.random()))])
     # What the tokenizer remembers of characters is bounded by itself, and no cache of the service.
     others = tracemalloc.Filter(inclusive=False, filename_pattern=text_of_contract.__file__)

@@ -183,6 +183,10 @@ def test_one_output_is_a_relevance_or_if_asked_a_similarity(ranker: Path, tmp_pa
 def test_labels_of_entailment_that_the_folder_does_not_name(nli: Path, tmp_path: Path) -> None:
     unnamed = Path(shutil.copytree(nli, tmp_path / "unnamed"))
     changed(unnamed / "config.json", id2label={str(i): f"LABEL_{i}" for i in range(3)})
+    changed(unnamed / "config.json", problem_type="multi_label_classification")
+    with pytest.raises(ImportRefused, match="problem_type is 'multi_label_classification'; served are labels of which"):
+        import_model(unnamed, "x", tmp_path / "models")
+    changed(unnamed / "config.json", problem_type="single_label_classification")
     with pytest.raises(ImportRefused, match=r"config\.json: id2label is 'LABEL_0', 'LABEL_1', 'LABEL_2'; expected"):
         import_model(unnamed, "x", tmp_path / "models")
 
@@ -297,6 +301,11 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         r"config_sentence_transformers\.json: default_prompt_name is 'mine', prompts are"),
     "comparison": (lambda f: changed(f / "config_sentence_transformers.json", similarity_fn_name="euclidean"),
         r"similarity_fn_name is 'euclidean'"),
+    "lengths": (
+        lambda f: (
+            (f / "modules.json").write_text(json.dumps(json.loads((f / "modules.json").read_text())[:-1])),
+            changed(f / "config_sentence_transformers.json", similarity_fn_name="dot")),
+        r"similarity_fn_name is 'dot' and no Normalize module is last"),
     "graph": (lambda f: (f / "onnx" / "model.onnx").write_bytes(b"no"),
         r"onnx/model\.onnx: onnxruntime cannot open it"),
 }  # fmt: skip
