@@ -95,6 +95,9 @@ class Workers(Multiprocess):
     def keep_subprocess_alive(self) -> None:
         """Start workers in place of those that ended."""
         if monotonic() >= self._next_look:
+            # With its end of the pipe open here too, one that dies while it is asked would be waited for as if it hung.
+            for process in self.processes:
+                process.child_conn.close()
             with self._counted():
                 super().keep_subprocess_alive()
 
