@@ -1,11 +1,13 @@
 """A batch's progress, `OUTPUT.partial`: of which batch it is, then what became of each chunk's rows, a line each.
 
-A line that was not written whole, and what follows it, is cut off when the batch is resumed.
+A line ends with the CRC of all that was written up to there. The first line that does not fit, since it was not written
+whole, or lines were changed, lost or moved, is cut off with what follows it when the batch is resumed.
 """
 
 import base64
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ import numpy as np
 from semblance.errors import BatchError
 from semblance.tables.output_file import naming
 from semblance.tables.rows import BadRow, Outcome
+
+_CRC_BYTES = 10  # with the space before it and the end of the line
 
 
 class Journal:
@@ -39,13 +43,14 @@ class Journal:
         """
         self.path = path
         self.rows = self.skipped = 0
+        self._crc = 0
         self._file = path.open("a+b")
         try:
             _lock(self._file.fileno(), path)
             if overwrite:
                 self._file.truncate(0)
             if not os.fstat(self._file.fileno()).st_size:
-                self._write({"batch": identity})
+                self._write(_line({"batch": identity}))
             self._resume(identity)
         except BaseException:
             self.close()
@@ -53,7 +58,9 @@ class Journal:
 
     def append(self, outcomes: Sequence[Outcome]) -> None:
         """Add the next rows."""
-        self._write(outcomes)
+        line = _line(outcomes)[:-1]
+        self._crc = zlib.crc32(line, self._crc)
+        self._write(line + _ending(self._crc))
         self._count(outcomes)
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -61,22 +68,25 @@ class Journal:
         with self.path.open("rb") as file:
             next(file)
             for line in file:
-                yield from (BadRow(*each) if isinstance(each, list) else each for each in _read(line))
+                yield from (BadRow(*each) if isinstance(each, list) else each for each in _read(line[:-_CRC_BYTES]))
 
     def close(self) -> None:
         """Close the file of the journal."""
         with naming(self.path):  # what could not be written is tried once more
             self._file.close()
 
-    def _write(self, content: Any) -> None:
+    def _write(self, line: bytes) -> None:
         with naming(self.path):
-            self._file.write(_line(content))
+            self._file.write(line)
             self._file.flush()
 
     def _resume(self, identity: Mapping[str, Any]) -> None:
         self._file.seek(0)
         try:
-            before = _read(self._file.readline())["batch"]
+            first = self._file.readline()
+            if not first.endswith(b"\n"):
+                raise ValueError("it ends within a line")
+            before = _read(first)["batch"]
             differences = [
                 f"{name} was {json.dumps(before.get(name))}, is {json.dumps(identity.get(name))}"
                 for name in sorted({*before, *identity})
@@ -86,18 +96,23 @@ class Journal:
             raise BatchError(f"{self.path}: not of a batch ({error}); --overwrite begins again") from None
         if differences:
             raise BatchError(f"{self.path} is of another batch ({'; '.join(differences)}); --overwrite begins again")
-        whole = self._file.tell()
+        whole, self._crc = self._file.tell(), zlib.crc32(first)
         for line in self._file:
-            try:
-                self._count(_read(line))
-            except (ValueError, TypeError):
+            content = line[:-_CRC_BYTES]
+            crc = zlib.crc32(content, self._crc)
+            if line[-_CRC_BYTES:] != _ending(crc):
                 break
-            whole += len(line)
+            self._count(_read(content))
+            whole, self._crc = whole + len(line), crc
         self._file.truncate(whole)
 
     def _count(self, outcomes: Sequence[Any]) -> None:
         self.rows += len(outcomes)
         self.skipped += sum(isinstance(each, list | BadRow) for each in outcomes)
+
+
+def _ending(crc: int) -> bytes:
+    return b" %08x\n" % crc
 
 
 def _line(content: Any) -> bytes:
@@ -112,8 +127,6 @@ def _packed(value: object) -> Any:
 
 
 def _read(line: bytes) -> Any:
-    if not line.endswith(b"\n"):
-        raise ValueError("it ends within a line")
     return json.loads(line, object_hook=_unpacked)
 
 

@@ -131,6 +131,28 @@ def test_killed_while_it_finishes_it_finishes(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.csv"]
 
 
+DAMAGED: dict[str, Callable[[bytes, bytes], bytes]] = {
+    "a line lost": lambda one, two: two,
+    "a line twice": lambda one, two: one + one + two,
+    "lines exchanged": lambda one, two: two + one,
+    "a score changed": lambda one, two: one.replace(b"0.", b"0.9", 1) + two,
+    "a line of another program": lambda one, two: one + b"[5]\n" + two,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_journal_gives_no_row_another_answer(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    source, output = interrupted(url, tmp_path, monkeypatch)
+    partial = tmp_path / "out.jsonl.partial"
+    first, *lines = partial.read_bytes().splitlines(keepends=True)
+    partial.write_bytes(first + DAMAGED[damage](*lines))
+    ask_all(url, source, output)
+    ask_all(url, source, tmp_path / "whole.jsonl")
+    assert read(output) == read(tmp_path / "whole.jsonl")
+
+
 @pytest.mark.parametrize("change", ["input", "model", "prefix", "fingerprint"])
 def test_another_batch_does_not_go_on_from_there(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
