@@ -5,6 +5,9 @@ The table is of everyday English and small on purpose: a word that is absent fro
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
+
+from core.units import SMALL
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
 _BY_THEIR_NAME: dict[str, tuple[str, ...]] = {  # attribute -> words each of which is a value
@@ -59,6 +62,10 @@ _FROM_DAY_TO_DAY = re.compile(
 )
 _PARTS_OF_A_WEEK = {"weekday": (0, 4), "weekend": (5, 6)}
 _SWITCHED, _SWITCHES = ("turn", "switch", "power", "log", "sign"), ("on", "off", "in", "out", "up", "down")
+_CHANGED = (
+    *("rose", "rise", "rising", "fell", "fall", "increas", "decreas", "grew", "grow", "drop", "declin", "climb"),
+    *("reduc", "rais", "lower"),
+)
 _NOT = ("do", "does", "did", "is", "are", "was", "were", "has", "have", "had", "ca", "wo", "could", "should", "would")
 NEGATIONS = frozenset(
     (
@@ -110,6 +117,10 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
             switched = next((each for each in words[i + 1 : i + 5] if each in _SWITCHES), None)
             if switched is not None:
                 found["switched", switched] = switched
+        if word.startswith(_CHANGED):
+            for direction, amount in pairwise(words[i + 1 : i + 7]):
+                if direction in ("by", "to") and (amount[0].isdigit() or amount in SMALL):
+                    found["change of an amount", direction] = direction
         if (part := word.removesuffix("s")) in _PARTS_OF_A_WEEK:
             found |= _weekdays(*_PARTS_OF_A_WEEK[part], word)
     for match in _FROM_DAY_TO_DAY.finditer(text):

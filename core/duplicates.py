@@ -157,7 +157,9 @@ class OnePlace(NamedTuple):
 
 REPLACED = 2  # words at most, on each side, in one place
 # A text with one of these is a sentence, or says a direction: the order of its words means something.
-_ORDERED = frozenset(("to", "from", "for", "than", "instead", "not", "and", "but", "before", "after", "on", "although"))
+_ORDERED = frozenset(
+    ("to", "from", "for", "than", "instead", "not", "and", "but", "before", "after", "on", "although", "only", "just")
+)
 
 
 def one_place(a: Sequence[str], b: Sequence[str]) -> OnePlace | None:

@@ -71,6 +71,7 @@ def test_a_model_that_is_sure_joins_and_one_that_is_not_parts() -> None:
         ("red chair", "red chair with arms", None),  # says more
         ("a red chair and a table", "one red chair and tables", None),  # in two places
         ("the same", "the same", None),
+        ("only admins may delete users", "admins may only delete users", ("", "")),
     ],
 )
 def test_texts_that_differ_in_one_place(a: str, b: str, found: tuple[str, str] | None) -> None:

@@ -63,6 +63,7 @@ def in_words(number: int) -> str:
         ("open Monday to Friday", "open on Sunday", "Monday to Friday is not sunday"),
         ("open Mon-Fri", "open Mon - Sat", "Mon-Fri is not Mon - Sat"),
         ("open at weekends", "open on Friday", "weekends is not friday"),
+        ("the price rose by 10 %", "the price rose to 10 %", "by is not to"),
         ("5 mW", "5 MW", "5 mW is not 5 MW"),
         ("a file of 5 MB", "a file of 5 Mb", "5 MB is not 5 Mb"),
         ("give \u226510 mg", "give \u226410 mg", "\u226510 mg is not \u226410 mg"),

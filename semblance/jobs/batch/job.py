@@ -78,7 +78,8 @@ async def run_batch(
         The final progress.
 
     Raises:
-        BatchError: files, columns, model or progress do not fit, or the input changed while it was read.
+        BatchError: files, columns, model or progress do not fit; or the input changed while it was read, or the model
+            while it was asked.
         SemblanceError: the service does not answer, or is too busy; progress is kept.
     """
     progress = partial_of(output)
@@ -99,6 +100,9 @@ async def run_batch(
     identity = _identity(source, source_path.suffix, read_as, output, options, task)
     with closing(Journal(progress, identity, overwrite=overwrite)) as journal:
         await _ask_all(client, source, task, journal, concurrency, watch)
+        if make_task(options, await client.models()).fingerprints != task.fingerprints:
+            journal.path.unlink()
+            raise BatchError("the model changed while rows were asked, and answers of both are mixed: start again")
         adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
         bad = ((row, each) for row, each in enumerate(journal.outcomes()) if isinstance(each, BadRow))
         written.write(source, adds, lambda: _answered(source, journal, options.prefix or ""), bad)
