@@ -33,6 +33,8 @@ _FEET, _MINUS_AFTER = (
     re.compile(r"(?<=\d)'(?![^\W_])"),
     re.compile(r"(?<![^\W_])(ab|[^\W\d_])-(?![\w-])", re.IGNORECASE),
 )
+# Of "is - 5"; "Total - 50 euros" has no sign.
+_SIGN_APART = re.compile(r"\b(is|was|are|were|of|at|to|by|from) [-\u2212\u2013] (?=[\d$\u20ac\u00a3])", re.IGNORECASE)
 _UNEQUAL = {
     0x2260: "!=",
     0x226E: "!<",
@@ -46,6 +48,7 @@ _TOKEN = re.compile(
     r"|[^\W_]+"
     r"|(?<=\d)\"(?![^\W_])"  # inches
     r"|![=<>\u2208\u2203]+"
+    r"|(?<![^\s(])![^\W_]+"  # !enabled
     r"|[^\w\s]"
 )
 _MEANT = frozenset("+#%@=<>$~^|\u2030\u2032\u2212")  # other symbols by their category
@@ -63,10 +66,11 @@ _LETTERED = _words(
     size team terminal tier track type unit user version vitamin wing zone
     """
 )
-# Nor is it an article before these: user A cannot, between A and B.
+# Nor is it an article before these: user A cannot, between A and B; a few are not few.
 _AFTER_A_NAME = _words(
     """
     am and are as at but can cannot cant could did didnt do does doesnt dont for from had has hasnt have if in is isnt
+    few little number
     may might must nor of on or shall should than that to was wasnt were when will with wont would
     """
 )
@@ -108,7 +112,7 @@ _THANKS = tuple(
 
 def same_words(text: str) -> str:
     """The words of a text in one spelling, a space between each two; what has no words keeps its marks."""
-    text = in_one_spelling(text)
+    text = in_one_spelling(_SIGN_APART.sub(r"\1 -", text))
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
     plain = _MINUS_AFTER.sub("\\1 \u2212", normalise(written).replace("\u2044", "/"))
     plain = APOSTROPHES.sub(",", plain)
