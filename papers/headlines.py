@@ -73,7 +73,7 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
         Headline("averaging: mean r of 20 sets", "gran-table1", "gran-avg", "mean of 20"),
         Headline("LSTM-AVG: mean r of 20 sets", "gran-table2", "gran-lstm-avg-regularised", "mean of 20"),
         Headline("GRAN, supervised: STS split r", "gran-table6", "sts-gran-dropout-scrambling", "STS split"),
-        Headline("GRAN, supervised: SICK r", "gran-table6", "sts-gran-dropout-scrambling", "SICK"),
+        Headline("GRAN, supervised: SICK r", "gran-table5", "sts-gran-dropout-scrambling", "SICK"),
     ),
 }
 
@@ -93,7 +93,9 @@ def page_table(page: str, tables: Path = FOLDER, figures: Path = FIGURES) -> str
         row = found.row(each.row)
         paper = found.row(each.paper or each.row).paper[each.column].value
         rows.append([each.what, number(paper, column.digits), measured_cell(row, column), verdict(row, column, paper)])
-        rows[-1] += [f"`{row.recipe}`", str(sum(column.name in seed.figures for seed in row.seeds))]
+        of_column = (run for run in measured if run.recipe in row.recipes and run.storage == row.storage)
+        recipe = next(run.recipe for run in of_column if column.of(run.figures) is not None)
+        rows[-1] += [f"`{recipe}`", str(sum(column.name in seed.figures for seed in row.seeds))]
     return table(("figure", "paper", "ours", "", "recipe", "seeds"), rows)
 
 

@@ -183,8 +183,8 @@ def _pwim(config: PWIMConfig, width: int, classes: int) -> Network:
             network,
             "_convolve",
             "convolutions",
-            "five layers of 3 x 3 over cube times focus, as over an image, each halving it; of each map the largest "
-            "value",
+            "five layers of 3 x 3 over cube times focus, as over an image, each but the last halving it; of each map "
+            "the largest value",
             (network.convolutions,),
         ),
         Step(network.hidden, "forward", "hidden layer", "a linear map, negative values set to 0"),
