@@ -53,7 +53,7 @@ class JoinedWriter:
         if self._head is None and not data.startswith(b"HTTP/1.1 100 "):
             self._head = data
         else:
-            self._transport.write((self._head or b"") + data)
+            self._write((self._head or b"") + data)
             self._head = b"" if self._head is not None else None
 
     def is_closing(self) -> bool:
@@ -63,8 +63,13 @@ class JoinedWriter:
     def close(self) -> None:
         """Close, after what was kept."""
         if self._head:
-            self._transport.write(self._head)
+            self._write(self._head)
         self._transport.close()
+
+    def _write(self, data: bytes) -> None:
+        # After an abort uvloop raises, and uvicorn hears of it a moment later.
+        if not self._transport.is_closing():
+            self._transport.write(data)
 
 
 class Connection(HttpToolsProtocol):
