@@ -58,6 +58,9 @@ _NUMBER_ENDS = frozenset(",.!:;?()")  # "twenty, five" is no twenty-five
 
 _BEYOND = 10**9
 _LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+_NUMBERS = "|".join((*SMALL, *_LARGE))
+# A number word behind another that a hyphen ties to a word: thirty five-litre cans are thirty cans.
+_TIED = re.compile(rf"\b({_NUMBERS}) ({'|'.join(SMALL)})(?=-[^\W\d_])(?!-(?:{_NUMBERS})\b)")
 # After these "a" is a name: vitamin A.
 _LETTERED = _words(
     """
@@ -115,13 +118,13 @@ def same_words(text: str) -> str:
     text = in_one_spelling(_SIGN_APART.sub(r"\1 -", text))
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
     plain = _MINUS_AFTER.sub("\\1 \u2212", normalise(written).replace("\u2044", "/"))
-    plain = APOSTROPHES.sub(",", plain)
+    plain = APOSTROPHES.sub(",", _TIED.sub(r"\1 . \2", plain))
     if plain.count("'") % 2:
         plain = _FEET.sub("\u2032", plain)
     tokens = _TOKEN.findall(_APOSTROPHE.sub("", plain))
     if tokens.count('"') % 2 == 0:  # quotes, not inches
         tokens = [token for token in tokens if token != '"']
-    body = _compounds_apart(_with_ranges(_without_greeting(_without_thanks(tokens))))
+    body = _with_ranges(_without_greeting(_without_thanks(tokens)))
     said = [_spelt(token) if _is_meant(token) else "" for token in body if _is_meant(token) or token in _NUMBER_ENDS]
     words = [*_without_articles(_with_digits(said))]
     return " ".join(words) or " ".join(tokens)
@@ -136,21 +139,6 @@ def _with_ranges(tokens: Sequence[str]) -> Sequence[str]:
         if tokens[i] == "-" and is_range and "-" not in (*tokens[max(0, i - 2) : i], *tokens[i + 1 : i + 3]):
             found[i] = "to"
     return found
-
-
-def _compounds_apart(tokens: Sequence[str]) -> Sequence[str]:
-    """With a gap before a number word that another word is tied to: thirty five-litre cans are thirty cans."""
-    found: list[str] = []
-    for i, token in enumerate(tokens):
-        tied = tokens[i + 1 : i + 2] == ["-"] and not _is_number_word("".join(tokens[i + 2 : i + 3]))
-        if tied and token in SMALL and tokens[max(0, i - 1) : i] != ["-"]:
-            found.append(".")
-        found.append(token)
-    return found
-
-
-def _is_number_word(word: str) -> bool:
-    return word in SMALL or word in _LARGE
 
 
 def _is_meant(token: str) -> bool:

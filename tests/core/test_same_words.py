@@ -69,6 +69,7 @@ def test_any_text_has_words_that_are_those_of_themselves(text: str) -> None:
         ("We are open Monday-Friday.", "we are open Monday to Friday"),
         ("User A cannot log in.", "user a cannot log in"),
         ("thirty-five-litre cans", "35-litre cans"),
+        ("We need thirty five - today", "we need 35 - today"),
         ("Call 030-123-456", "call 030 123 456"),
         ("Total - 50 euros", "Total: 50 euros"),
         ("Reset it now!", "reset it now"),
