@@ -64,6 +64,8 @@ class RedisCache:
             return [
                 f"redis keeps nothing new ({self._write_breaker.reason}): what it does not have is computed each time"
             ]
+        if self._client.has_garbage:
+            return ["redis holds values that are no vectors of this service: these are computed anew"]
         return []
 
     async def probe(self) -> None:
@@ -98,7 +100,7 @@ class RedisCache:
         if values is None:
             return {}
         if not isinstance(values, list) or len(values) != len(keys):  # not a Redis
-            self._telemetry.redis_failed("garbage")
+            self._client.garbage()
             return {}
         found: dict[K, Vector] = {}
         for key, name, value in zip(keys, names, values, strict=True):
@@ -106,7 +108,7 @@ class RedisCache:
                 continue
             vector = self._codec.decode(name, value, space.dim)
             if vector is None:
-                self._telemetry.redis_failed("garbage")
+                self._client.garbage()
             else:
                 found[key] = vector
         self._hits.inc(len(found))

@@ -95,12 +95,13 @@ async def run_batch(
     written.check(source)
     for note in source.notes:
         say(note)
-    task = make_task(options, await client.models())
+    served = await client.models()
+    task = make_task(options, served)
     options = task.options = replace(options, prefix=_prefix(source, task, say))
     identity = _identity(source, source_path.suffix, read_as, output, options, task)
     with closing(Journal(progress, identity, overwrite=overwrite)) as journal:
         await _ask_all(client, source, task, journal, concurrency, watch)
-        if make_task(options, await client.models()).fingerprints != task.fingerprints:
+        if changed(served, await client.models(), [model.id for model in task.used]):
             journal.path.unlink()
             raise BatchError("the model changed while rows were asked, and answers of both are mixed: start again")
         adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
