@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from core.manifest import Manifest, Role
-from core.subwords import AnyTokenizer, has_text
+from core.subwords import LONGER, AnyTokenizer, has_text
 from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
 from service.engine.cache import ENTRY_BYTES, ID_BYTES, VectorCache, tuple_bytes
@@ -23,7 +23,8 @@ _CHARS_OF_NON_ASCII = 8  # for other characters, each of which is looked up
 _TURN_SECONDS = 0.0008  # in the event loop for one request before others have a turn
 # Expected cost of tokenising a text, in characters of ASCII:
 _CHARS_OF_A_TOKEN = 8  # with white space; models read at most their limit of tokens
-_BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are not read
+_BEYOND_THE_LIMIT = 0.25  # for characters after that limit, of which few are read where words are of usual length
+_USUAL_WORD = 32  # characters, at most
 _FEW_CHARS = 1000  # texts of this length together are tokenised at once; single ones are cached
 _TOKENS_WEIGHT = 0.5  # weight of a request's texts in the number of tokens in a character
 _VOWELS = frozenset("aeiouy")
@@ -181,8 +182,12 @@ class CachedTokenizer:
 
     def _chars(self, text: str) -> float:
         """Expected cost of tokenising, in characters of ASCII within the model's limit, as `_cost` is measured."""
-        weight = weight_of(text)
-        return min(weight, self._max_chars) + max(weight - self._max_chars, 0) * _BEYOND_THE_LIMIT
+        weight, limit = weight_of(text), self._max_chars
+        if weight <= limit:
+            return weight
+        if text.isascii() and text.count(" ", 0, limit) * _USUAL_WORD > limit:
+            return limit + (min(len(text), LONGER * limit) - limit) * _BEYOND_THE_LIMIT
+        return limit + weight_of(text[: LONGER * limit])  # a beginning is read, and read again with more
 
     def has_word(self, sentence: Encoded) -> bool:
         """Whether a text has a word that the model knows: two different letters, one of them a vowel, in one piece.

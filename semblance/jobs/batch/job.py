@@ -17,7 +17,7 @@ from typing import Any
 from semblance.client.clients import AsyncClient
 from semblance.errors import BatchError
 from semblance.jobs.batch.journal import Journal
-from semblance.jobs.batch.tasks import BatchOptions, Task, ask_rows, make_task
+from semblance.jobs.batch.tasks import BatchOptions, Task, ask_rows, changed, make_task
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND, PARQUET, open_source
 from semblance.tables.output_file import OutputFile
