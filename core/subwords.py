@@ -90,10 +90,10 @@ class Subwords:
         """
         if _INVISIBLE.fullmatch(text):
             return Encoded((), 0, 0, False)
-        chars = most = max(_FEWEST_CHARS, max_tokens * _CHARS_OF_A_TOKEN)
-        if len(text) > chars:
-            text, most = text[_INVISIBLE.match(text).end() :], LONGER * chars  # type: ignore[union-attr]
-        for chars in dict.fromkeys((chars, most)):
+        few = max(_FEWEST_CHARS, max_tokens * _CHARS_OF_A_TOKEN)
+        if len(text) > few and (unseen := _INVISIBLE.match(text)):
+            text = text[unseen.end() :]
+        for chars in (few, LONGER * few):
             part, unsure = _beginning(text, chars)
             with self._library("cannot read a text"):
                 plain = _plain(part)
