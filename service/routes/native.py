@@ -5,8 +5,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from core.measures import round_significant
-from core.scoring import most_likely
+from core.labels import most_likely
+from core.scoring import round_significant
 from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
 from service.routes.dialects import OURS

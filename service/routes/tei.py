@@ -14,7 +14,7 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from core.manifest import Manifest, Role
-from core.measures import round_significant
+from core.scoring import round_significant
 from service.engine.graph import SentenceGraph
 from service.errors import InvalidRequest, quote
 from service.models.model import ServedModel

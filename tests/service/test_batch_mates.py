@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from core.manifest import MANIFEST_NAME, Manifest
-from core.measures import Floats
-from core.scoring import raw_scores
+from core.scoring import Floats, raw_scores
 from core.tensors import load_tensors
 from core.tokenizer import pad
 from service.engine.cache import Pair

@@ -16,8 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.manifest import Manifest
-from core.measures import round_significant
 from core.ranking import both_stages
+from core.scoring import round_significant
 from core.subwords import AnyTokenizer, load_tokenizer
 from core.text import split_words
 from core.tokenizer import Encoded
