@@ -24,8 +24,8 @@ from service.observe.tracing import Tracing
 from service.routes import claims, cohere, cohere_embed, duplicates, labelling, native, openai, operations, ranking, tei
 from service.routes.dialects import PEERS
 from service.routes.foreign import check_aliases
-from service.routes.json_body import max_counts
 from service.routes.paths import Paths
+from service.routes.routing import max_counts
 from service.service import Service
 from service.settings import Settings
 from service.version import version

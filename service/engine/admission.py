@@ -45,6 +45,8 @@ class RequestContext:
         spans: phase, begin and end of each of its intervals; None: nobody traces it.
         share: of its work from here on, that is asked of the engine now; see `part`.
         expected: seconds of all its work, as far as the queue knows; 0 while none needs a thread.
+        items: the field of the request whose items it works on now, and their number: an error that this takes too long
+            says how many would not.
         ended: whether it is answered or given up. Others may still wait for what it has begun.
     """
 
@@ -54,6 +56,7 @@ class RequestContext:
     spans: list[tuple[int, float, float]] | None = None
     share: float = 1.0
     expected: float = 0.0
+    items: tuple[str, int] | None = None
     ended: bool = False
     _paused_since: float | None = None
 
