@@ -66,9 +66,9 @@ def _operation(described: dict[str, Any]) -> str:
     if "requestBody" in described:
         asked.append(f"{_body(described['requestBody'])}{'' if described['requestBody']['required'] else '?'}")
     bodies: dict[str, list[str]] = {}
-    for status, answer in described["responses"].items():
-        bodies.setdefault(_body(answer), []).append(status)
-    said = [f"{' '.join(statuses)} {body}" for body, statuses in bodies.items()]
+    for code, answer in described["responses"].items():
+        bodies.setdefault(_body(answer), []).append(code)
+    said = [f"{' '.join(codees)} {body}" for body, codees in bodies.items()]
     return f"({', '.join(described['tags'])}) {', '.join(asked) or '-'} -> {'; '.join(said)}"
 
 
