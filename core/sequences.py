@@ -26,7 +26,8 @@ from core.subwords import AnyTokenizer, SpecialTokens, Subwords
 from core.tokenizer import pad
 
 PoolingMode = Literal["mean", "cls", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
-Ids = tuple[int, ...]
+Ids = tuple[int, ...]  # of a text's tokens
+Pair = tuple[Ids, Ids]
 Rows = npt.NDArray[np.float32]
 Sides = Sequence[Sequence[Ids]]  # ids of n texts, or of both sides of n pairs
 LENGTH_STEP = 4  # tokens; longer steps would pad more, shorter ones make more runs of fewer texts

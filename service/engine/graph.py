@@ -25,9 +25,8 @@ from core.errors import ArtifactError
 from core.graph import GraphKind, GraphSignature, Signature, read_signature
 from core.manifest import Manifest
 from core.scoring import Array, Run
-from core.sequences import Feeds, SequenceFeeds, WordFeeds
+from core.sequences import Feeds, Ids, Pair, SequenceFeeds, WordFeeds
 from core.tensors import tensors_of
-from service.engine.cache import Ids, Pair
 from service.errors import InferenceFailed, ProviderError
 from service.machine import trim_allocator
 from service.observe.telemetry import ModelTelemetry

@@ -214,7 +214,7 @@ class Queue:
                 return
             batch, entries = taken
             if batch.expected_seconds <= INLINE_SECONDS:
-                self._deliver(batch, entries, *_run_timed(batch), None)
+                self._deliver(batch, entries, *_run_timed(batch))
                 if self._jobs:  # in the event loop's next iteration
                     self._schedule_dispatch()
                 return
@@ -231,17 +231,25 @@ class Queue:
         """The next batch: begun by the job of the lowest turn whose next piece takes `max_seconds` at most."""
         self._drop_ended()
         self._jobs.sort(key=lambda job: job.admission.turn)
-        runnable = [job for job in self._jobs if job.can_begin]
-        first = next((job for job in runnable if job.pieces[-1][1].expected_seconds <= max_seconds), None)
+        first = self._first(max_seconds)
         if first is None:
             return None
         position, piece = first.pieces.pop()
         batch, entries = first.begin(piece), [(first, position, piece)]
-        for job in runnable if first.kind is not None else ():
-            if job is not first and job.kind == first.kind and batch.add(job.pieces[-1][1], max_seconds):
+        for job in self._jobs if first.kind is not None else ():
+            if job is first or job.kind != first.kind or not job.can_begin:
+                continue
+            if batch.add(job.pieces[-1][1], max_seconds):
                 entries.append((job, *job.pieces.pop()))
         self._jobs = [job for job in self._jobs if job.pieces]
         return batch, entries
+
+    def _first(self, max_seconds: float) -> Job[Any] | None:
+        """The first job that can begin with a piece of `max_seconds` at most."""
+        for job in self._jobs:
+            if job.pieces[-1][1].expected_seconds <= max_seconds and job.can_begin:
+                return job
+        return None
 
     def _drop_ended(self) -> None:
         """Drop jobs that cannot end in time, that nobody waits for, or of which a piece has failed."""
@@ -285,7 +293,7 @@ class Queue:
         began: float,
         ended: float,
         outcomes: Sequence[Any],
-        seconds: float | None,
+        seconds: float | None = None,
     ) -> None:
         """Give the outcomes of a batch to its jobs; `seconds` as of `Admissions.done`."""
         parts = [(job.admission, piece.expected_seconds) for job, _, piece in entries]

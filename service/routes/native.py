@@ -35,6 +35,7 @@ router = router_for(OURS, "scoring")
 async def similarity(request: SimilarityRequest, call: ServedRequest) -> Response:
     """Say how alike the two sentences of each pair are."""
     service, context = call.service, call.context
+    call.check_count("pairs", len(request.pairs), "max_pairs")
     name = request.model or service.defaults["/similarity"]
     scorer = await service.registry.pick(context, name, request.task)
     a, b = await _tokenise_pairs(call, scorer, request.pairs, ("a", "b"))
@@ -62,6 +63,7 @@ async def similarity(request: SimilarityRequest, call: ServedRequest) -> Respons
 async def entailment(request: EntailmentRequest, call: ServedRequest) -> Response:
     """Say whether each hypothesis follows from its premise."""
     service, context = call.service, call.context
+    call.check_count("pairs", len(request.pairs), "max_pairs")
     name = request.model or service.defaults["/entailment"]
     scorer = await service.registry.pick(context, name, "entailment")
     premises, hypotheses = await _tokenise_pairs(call, scorer, request.pairs, ("premise", "hypothesis"))
@@ -112,8 +114,7 @@ async def embed(request: EmbedRequest, call: ServedRequest) -> Response:
 async def _tokenise_pairs(
     call: ServedRequest, scorer: Scorer, pairs: Sequence[Mapping[str, Any]], names: tuple[str, str]
 ) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
-    """Tokenise both texts of each pair, after a check of their number and lengths; `names` are their fields."""
-    call.check_count("pairs", len(pairs), "max_pairs")
+    """Tokenise both texts of each pair, after a check of their lengths; `names` are their fields."""
     call.context.items = "pairs", len(pairs)
     texts = [pair[name] for pair in pairs for name in names]
 

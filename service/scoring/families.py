@@ -14,12 +14,13 @@ import numpy as np
 from core.labels import classification, classify, entailment, entailment_by_head
 from core.manifest import Family
 from core.scoring import Embeddings, pair_scores, similarity
+from core.sequences import Ids, Pair
 from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
-from service.engine.cache import Ids, Pair, VectorSpace
+from service.engine.cache import Vectors
 from service.engine.graph import PairGraph, Rows, SentenceGraph
 from service.engine.queue import MIN_THREAD_SECONDS
-from service.engine.vectors import Vectors
+from service.engine.vector_codec import VectorSpace
 from service.scoring.scorer import MEASURED_PAIRS, Capability, Scorer, as_pairs
 from service.scoring.tokenising import ScorerParts
 

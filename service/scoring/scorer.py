@@ -14,14 +14,14 @@ import numpy as np
 
 from core.manifest import Manifest, ScoreTask, Task
 from core.scoring import CalibratedScores, Embeddings
+from core.sequences import Ids, Pair
 from core.subwords import fit_together
 from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
-from service.engine.batcher import best_time
-from service.engine.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
+from service.engine.cache import CacheTiers, LruCache, Vectors, score_bytes
 from service.engine.graph import Rows
+from service.engine.measuring import best_time, measure
 from service.engine.queue import MIN_THREAD_SECONDS
-from service.engine.vectors import Vectors
 from service.scoring.tokenising import CachedTokenizer, ScorerParts, weight_of
 from service.settings import CachePolicy
 
@@ -40,6 +40,14 @@ class ScoredPairs(NamedTuple):
     raw: list[float]
     rating: list[float] | None
     score: list[float]
+
+
+class ScoreEntry(NamedTuple):
+    """The score of one pair in the cache, as it is answered."""
+
+    raw: float
+    rating: float | None
+    score: float
 
 
 class Scorer(CachedTokenizer, ABC):
@@ -62,7 +70,9 @@ class Scorer(CachedTokenizer, ABC):
         self.ranking_task = manifest.ranking_task
         self.graphs = parts.graphs
         self._symmetric = frozenset(name for name, task in manifest.score_tasks.items() if task.symmetric)
-        self._scores: dict[ScoreTask, ScoreCache] = {name: parts.cache.of_scores() for name in manifest.score_tasks}
+        self._scores: dict[ScoreTask, LruCache[Pair, ScoreEntry]] = {
+            name: parts.cache.memory.lru(score_bytes, parts.cache.score_counts) for name in manifest.score_tasks
+        }
         heads = (graph for name, graph in parts.graphs.items() if manifest.graph_kinds[name] in ("head", "classifier"))
         self._min_comparison_seconds = MIN_THREAD_SECONDS if any(graph.has_loop for graph in heads) else 0.0
         # Before `measure`: large, so that nothing runs in the event loop.
@@ -277,7 +287,7 @@ class Scorer(CachedTokenizer, ABC):
             limits.max_tokens, (limits.max_pair_tokens or 2 * limits.max_tokens) // 2
         )  # of each of two texts
         for vectors, keys in measured:
-            vectors.measure(keys, policy, max_tokens)
+            measure(vectors, keys, policy, max_tokens)
         tiers = [vectors.tiers for vectors, _ in measured]
         self.seconds_per_pair = max(map(best_time, self._comparisons(pairs[:1]))) / MEASURED_PAIRS
         together = max if self.manifest.bi_encoder is None else sum  # a task asks one of the graphs, or a blend's two

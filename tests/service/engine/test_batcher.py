@@ -181,7 +181,7 @@ async def test_what_a_run_costs_is_measured(queue, cost: Cost, axes: int, max_to
             longest = max(longest, *map(max, keys))
             return keys
 
-    monkeypatch.setattr("service.engine.batcher.thread_time", lambda: now)
+    monkeypatch.setattr("service.engine.measuring.thread_time", lambda: now)
     batcher = Batcher(queue, Timed())
     batcher.measure([(5, 7)[:axes], (3, 3)[:axes]], max_tokens)
     assert longest <= max_tokens
