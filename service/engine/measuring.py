@@ -7,7 +7,7 @@ from time import thread_time
 
 from service.engine.batcher import Cost
 from service.engine.cache import CacheTiers, VectorCache, Vectors
-from service.engine.graph import Shape
+from service.engine.graph import Shape, TextGraph
 from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vector_codec import K
 from service.settings import CachePolicy
@@ -24,24 +24,19 @@ LOOKUP_SECONDS = 10e-6
 
 
 def measure(vectors: Vectors[K], keys: Sequence[K], policy: CachePolicy, max_tokens: int) -> None:
-    """Measure the cost of a run, with tokens of these keys, and choose the cache tiers by it; warms the graph up.
+    """Measure the cost of a graph's runs, and choose its cache tiers by it; warms the graph up.
 
     Args:
         vectors: of the graph; they get the cost and the tiers.
-        keys: at least one.
+        keys: at least one, whose tokens are taken.
         policy: of the service.
         max_tokens: of a text.
     """
-    graph, batcher = vectors.batcher.graph, vectors.batcher
-    key, shape = max(zip(keys, graph.shapes(keys), strict=True), key=lambda pair: sum(pair[1]))
-
-    def seconds(items: int, shape: Shape) -> float:
-        return best_time(partial(graph.rows, [graph.resized(key, shape)] * items))
-
-    cost = measured_cost(seconds, len(shape), max_tokens)
-    batcher.cost = replace(cost, fixed=max(cost.fixed, MIN_THREAD_SECONDS)) if graph.has_loop else cost
+    batcher = vectors.batcher
+    batcher.cost = measured_cost(batcher.graph, keys, max_tokens)
     alone = batcher.expected_seconds(keys[:1])
-    one_more = sorted(map(batcher.cost.of_item, graph.shapes(keys)))[len(keys) // 2]  # the median one, in a batch
+    costs = sorted(map(batcher.cost.of_item, batcher.graph.shapes(keys)))
+    one_more = costs[len(costs) // 2]  # of the median one, in a batch
     vectors.cheaper_than_lookup = one_more < LOOKUP_SECONDS
     vectors.tiers = choose_tiers(vectors.cache, policy, alone, one_more)
 
@@ -54,6 +49,17 @@ def choose_tiers(
     memory = cache.memory.max_bytes > 0 and wanted
     pays = policy == "redis" or (policy == "auto" and first_key_seconds >= REMOTE_PAYS_SECONDS)
     return CacheTiers(memory, cache.remote.name if cache.remote is not None and pays else "")
+
+
+def measured_cost(graph: TextGraph[K], keys: Sequence[K], max_tokens: int) -> Cost:
+    """The cost of a graph's runs, with tokens of these keys, at most `max_tokens` of a text; warms the graph up."""
+    key, shape = max(zip(keys, graph.shapes(keys), strict=True), key=lambda pair: sum(pair[1]))
+
+    def seconds(items: int, shape: Shape) -> float:
+        return best_time(partial(graph.rows, [graph.resized(key, shape)] * items))
+
+    cost = _cost_by(seconds, len(shape), max_tokens)
+    return replace(cost, fixed=max(cost.fixed, MIN_THREAD_SECONDS)) if graph.has_loop else cost
 
 
 def best_time(work: Callable[[], object]) -> float:
@@ -70,7 +76,7 @@ def best_time(work: Callable[[], object]) -> float:
     return min(times)
 
 
-def measured_cost(seconds: Callable[[int, Shape], float], axes: int, max_tokens: int) -> Cost:
+def _cost_by(seconds: Callable[[int, Shape], float], axes: int, max_tokens: int) -> Cost:
     """The cost that timed runs give.
 
     Args:
