@@ -1,8 +1,8 @@
 """Types of request and answer bodies. Request types also hold the examples that /docs shows.
 
 Requests are pydantic models: an unknown or mistyped field is an error. Answers are dicts, with the fields of the types
-in `core/answers.py` and `core/status.py`, of which the OpenAPI document is made here. Lengths of lists and texts are
-checked in `service/routes/limits.py`.
+in `core/answers.py` and `core/status.py`, of which the OpenAPI document is made here. Endpoints check lengths of lists
+and texts.
 """
 
 import dataclasses
