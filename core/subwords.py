@@ -19,7 +19,7 @@ from core.tokenizer import Encoded, Tokenizer, parsed, read_bounded
 
 # Of a long text a beginning is read, and one eight times as long where that has no more tokens than the limit. What is
 # beyond is cut off: a text with so few tokens is white space, or words that no vocabulary has.
-_FEWEST_CHARS, _CHARS_OF_A_TOKEN, LONGER = 1000, 8, 8
+_FEWEST_CHARS, _CHARS_OF_A_TOKEN, _LONGER = 1000, 8, 8
 _LONG = 2000  # characters from which on other threads go on while the library reads: `encode` stops them
 _UNSURE = 128  # last tokens of a beginning that does not end at white space: the word it cuts may be read otherwise
 _INVISIBLE = re.compile("[\\s\x00-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]*")
@@ -47,6 +47,8 @@ class SpecialTokens(NamedTuple):
 
 class Subwords:
     """The interface of `Tokenizer`; words are what the tokenizer's own rules separate."""
+
+    non_ascii_cost = 8
 
     def __init__(self, content: str | bytes) -> None:
         """Read the content of a `tokenizer.json`; its truncation and padding are dropped.
@@ -79,6 +81,11 @@ class Subwords:
         """Number of ids, special tokens included: the least number of rows of the embedding table."""
         return int(max(self._tokenizer.get_vocab(with_added_tokens=True).values())) + 1
 
+    @staticmethod
+    def most_chars(max_tokens: int) -> int:
+        """How much of a text `encode` reads at most."""
+        return _LONGER * max(_FEWEST_CHARS, max_tokens * _CHARS_OF_A_TOKEN)
+
     def encode(self, text: str, max_tokens: int) -> Encoded:
         """Token ids of a text, cut at `max_tokens`; no ids at all when it has no visible character.
 
@@ -90,10 +97,11 @@ class Subwords:
         """
         if _INVISIBLE.fullmatch(text):
             return Encoded((), 0, 0, False)
-        few = max(_FEWEST_CHARS, max_tokens * _CHARS_OF_A_TOKEN)
+        most = self.most_chars(max_tokens)
+        few = most // _LONGER
         if len(text) > few and (unseen := _INVISIBLE.match(text)):
             text = text[unseen.end() :]
-        for chars in (few, LONGER * few):
+        for chars in (few, most):
             part, unsure = _beginning(text, chars)
             with self._library("cannot read a text"):
                 plain = _plain(part)
