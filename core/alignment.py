@@ -1,7 +1,7 @@
 """One spelling for what two texts say alike: a claim's amounts, dates and durations as a passage writes them.
 
 A model that reads both need not know that 1921-05-03 is 3 May 1921, nor that 62 % is at least 60 %. Where no model
-reads, a text's own amounts get one spelling: 2 hrs and two hours are 2 h.
+reads, a text's own amounts get one spelling: 2 hrs and two hours are 120 min, two weeks are 14 days.
 """
 
 import re
@@ -11,13 +11,13 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from core.facts import MAX_AMOUNTS, MAX_CHARS, MAX_INEXACT, agrees, includes
-from core.mentions import mentions
+from core.mentions import Mention, mentions
 from core.numerals import plain_spelling
-from core.units import ADJECTIVES, CASED, CELSIUS, FAHRENHEIT, MONTHS, SOME_BOUNDS, UNITS, Fact
+from core.units import ADJECTIVES, CASED, CELSIUS, FAHRENHEIT, MONTHS, SOME_BOUNDS, UNITS, Fact, Unit
 
 _MONTH_NAMES = {number: name for name, number in MONTHS.items()}
 # Kinds of facts whose value is not all that they say: of a plain number 3.10 may be a section.
-_AS_WRITTEN = frozenset(("number", "code", "model", "version", "ordinal", "times"))
+_AS_WRITTEN = frozenset(("number", "code", "model", "version", "ordinal"))
 # With one of these a written amount says more than its value: two business days, three nights, one in four.
 _SAYS_MORE = ADJECTIVES | frozenset(("night", "nights", "points", "couple", "half", "of", "in", "dozen"))
 _WORD = re.compile(r"[^\W\d_]+")
@@ -27,6 +27,9 @@ _HALF_DAY = re.compile(r"(?<![^\W\d_])[ap]\.?m", re.IGNORECASE)
 _FAHRENHEIT = re.compile("\u2109|f(?:ahrenheit)?$", re.IGNORECASE)
 _NAMES = {unit: word for word, unit in reversed(UNITS.items())}  # the first of each
 _MAX_PLACES = 13  # of decimals
+_MINUTE, _DAY = 60, 86400  # seconds
+_MAX_WORDS = 5  # of a bound: a minimum stay of two nights
+_MAX_WORDS = 6  # of a bound: a minimum stay of two nights
 _MORNING = range(60, 780)  # minutes: 1:00 to 12:59 may be of either half of the day
 
 
@@ -52,22 +55,39 @@ def amounts_in(text: str) -> list[Amount]:
 def in_one_spelling(text: str) -> str:
     """The text with each amount that has a unit, each date and time of day, if it is one exact value, written one way.
 
-    Of a text with many the first `MAX_AMOUNTS`.
+    So is the value of a bound: within two weeks is within 14 day. Of a text with many the first `MAX_AMOUNTS`.
     """
     parts, after = [], 0
     plain = plain_spelling(text[:MAX_CHARS])
     found = groupby(islice(mentions(plain), MAX_AMOUNTS), key=lambda each: (each.start, each.end))
     for (start, end), some in found:
         facts = [each.fact for each in some]
+        bounded = _bounded(facts[0], plain[start:end]) if len(facts) == 1 else None
+        if bounded is not None:
+            start, end, facts = start + bounded.start, start + bounded.end, [bounded.fact]
         alone = not any(each.isalnum() or each in _GOES_ON for each in (plain[start - 1 : start], plain[end : end + 1]))
-        spelling = _spelling(facts[0], plain[start:end]) if len(facts) == 1 and alone else None
+        spelling = _spelling(facts[0], plain[start:end], bounded) if len(facts) == 1 and alone else None
         if spelling is not None and [each.fact for each in mentions(spelling)] == facts:
             parts += [text[after:start], f" {spelling} "]
             after = end
     return "".join((*parts, text[after:]))
 
 
-def _spelling(fact: Fact, written: str) -> str | None:
+def _bounded(fact: Fact, written: str) -> Mention | None:
+    """Of a bound its value: two weeks, of within two weeks."""
+    limit = fact.low if fact.high is None else fact.high if fact.low is None else None
+    if limit is None:
+        return None
+    value = Fact(fact.kind, limit, limit, fact.name)
+    words = list(islice(re.finditer(r"\S+", written), _MAX_WORDS))
+    for start, end in [(each.start(), len(written)) for each in words[1:]] + [(0, each.end()) for each in words[:-1]]:
+        found = list(mentions(written[start:end]))
+        if [each.fact for each in found] == [value]:
+            return Mention(value, start + found[0].start, start + found[0].end)
+    return None
+
+
+def _spelling(fact: Fact, written: str, bounded: Mention | None = None) -> str | None:
     """How a fact is written if it is all that its words say; None: they say more, or may mean something else."""
     if fact.low is None or fact.low != fact.high or fact.kind in _AS_WRITTEN or _MAYBE_THOUSANDS.search(written):
         return None
@@ -81,7 +101,7 @@ def _spelling(fact: Fact, written: str) -> str | None:
         half = " am" if told and fact.low < 720 else ""
         hour, minute = divmod(int(fact.low), 60)
         return f"{hour}:{minute:02d}{half}" if told or fact.low not in _MORNING else None
-    each = written.lower().split()[0] in ("a", "an")  # a week is often each week
+    each = bounded is None and len(words) == 2 and not words.isdisjoint(("a", "an"))  # a week is often each week
     if each or not words.isdisjoint(_SAYS_MORE) or (fact.kind == "%" and not _is_percentage(written, words)):
         return None
     value, name = (fact.low, fact.name or "%")
@@ -92,17 +112,25 @@ def _spelling(fact: Fact, written: str) -> str | None:
 
 
 def _in_its_unit(kind: str, value: Fraction, written: str) -> tuple[Fraction, str]:
-    """A value in the unit that is written, which has one name whatever its case and plural; no name: it has none."""
+    """A value in the first unit of its kind, or the one that is written if its digits end in that alone; or no name.
+
+    Durations are of days or of minutes: who opens for 24 hours does not open for one day.
+    """
     if kind == "degree":
         unit = FAHRENHEIT if _FAHRENHEIT.search(written) else CELSIUS
         return value / unit.factor + unit.zero, "\u00b0f" if unit is FAHRENHEIT else "\u00b0c"
     parts = kind.split("/")  # of km/h two
     said = [CASED.get(word) or UNITS.get(word.lower()) for word in _WORD.findall(written)]
     found = [unit for unit in said if unit is not None and unit.kind in parts]
-    if [unit.kind for unit in found] != parts:
-        return value, ""
-    value /= found[0].factor
-    return value * found[-1].factor if len(parts) > 1 else value, "/".join(_NAMES[unit] for unit in found)
+    first = [Unit(part) for part in parts]
+    if kind == "s" and found:
+        first = [UNITS["day" if found[0].factor >= UNITS["day"].factor else "min"]]
+    for units in (first, found):
+        if [unit.kind for unit in units] == parts and _NAMES.keys() >= set(units):
+            own = value / units[0].factor * (units[-1].factor if len(units) > 1 else 1)
+            if _decimal(own) is not None:
+                return own, "/".join(_NAMES[unit] for unit in units)
+    return value, ""
 
 
 def _is_percentage(written: str, words: frozenset[str]) -> bool:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from core.units import SMALL
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
+_WORD_OR_MARK = re.compile(r"[^\W_]+(?:'[^\W_]*)?|[^\w\s]")
 _BY_THEIR_NAME: dict[str, tuple[str, ...]] = {  # attribute -> words each of which is a value
     "colour": (
         *("black", "white", "red", "green", "yellow", "orange", "purple", "pink", "brown", "beige", "silver"),
@@ -53,6 +54,16 @@ _BLOOD = re.compile(r"(?<!\w)(?:AB|A|B|O)(?:[+-](?![\w+-])|[ -](?:positive|negat
 _ROMAN = re.compile(r"(?<![\w.'-])(?:II|III|IV|VI{1,3}|IX|XI{1,3}|XIV|XV|XVI)(?![\w'-])")
 _FIRST = re.compile(
     r"\b(?:[Ww]ar|[Tt]ype|[Pp]hase|[Pp]art|[Ss]tage|[Cc]lass|[Tt]itle|[Vv]olume|[Gg]rade|[Ll]evel) (I)(?!\w)(?!')"
+)
+# What may have a letter for its name: user A.
+LETTERED = frozenset(
+    (
+        *("appendix", "block", "building", "bus", "category", "channel", "class", "clause", "client", "company", "cup"),
+        *("customer", "exit", "flat", "gate", "grade", "group", "hall", "hepatitis", "influenza", "level", "line"),
+        *("model", "option", "part", "party", "person", "phase", "plan", "platform", "port", "room", "section"),
+        *("series", "size", "team", "terminal", "tier", "track", "type", "unit", "user", "version", "vitamin", "wing"),
+        "zone",
+    )
 )
 _TICKS = dict.fromkeys("\u2705\u2713\u2714\u2611", "done") | dict.fromkeys("\u274c\u2717\u2718\u2612", "not done")
 _DAYS = _BY_THEIR_NAME["weekday"]
@@ -123,12 +134,29 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
                     found["change of an amount", direction] = direction
         if (part := word.removesuffix("s")) in _PARTS_OF_A_WEEK:
             found |= _weekdays(*_PARTS_OF_A_WEEK[part], word)
-    for match in _FROM_DAY_TO_DAY.finditer(text):
+    spans = [*_FROM_DAY_TO_DAY.finditer(text)]
+    if not spans and len(days := sorted({word for word in words if word in _DAYS}, key=_DAYS.index)) > 1:
+        first, last = _DAYS.index(days[0]), _DAYS.index(days[-1])
+        in_a_row = last - first == len(days) - 1
+        found["part of the week", f"{days[0]} to {days[-1]}" if in_a_row else ", ".join(days)] = ", ".join(days)
+    for match in spans:
         first, last = (
             _DAYS.index(next(day for day in _DAYS if day[:3] == each[:3].lower())) for each in match.groups()
         )
         found |= _weekdays(first, last, match[0])
-    return found | _quantifiers(words)
+    return found | _quantifiers(words) | _named_by_letter(text)
+
+
+def _named_by_letter(text: str) -> dict[tuple[str, str], str]:
+    """Which user, room or the like, by its letter: user A is neither user B nor just a user."""
+    found: dict[tuple[str, str], str] = {}
+    unsure = ("a", "A", "I", "i") if text.isupper() else ("a", "I", "i")  # an article, a numeral, who writes
+    for word, after in pairwise([*_WORD_OR_MARK.findall(text), ""]):
+        noun = word.casefold()
+        if noun in LETTERED and after not in unsure:
+            lettered = len(after) == 1 and after.isalpha()
+            found[f"which {noun}", after.upper() if lettered else ""] = f"{word} {after}" if lettered else word
+    return found
 
 
 def _weekdays(first: int, last: int, written: str) -> dict[tuple[str, str], str]:

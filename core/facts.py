@@ -21,6 +21,7 @@ _COMPARED_AS = {"month": "s"}  # months are compared with other durations, in se
 # Kinds without a unit: of these the same digits are never "of another unit".
 _UNITLESS = frozenset(("number", "code", "model", "version", "date", "time", "ordinal", "times"))
 _DIGITS = re.compile(r"\d[\d.,]*")
+_LETTERED = re.compile(r"(\d{1,30})[a-wyz]{1,3}$", re.ASCII)  # 3s, 603xl; 2x counts
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
 
 
@@ -151,6 +152,8 @@ def differences(a: Facts, b: Facts) -> Iterator[Difference]:
         if own and other:
             yield Difference(_first(a, own), _first(b, other))
     yield from _unit_differences(a, b)
+    yield from _ranges_of_ends(a, b)
+    yield from (Difference(other, own) for own, other in _ranges_of_ends(b, a))
     for one, two, swapped in ((a, b, False), (b, a, True)):
         for names in _more_specific_codes(one, two):
             yield Difference(*(reversed(names) if swapped else names))
@@ -168,13 +171,24 @@ def _unit_differences(a: Facts, b: Facts) -> Iterator[Difference]:
             yield Difference(written, digits[found[0]])
 
 
+def _ranges_of_ends(a: Facts, b: Facts) -> Iterator[Difference]:
+    """Plain numbers of a from one to another, of which b names both: rooms 1-5 are not rooms 1 and 5."""
+    if any(fact.kind == "number" and not fact.exact for fact in b.spellings):
+        return
+    for fact, written in a.spellings.items():
+        if fact.kind == "number" and fact.low is not None and fact.high is not None and not fact.exact:
+            ends = [b.spellings.get(Fact("number", end, end)) for end in (fact.low, fact.high)]
+            if ends[0] and ends[1]:
+                yield Difference(written, f"{ends[0]}, {ends[1]}")
+
+
 def _more_specific_codes(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
-    """Codes and versions that are longer in a: 603XL than 603, version 17.1.2 than 17.1."""
-    models = any(fact.kind == "model" for fact in b.spellings)
+    """Codes and versions that are longer in a: 603XL than 603, 3S than 3, version 17.1.2 than 17.1."""
+    models = any(fact.kind in ("model", "code") for fact in b.spellings)
     versions = any(fact.kind == "version" for fact in b.spellings)
     for fact, written in a.spellings.items():
-        if fact.kind == "model" and not models:
-            number = Fact("number", fact.low, fact.low)
+        if (found := _LETTERED.match(fact.name)) and fact.kind in ("model", "code") and not models:
+            number = Fact("number", Fraction(found[1]), Fraction(found[1]))
             if number in b.spellings and number not in a.spellings:
                 yield written, b.spellings[number]
         elif fact.kind == "version" and not versions and fact.name.count(".") > 1:

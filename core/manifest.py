@@ -6,7 +6,6 @@ sha256. The *fingerprint* is a digest of everything that affects scores, and so 
 
 import hashlib
 import json
-import os
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -14,14 +13,16 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
 from core.errors import ArtifactError, ManifestError, one_line
-from core.files import open_regular, read_regular
+from core.files import FileEntry as FileEntry
+from core.files import Sha256, check, read_regular
+from core.files import describe_file as describe_file
 from core.graph import CONTRACT_VERSION, GraphKind
+from core.labels import ClassificationTask as ClassificationTask
+from core.labels import EntailmentLabel as EntailmentLabel
+from core.labels import EntailmentTask as EntailmentTask
+from core.labels import Label as Label
 from core.ranking import ConfidenceFit
-from core.scoring import ClassificationTask as ClassificationTask
-from core.scoring import EntailmentLabel as EntailmentLabel
-from core.scoring import EntailmentTask as EntailmentTask
 from core.scoring import FileName
-from core.scoring import Label as Label
 from core.scoring import ProbabilityTask as ProbabilityTask
 from core.scoring import ScoreTask as ScoreTask
 from core.scoring import SimilarityTask as SimilarityTask
@@ -41,19 +42,10 @@ Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]  # ISO 639: en, de
 ModelId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 AnyTask = SimilarityTask | EntailmentTask | ProbabilityTask | ClassificationTask
 TensorName = Annotated[str, Field(min_length=1, max_length=256)]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class FileEntry(_Frozen):
-    """Size and checksum of one file of the model."""
-
-    bytes: int = Field(ge=0)
-    sha256: Sha256
-    shared: bool = Field(False, description="in models/shared/, once for all models that use it")
 
 
 class Limits(_Frozen):
@@ -242,7 +234,7 @@ class Manifest(_Frozen):
             raise ValueError(f"dimensions rise, and are less than dim, got {self.dimensions}")
         if siamese and self.limits.max_pair_tokens is not None:
             raise ValueError("max_pair_tokens belongs to the interaction family")
-        if (self.bi_encoder is None) == any(self.score_task(name).blend is not None for name in self.score_tasks):
+        if (self.bi_encoder is None) == any(task.blend is not None for task in self.score_tasks.values()):
             raise ValueError("a task with a blend needs bi_encoder, and bi_encoder such a task")
         if siamese and self.bi_encoder is not None:
             raise ValueError("bi_encoder belongs to the interaction family")
@@ -280,26 +272,23 @@ class Manifest(_Frozen):
         return self._tasks()[name]
 
     @property
-    def score_tasks(self) -> tuple[ScoreTask, ...]:
+    def score_tasks(self) -> dict[ScoreTask, SimilarityTask | ProbabilityTask]:
         """Those of its tasks that give a pair one score."""
-        names: tuple[ScoreTask, ...] = ("similarity", "paraphrase", "relevance")
-        return tuple(name for name in names if name in self._tasks())
+        tasks: dict[ScoreTask, SimilarityTask | ProbabilityTask | None] = {
+            "similarity": self.similarity,
+            "paraphrase": self.paraphrase,
+            "relevance": self.relevance,
+        }
+        return {name: task for name, task in tasks.items() if task is not None}
 
     @property
     def ranking_task(self) -> ScoreTask:
         """What candidates are ordered by: relevance, where the model has it."""
         return "similarity" if self.relevance is None else "relevance"
 
-    def score_task(self, name: ScoreTask) -> SimilarityTask | ProbabilityTask:
-        """The task of that name, which the model must have."""
-        task = {"similarity": self.similarity, "paraphrase": self.paraphrase, "relevance": self.relevance}[name]
-        assert task is not None, "callers ask only for tasks that the model has"
-        return task
-
     def graphs_of_classes(self) -> set[str]:
         """The graphs whose outputs are log-probabilities of classes."""
-        found = {task.graph for task in self._tasks().values() if task.of_classes}
-        return {graph for graph in found if graph is not None}
+        return {task.graph for task in self._tasks().values() if task.of_classes and task.graph is not None}
 
     def pooling_of(self, graph: str) -> Pooling | None:
         """How the states that a graph gives are pooled."""
@@ -309,10 +298,8 @@ class Manifest(_Frozen):
 
     def max_tokens(self, graph: str) -> int:
         """The most tokens that a graph reads: of a text, or of both texts of a pair."""
-        limits = self.limits
-        if self.graph_kinds[graph] == "pair":
-            return limits.max_pair_tokens or 2 * limits.max_tokens
-        return limits.max_tokens
+        most = self.limits.max_tokens
+        return (self.limits.max_pair_tokens or 2 * most) if self.graph_kinds[graph] == "pair" else most
 
     def outputs(self) -> dict[str, int]:
         """How many outputs each graph of a task has."""
@@ -351,19 +338,10 @@ class Manifest(_Frozen):
             "similarity": _settings(self.similarity),
             "entailment": _settings(self.entailment),
         }
-        for name, task in (
-            ("paraphrase", self.paraphrase),
-            ("relevance", self.relevance),
-            ("classification", self.classification),
-        ):
-            if task is not None:
-                fingerprinted[name] = _settings(task)
-        if self.pooling is not None:
-            fingerprinted["pooling"] = self.pooling.model_dump(mode="json")
-        if self.prompts is not None:
-            fingerprinted["prompts"] = self.prompts.model_dump(mode="json")
-        if self.bi_encoder is not None:
-            fingerprinted["bi_encoder"] = self.bi_encoder.model_dump(mode="json")
+        fingerprinted |= {name: _settings(task) for name, task in self._tasks().items() if name not in fingerprinted}
+        for part, said in (("pooling", self.pooling), ("prompts", self.prompts), ("bi_encoder", self.bi_encoder)):
+            if said is not None:
+                fingerprinted[part] = said.model_dump(mode="json")
         if self.tensors:
             fingerprinted["tensors"] = {
                 tensor: self.files[name].sha256 for tensor, name in sorted(self.tensors.items())
@@ -413,36 +391,10 @@ class Manifest(_Frozen):
         """
         if (in_all := sum(entry.bytes for entry in self.files.values())) > MAX_MODEL_BYTES:
             raise ArtifactError(f"{folder}: the files have {in_all:,} bytes, the limit is {MAX_MODEL_BYTES:,}")
-        for name, entry in self.files.items():
-            path = self.path_of(folder, name)
-            if path.is_symlink() or not path.is_file():
-                raise ArtifactError(f"{path}: missing (or not a plain file), expected sha256 {entry.sha256}")
-            if (size := path.stat().st_size) != entry.bytes:
-                raise ArtifactError(f"{path}: corrupted or replaced: {size} bytes, expected {entry.bytes} bytes")
-        for name, entry in self.files.items():
-            path = self.path_of(folder, name)
-            try:
-                found = known.get(path) if known is not None else None
-                if found is None:
-                    found = describe_file(path, entry.bytes)
-                if known is not None:
-                    known[path] = found
-            except OSError as error:
-                raise ArtifactError(f"{path}: cannot be read: {error.strerror or error}") from error
-            if (found.bytes, found.sha256) != (entry.bytes, entry.sha256):
-                raise ArtifactError(
-                    f"{path}: corrupted or replaced: {found.bytes} bytes with sha256 {found.sha256}, "
-                    f"expected {entry.bytes} bytes with sha256 {entry.sha256}"
-                )
+        entries = [(self.path_of(folder, name), entry) for name, entry in self.files.items()]
+        check(entries, {} if known is None else known)
 
 
 def _settings(task: BaseModel | None) -> dict[str, object] | None:
     """All that a manifest says about a task, without what it leaves as it is: a later field changes no digest."""
     return None if task is None else task.model_dump(mode="json", exclude_defaults=True)
-
-
-def describe_file(path: Path, max_bytes: int | None = None) -> FileEntry:
-    """Size and sha256 of a file; raises as `open_regular`."""
-    with open(open_regular(path, max_bytes), "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return FileEntry(bytes=os.fstat(file.fileno()).st_size, sha256=digest)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from core.measures import Logistic
+from core.scoring import Logistic
 
 Match = Literal["question", "answer", "both", "either"]
 Feature = Literal["score", "lead", "standing", "words", "second_score", "second_lead", "second_standing"]

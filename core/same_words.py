@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from core.alignment import in_one_spelling
+from core.attributes import LETTERED
 from core.numerals import APOSTROPHES
 from core.text import normalise
 from core.units import SMALL
@@ -61,15 +62,7 @@ _LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 _NUMBERS = "|".join((*SMALL, *_LARGE))
 # A number word behind another that a hyphen ties to a word: thirty five-litre cans are thirty cans.
 _TIED = re.compile(rf"\b({_NUMBERS}) ({'|'.join(SMALL)})(?=-[^\W\d_])(?!-(?:{_NUMBERS})\b)")
-# After these "a" is a name: vitamin A.
-_LETTERED = _words(
-    """
-    appendix block building bus category channel class clause client company cup customer exit flat gate grade group
-    hall hepatitis influenza level line model option part party person phase plan platform port room section series
-    size team terminal tier track type unit user version vitamin wing zone
-    """
-)
-# Nor is it an article before these: user A cannot, between A and B; a few are not few.
+# Before these "a" is a name, no article: between A and B; and a few are not few.
 _AFTER_A_NAME = _words(
     """
     am and are as at but can cannot cant could did didnt do does doesnt dont for from had has hasnt have if in is isnt
@@ -235,7 +228,7 @@ def _with_digits(words: Sequence[str]) -> Iterator[str]:
 def _without_articles(words: Iterator[str]) -> Iterator[str]:
     before = ""
     for word, after in pairwise([*words, ""]):
-        named = word == "a" and (before in _LETTERED or before[-1:].isdecimal() or after in _AFTER_A_NAME)
+        named = word == "a" and (before in LETTERED or before[-1:].isdecimal() or after in _AFTER_A_NAME)
         kept = word not in _ARTICLES or not after or named
         if kept and word != "please":
             yield word

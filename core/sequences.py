@@ -11,9 +11,9 @@ digits, and with integer products a last digit that moves can move the third one
 no time on padding either.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,8 @@ from core.subwords import AnyTokenizer, SpecialTokens, Subwords
 from core.tokenizer import pad
 
 PoolingMode = Literal["mean", "cls", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
-Ids = tuple[int, ...]
+Ids = tuple[int, ...]  # of a text's tokens
+Pair = tuple[Ids, Ids]
 Rows = npt.NDArray[np.float32]
 Sides = Sequence[Sequence[Ids]]  # ids of n texts, or of both sides of n pairs
 LENGTH_STEP = 4  # tokens; longer steps would pad more, shorter ones make more runs of fewer texts
@@ -74,23 +75,35 @@ class Feeds(Protocol):
 
     @property
     def added(self) -> int:
-        """The special tokens of one item."""
+        """The special tokens of one key."""
 
-    def lengths(self, items: Iterable[Sequence[Ids]]) -> list[tuple[int, ...]]:
-        """The sizes of each item: tokens of each of its texts, or of the sequence that they make, as it is padded."""
+    def shapes(self, keys: Sequence[Any]) -> list[tuple[int, ...]]:
+        """Of each key (the ids of a text, or of both texts of a pair) how many tokens its texts have, or the sequence
+        that they make, with the padding of its own."""
 
     def rows(self, run: Run, sides: Sides, least: Sequence[int] = ()) -> Rows:
-        """The graph's row of each item; word models pad texts to `least`, of each side, if that is longer."""
+        """The graph's row of each key; word models pad texts to `least`, of each side, if that is longer."""
 
 
+@dataclass(frozen=True)
 class WordFeeds:
-    """Ids and lengths: of one text, or of each text of a pair."""
+    """Ids and lengths: of one text, or of each text of a pair.
 
-    added = 0
+    Attributes:
+        paired: whether of a pair.
+        most: each text is padded by its own length alone, to so many tokens at most; None: as far as its batch.
+    """
 
-    def lengths(self, items: Iterable[Sequence[Ids]]) -> list[tuple[int, ...]]:
-        """The number of tokens of each text, of each item."""
-        return [tuple(map(len, texts)) for texts in items]
+    paired: bool = False
+    most: int | None = None
+    added: ClassVar[int] = 0
+
+    def shapes(self, keys: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The number of tokens of each text, of each key."""
+        lengths: list[tuple[int, ...]] = [tuple(map(len, key if self.paired else (key,))) for key in keys]
+        if self.most is None:
+            return lengths
+        return [tuple(_own_length(tokens, self.most) for tokens in each) for each in lengths]
 
     def rows(self, run: Run, sides: Sides, least: Sequence[int] = ()) -> Rows:
         """The rows of the graph's outputs, one for each text or pair; see `Feeds.rows`."""
@@ -122,16 +135,16 @@ class SequenceFeeds:
         """The special tokens of a sequence."""
         return self.special.number
 
-    def lengths(self, items: Iterable[Sequence[Ids]]) -> list[tuple[int, ...]]:
-        """The number of tokens of each item's sequence with its padding."""
+    def shapes(self, keys: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The number of tokens of each key's sequence with its padding."""
         added, most = self.added, self.added + self.max_tokens
-        tokens = [added + sum(map(len, texts)) for texts in items]
-        return [(max(number, min(most, -(-number // LENGTH_STEP) * LENGTH_STEP)),) for number in tokens]
+        tokens = map(len, keys) if len(self.special.segments) == 1 else (sum(map(len, key)) for key in keys)
+        return [(_own_length(added + number, most),) for number in tokens]
 
     def rows(self, run: Run, sides: Sides, least: Sequence[int] = ()) -> Rows:
         """As `Feeds.rows`; in several runs where padded lengths differ."""
         by_length: dict[int, list[int]] = {}
-        for place, (length,) in enumerate(self.lengths(zip(*sides, strict=True))):
+        for place, (length,) in enumerate(self.shapes(sides[0] if len(sides) == 1 else list(zip(*sides, strict=True)))):
             by_length.setdefault(length, []).append(place)
         parts = []
         for length, places in by_length.items():
@@ -175,6 +188,11 @@ class SequenceFeeds:
         return segments
 
 
+def _own_length(tokens: int, most: int) -> int:
+    """The length to which so many tokens are padded, whatever stands beside them; a graph may end at `most`."""
+    return max(tokens, min(most, -(-tokens // LENGTH_STEP) * LENGTH_STEP))
+
+
 def feeds_of(
     signature: GraphSignature,
     kind: GraphKind,
@@ -204,7 +222,7 @@ def feeds_of(
             f"{'missing' if pooling is None else 'for states of tokens'}"
         )
     if not signature.is_transformer:
-        return WordFeeds()
+        return WordFeeds(paired=kind in ("pair", "explanation"))
     if not isinstance(tokenizer, Subwords):
         raise GraphMismatchError(f"{where}: a transformer reads the ids of a tokenizer.json of the library tokenizers")
     return SequenceFeeds(tokenizer.special_tokens(2 if kind == "pair" else 1), signature.inputs, pooling, max_tokens)

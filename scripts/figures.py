@@ -314,7 +314,7 @@ def _published() -> str:
 
 def _routes() -> str:
     """Every route; types of requests that the page describes are links."""
-    app = create_app(Settings(models_dir=(ROOT / "models",))).app
+    app = create_app(Settings(models_dir=(ROOT / "models",)))
     rows = []
     for path, operations in app.openapi()["paths"].items():
         for method, operation in operations.items():

@@ -47,7 +47,7 @@ def served() -> list[FieldSupport]:
             mark.refuses,
             mark.note,
         )
-        for path, request in requests_of(app.app)
+        for path, request in requests_of(app)
         for field, info in fields_of(request)
         for mark in info.metadata
         if isinstance(mark, ChangesAnswer)

@@ -1,4 +1,4 @@
-"""The service's answers as frozen dataclasses, with its field names (core/answers.py); see /docs of a service.
+"""The service's answers as frozen dataclasses, with its field names; see /docs of a service.
 
 Unknown fields of a newer service are ignored. None stands for a field that was absent or null.
 """
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.answers import *  # noqa: F403  # users import all of them from here
+from core.status import *  # noqa: F403
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
-from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from service.http.admission import ScoringLimits
 from service.http.middleware import (
@@ -25,8 +24,8 @@ from service.observe.tracing import Tracing
 from service.routes import claims, cohere, cohere_embed, duplicates, labelling, native, openai, operations, ranking, tei
 from service.routes.dialects import PEERS
 from service.routes.foreign import check_aliases
-from service.routes.json_body import max_counts
 from service.routes.paths import Paths
+from service.routes.routing import max_counts
 from service.service import Service
 from service.settings import Settings
 from service.version import version
@@ -47,42 +46,63 @@ _KEYS: dict[str, Any] = {
     "HTTPBearer": {"type": "http", "scheme": "bearer"},
     "APIKeyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
 }
-
-
 # Headers that scripts of other origins may read.
 _EXPOSED = ("X-Request-Id", "Server-Timing", "Retry-After", "retry-after-ms")
 
 
-class Application:
+class Application(FastAPI):
     """FastAPI with this service's routes and middleware."""
 
     def __init__(
-        self,
-        app: FastAPI,
-        service: Service,
-        *,
-        paths: Paths,
-        scoring: ScoringLimits,
-        rate_limit: "RateLimit | None",
-        tracing: Tracing | None,
+        self, service: Service, scoring: ScoringLimits, rate_limit: "RateLimit | None", tracing: Tracing | None
     ) -> None:
-        """Put the middleware around the router of `app`.
+        """Join the routes, and prepare the middleware around their router.
 
         Args:
-            app: FastAPI, with all routes.
-            service: see `Service`.
-            paths: those of its routes.
-            scoring: what those of them that score pass besides.
+            service: see `Service`; opened and closed with the application.
+            scoring: what requests that ask a model pass besides.
             rate_limit: see `RateLimit`; None: callers may ask as often as they like.
-            tracing: see `Tracing`.
+            tracing: see `Tracing`; closed with the application.
         """
-        self.app = app
-        self.service = service
-        self.scoring = scoring
-        settings = service.settings
 
-        # From the inside out. A request passes them in the other order.
-        stack: ASGIApp = AccessControl(scoring.wrap(app.router, paths), settings.api_keys, rate_limit, paths)
+        @asynccontextmanager
+        async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+            await service.start()
+            yield
+            await service.close()
+            if tracing is not None:
+                await asyncio.to_thread(tracing.close)
+
+        # Its own pages are off: their addresses are absolute, and so wrong under a path prefix, and Swagger would come
+        # from a CDN. Ours are in `http/pages.py`.
+        super().__init__(
+            docs_url=None,
+            redoc_url=None,
+            title="Semblance",
+            description=_DESCRIPTION,
+            version=version(),
+            lifespan=lifespan,
+            redirect_slashes=False,
+            license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            routes=[route for router in _ROUTERS for route in router.routes],
+            # `service/observe` has its own.
+            telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
+        )
+        self.service = self.state.service = service
+        self.scoring = scoring
+        files = add_pages(self, service.settings)
+        self.state.body_limits = {strict: max_counts(service.settings, strict=strict) for strict in (False, True)}
+        self.openapi = cache(self._described)  # type: ignore[method-assign]
+        self._stack = self._with_middleware(Paths(self.routes, files), rate_limit, tracing)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """What answers a request: our middleware in place of FastAPI's, around its router."""
+        return self._stack
+
+    def _with_middleware(self, paths: Paths, rate_limit: "RateLimit | None", tracing: Tracing | None) -> ASGIApp:
+        """The router and its middleware, from the inside out. A request passes them in the other order."""
+        service, settings = self.service, self.service.settings
+        stack: ASGIApp = AccessControl(self.scoring.wrap(self.router, paths), settings.api_keys, rate_limit, paths)
         stack = SecurityHeaders(stack)
         stack = Errors(stack, paths)
         if settings.cors_origins:  # outside the keys: a preflight request has none
@@ -94,16 +114,15 @@ class Application:
                 expose_headers=_EXPOSED,
             )
         stack = AccessLogMiddleware(stack, service.telemetry, paths, tracing, access_log=settings.access_log)
-        stack = EarlyResponseCloser(stack)
-        self._stack = RequestId(stack, service)
+        return RequestId(EarlyResponseCloser(stack), self.router, service)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or begin and end with the server."""
-        if scope["type"] == "http":
-            scope["app"] = self.app
-            await self._stack(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
+    def _described(self) -> dict[str, Any]:
+        """The OpenAPI document, with the ways to show a key where one is asked; open routes say that they ask none."""
+        described = FastAPI.openapi(self)
+        if self.service.settings.api_keys:
+            described["components"]["securitySchemes"] = _KEYS
+            described["security"] = [{name: []} for name in _KEYS]
+        return described
 
 
 def create_app(settings: Settings, tracing: Tracing | None = None) -> Application:
@@ -121,43 +140,4 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Applicatio
         if rate_limit.shared is not None:
             service.backends.append(rate_limit.shared)
     check_aliases(service)
-    scoring = ScoringLimits(service, traced=tracing is not None)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await service.start()
-        yield
-        await service.close()
-        if tracing is not None:
-            await asyncio.to_thread(tracing.close)
-
-    # It serves Swagger's files from this host, not from a CDN. Its own pages are off: their addresses are absolute, and
-    # so wrong under a path prefix; ours at /docs (`http/pages.py`) has relative ones.
-    app = FastAPIOffline(
-        docs_url=None,
-        redoc_url=None,
-        title="Semblance",
-        description=_DESCRIPTION,
-        version=version(),
-        lifespan=lifespan,
-        redirect_slashes=False,
-        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        routes=[route for router in _ROUTERS for route in router.routes],
-        telemetry={"auto_configure": False},  # `service/observe` has its own
-    )
-    files = add_pages(app, settings)
-    app.state.service = service
-    app.state.body_limits = {strict: max_counts(settings, strict=strict) for strict in (False, True)}
-    app.openapi = cache(lambda: _described(app, bool(settings.api_keys)))  # type: ignore[method-assign]
-    return Application(
-        app, service, paths=Paths(app.routes, files), scoring=scoring, rate_limit=rate_limit, tracing=tracing
-    )
-
-
-def _described(app: FastAPI, keys: bool) -> dict[str, Any]:
-    """The OpenAPI document, with the ways to show a key where one is asked for; open routes say that they ask none."""
-    described = FastAPI.openapi(app)
-    if keys:
-        described["components"]["securitySchemes"] = _KEYS
-        described["security"] = [{name: []} for name in _KEYS]
-    return described
+    return Application(service, ScoringLimits(service, traced=tracing is not None), rate_limit, tracing)

@@ -1,8 +1,8 @@
 """Types of request and answer bodies. Request types also hold the examples that /docs shows.
 
 Requests are pydantic models: an unknown or mistyped field is an error. Answers are dicts, with the fields of the types
-in `core/answers.py`, of which the OpenAPI document is made here. Lengths of lists and texts are checked in
-`service/routes/limits.py`.
+in `core/answers.py` and `core/status.py`, of which the OpenAPI document is made here. Endpoints check lengths of lists
+and texts.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonVal
 from pydantic_core import CoreSchema, PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from core import answers
+from core import answers, status
 from core.answers import Scale
 from core.manifest import Role, ScoreTask
 from core.ranking import MAX_ENTRIES, ConfidenceFit, Match
@@ -280,7 +280,7 @@ class ExplainRequest(OwnRequest):
 
 
 class AnswerForm(NamedTuple):
-    """Describes dicts as an answer of core/answers.py, for the OpenAPI document."""
+    """Describes dicts as an answer of core/, for the OpenAPI document."""
 
     answer: type
     name: str = ""  # in the document; without it the answer's own
@@ -324,8 +324,8 @@ DuplicatesResponse = Annotated[Answer, AnswerForm(answers.Duplicates, "DedupeRes
 ClassifyResponse = Annotated[Answer, AnswerForm(answers.Labels, "ClassifyResponse")]
 EmbedResponse = Annotated[Answer, AnswerForm(answers.EmbedResponse)]
 ExplainResponse = Annotated[Answer, AnswerForm(answers.Explanation, "ExplainResponse")]
-ModelsResponse = Annotated[Answer, AnswerForm(answers.Models, "ModelsResponse")]
-Readiness = Annotated[Answer, AnswerForm(answers.Readiness)]
+ModelsResponse = Annotated[Answer, AnswerForm(status.Models, "ModelsResponse")]
+Readiness = Annotated[Answer, AnswerForm(status.Readiness)]
 
 
 class ReloadedModel(TypedDict):

@@ -6,8 +6,9 @@ from typing import Literal
 
 from service.engine import breaker
 from service.engine.breaker import Backend
-from service.engine.cache import RemoteCache, VectorCache
+from service.engine.cache import VectorCache
 from service.engine.queue import Queue
+from service.engine.vector_codec import RemoteCache
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
 from service.models.checks import HealthChecker

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from httpx._transports import default
 
-from service.engine import cache, vectors
+from service.engine import measuring
 
 # Files, or folders, whose tests export graphs, open every published model, or start services and browsers.
 SLOW = (
@@ -64,6 +64,5 @@ def pytest_collection_finish() -> None:
 def vectors_are_kept() -> Iterator[None]:
     """As those of a model whose vectors pay to keep: otherwise the speed of the machine would choose for the toys."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (cache, vectors):
-            patch.setattr(module, "LOOKUP_SECONDS", 0.0)
+        patch.setattr(measuring, "LOOKUP_SECONDS", 0.0)
         yield

@@ -12,7 +12,7 @@ or the machine became slower, is dropped as soon as that is known.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import exp, inf
@@ -45,6 +45,8 @@ class RequestContext:
         spans: phase, begin and end of each of its intervals; None: nobody traces it.
         share: of its work from here on, that is asked of the engine now; see `part`.
         expected: seconds of all its work, as far as the queue knows; 0 while none needs a thread.
+        items: the field of the request whose items it works on now, and their number: an error that this takes too long
+            says how many would not.
         ended: whether it is answered or given up. Others may still wait for what it has begun.
     """
 
@@ -54,6 +56,7 @@ class RequestContext:
     spans: list[tuple[int, float, float]] | None = None
     share: float = 1.0
     expected: float = 0.0
+    items: tuple[str, int] | None = None
     ended: bool = False
     _paused_since: float | None = None
 
@@ -164,10 +167,6 @@ class Admission:
     turn: float
     failure: Overloaded | None = None
 
-    def complete(self, seconds: float) -> None:
-        """So many expected seconds of its work are done."""
-        self.left = max(0.0, self.left - seconds)
-
 
 class Admissions:
     """The requests that are let in."""
@@ -233,9 +232,19 @@ class Admissions:
         """A request has ended; no effect if it was not let in."""
         self._all.pop(context, None)
 
-    def add_served(self, seconds: float) -> None:
-        """So many expected seconds of work are done, of whomever."""
-        self._served += seconds / max(1, len({context.caller for context in self._all}))
+    def done(self, parts: Sequence[tuple[Admission, float]], expected: float, seconds: float | None = None) -> None:
+        """A batch is done.
+
+        Args:
+            parts: of it, each with who asked for it and its expected seconds.
+            expected: seconds of all of it.
+            seconds: that it took a thread; None: it was done in the event loop, which says nothing of the pace.
+        """
+        if seconds is not None:
+            self.pace.record(expected, seconds)
+        self._served += expected / max(1, len({context.caller for context in self._all}))
+        for admission, each in parts:
+            admission.left = max(0.0, admission.left - each)
 
     def mark_late(self) -> None:
         """Mark those who cannot end in time any more in their turn."""

@@ -11,28 +11,22 @@ as long as one sentence or pair takes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import prod
-from time import perf_counter, thread_time
+from time import perf_counter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from service.engine.admission import PIECE_SECONDS, RequestContext
 from service.engine.graph import Padding, Rows, Shape, TextGraph
-from service.engine.queue import INLINE_SECONDS, MIN_THREAD_SECONDS, Job, Queue
+from service.engine.queue import INLINE_SECONDS, Job, Queue
 from service.observe.metrics import INFERENCE
 
 # Work of less runs in the event loop while a thread is free, and of less than `INLINE_SECONDS` while all are busy. To
 # wake a thread costs a tenth of this.
 INLINE_IDLE_SECONDS = 0.0002
-# How costs are measured:
-_MAX_TIMED_RUNS = 3
-_LONG_SECONDS = 0.05  # of all runs together, after which there is no further one
-_CHEAP_SECONDS = 0.002  # a run of less is timed with a larger batch
-_SHORT_TOKENS, _LONG_TOKENS, _SEVERAL, _MANY = 4, 64, 8, 32  # what is measured: tokens of a text, items of a batch
-
 K = TypeVar("K")
 
 
@@ -58,54 +52,9 @@ class Cost:
         """Seconds of one batch."""
         return self.fixed + padding.items * self.of_item(padding.longest)
 
-    @classmethod
-    def measured(cls, seconds: Callable[[int, Shape], float], axes: int, max_tokens: int) -> "Cost":
-        """The cost that timed runs give.
-
-        Args:
-            seconds: number of items, their shape -> seconds of a run.
-            axes: 1 for sentences, 2 for pairs.
-            max_tokens: of a sentence.
-        """
-        long = min(_LONG_TOKENS, max_tokens)
-        short = max(1, min(_SHORT_TOKENS, long // 2))
-        extra_tokens = max(1, long - short)
-        one_short = seconds(1, (short,) * axes)
-        items, several = _SEVERAL, seconds(_SEVERAL, (short,) * axes)
-        if several < _CHEAP_SECONDS:  # too fast to time well: a larger batch
-            items, several = _MANY, seconds(_MANY, (short,) * axes)
-        per_extra_item = max(0.0, several - one_short) / (items - 1)
-        one_long = seconds(1, (long,) * axes)
-        per_cell = 0.0
-        if axes > 1:  # how much more than twice one long sentence two of them take
-            per_cell = max(0.0, one_long + one_short - 2 * seconds(1, (long, short))) / extra_tokens**2
-        of_length = one_long - one_short
-        if one_long < _CHEAP_SECONDS:
-            of_length = (seconds(items, (long,) * axes) - several) / items
-        if axes > 1:
-            of_length -= per_cell * (long**2 - short**2)
-        per_token = max(0.0, of_length) / (axes * extra_tokens)
-        of_short = per_token * axes * short + (per_cell * short**2 if axes > 1 else 0.0)
-        fixed = max(0.0, one_short - max(per_extra_item, of_short))
-        return cls(fixed, per_token, max(0.0, per_extra_item - of_short), per_cell)
-
 
 # Before a graph is measured: large, so that nothing runs in the event loop.
 INITIAL_COST = Cost(2e-3, 1e-5)
-
-
-def best_time(work: Callable[[], object]) -> float:
-    """Seconds of the fastest of a few runs, the first of which warm up; long work runs once.
-
-    It is the CPU time of this thread, which other processes do not make longer; what they take of the CPUs is
-    the factor of `Pace`.
-    """
-    times: list[float] = []
-    while len(times) < _MAX_TIMED_RUNS and sum(times) < _LONG_SECONDS:
-        started = thread_time()
-        work()
-        times.append(thread_time() - started)
-    return min(times)
 
 
 def padded(shapes: Sequence[Shape]) -> Padding:
@@ -163,24 +112,9 @@ class Batcher(Generic[K]):
         self.graph = graph
         self._queue = queue
 
-    def measure(self, keys: Sequence[K], max_tokens: int) -> None:
-        """Measure the cost of a run, with tokens of these keys, at most `max_tokens` each; warms the graph up."""
-        key, shape = max(zip(keys, self.graph.shapes(keys), strict=True), key=lambda pair: sum(pair[1]))
-
-        def seconds(items: int, shape: Shape) -> float:
-            return best_time(partial(self.graph.rows, [self.graph.resized(key, shape)] * items))
-
-        self.cost = Cost.measured(seconds, len(shape), max_tokens)
-        if self.graph.has_loop:
-            self.cost = replace(self.cost, fixed=max(self.cost.fixed, MIN_THREAD_SECONDS))
-
     def expected_seconds(self, keys: Sequence[K]) -> float:
         """Expected seconds for these keys, in batches of their own."""
         return _seconds_of(self._pieces(keys))
-
-    def seconds_of_one_more(self, keys: Sequence[K]) -> float:
-        """Expected seconds that the median one of these keys adds to a batch."""
-        return sorted(map(self.cost.of_item, self.graph.shapes(keys)))[len(keys) // 2]
 
     def rows_if_quick(self, context: RequestContext, keys: Sequence[K]) -> Rows | None:
         """The rows, computed at once in the event loop; None if that would take too long.

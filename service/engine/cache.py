@@ -1,4 +1,5 @@
-"""Caches of computed vectors and scores: in memory and, for vectors, optionally in a backend such as Redis.
+"""Caches in memory; and the vectors of a graph: from memory, another request's computation, Redis or the graph, in this
+order. Where computing a vector costs less than finding it, the graph computes all of them.
 
 A vector is the embedding of a sentence, or an interaction model's output for a pair. Its key is the model's fingerprint
 (which covers the tokenizer) and the token ids, so a cached vector is the one that the model would compute. Keys match
@@ -10,18 +11,26 @@ caches together exceed the budget, the largest one drops its oldest entries, so 
 few of the others.
 """
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Mapping, Sequence
+from functools import partial
+from time import perf_counter
+from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import ref
 
 import numpy as np
-import numpy.typing as npt
 from prometheus_client import Counter
 
-from service.engine.breaker import Backend
+from core.sequences import Pair
+from service.engine.admission import RequestContext
+from service.engine.batcher import Batcher
+from service.engine.graph import Rows, TextGraph
+from service.engine.queue import Queue
+from service.engine.vector_codec import K, Key, RemoteCache, Vector, VectorSpace
+from service.errors import Overloaded, TooSlow
+from service.observe.metrics import CACHE, QUEUE
 from service.observe.telemetry import Telemetry
-from service.settings import CachePolicy
 
 # Larger entries are not kept: hashing their keys costs about what the cache saves, and some hundreds of them would
 # displace all others. A sentence of 512 tokens with an embedding of 768 numbers fits.
@@ -29,6 +38,7 @@ LARGEST_ENTRY_BYTES = 8192
 ENTRY_BYTES = 296  # of the ordered dict: its node, its share of both tables, half of them empty; value with size
 TUPLE_BYTES = 56  # without elements: header, length, its part in garbage collection
 ID_BYTES = 8  # a reference: the tokenizer holds one object for each token id
+_MAX_KEYS_RATIO = 8  # a request joins no computation of more than so many times its own keys
 _FLAGS, _MAX_KEYS = 1 << 20, 100_000  # flags, of a byte each, and the number of keys after which all are reset
 
 H = TypeVar("H")
@@ -48,27 +58,26 @@ class MemoryBudget:
         """Start without caches; `max_bytes` is in bytes, 0 keeps nothing."""
         self.max_bytes = max_bytes
         self.seen = Doorkeeper()
-        self._caches: list[ref[LruCache[Any, Any]]] = []
+        self._refs: list[ref[LruCache[Any, Any]]] = []
 
     @property
     def held(self) -> int:
         """Bytes that the caches hold."""
-        return sum(cache.held for cache in self._live_caches())
+        return sum(cache.held for cache in self._caches())
 
     def lru(self, size: Callable[[H, V], int], counts: CacheCounts | None = None) -> "LruCache[H, V]":
         """A cache within this budget; `size` computes the bytes of a key and its value, always the same."""
         cache = LruCache(self, size, counts)
-        self._caches = [each for each in self._caches if each() is not None]
-        self._caches.append(ref(cache))
+        self._refs = [*map(ref, self._caches()), ref(cache)]
         return cache
 
     def make_room(self) -> None:
         """Drop entries until the caches fit the budget."""
         while (excess := self.held - self.max_bytes) > 0:
-            max(self._live_caches(), key=lambda cache: cache.held).evict(excess)
+            max(self._caches(), key=lambda cache: cache.held).evict(excess)
 
-    def _live_caches(self) -> "list[LruCache[Any, Any]]":
-        return [cache for each in self._caches if (cache := each()) is not None]
+    def _caches(self) -> "list[LruCache[Any, Any]]":
+        return [cache for each in self._refs if (cache := each()) is not None]
 
 
 class Doorkeeper:
@@ -154,27 +163,7 @@ class LruCache(Generic[H, V]):
 # The remote tier is not asked for more new keys than this at once: 1,000 take Redis 25 ms to look up and 75 ms to
 # write, which is over its time limit and would count as its failure.
 REMOTE_MAX_KEYS = 500
-# Models that need less time for a key do not use it with `auto`: measurements are in docs/caching.md.
-REMOTE_PAYS_SECONDS = 250e-6
-# To find a vector in memory, or to add one, takes some 8 us. With `auto`, a model that computes one in less is not
-# cached: averaging models take 2 to 4 us, the next fastest 30.
-LOOKUP_SECONDS = 10e-6
-
-Ids = tuple[int, ...]
-Pair = tuple[Ids, Ids]
-Key = Ids | Pair
-Vector = npt.NDArray[np.float32]  # [1, dim]: rows are joined by np.concatenate
-K = TypeVar("K", bound=Key)
-_ARRAY_BYTES = 144  # of a numpy array beside its numbers
-_FLOAT_BYTES = 24
-
-
-class VectorSpace(NamedTuple):
-    """The model and graph that vectors belong to."""
-
-    fingerprint: str  # of the model
-    dim: int
-    graph: str = ""  # of a pair: an interaction model may have several graphs
+_ARRAY_BYTES, _FLOAT_BYTES = 144, 24  # of a numpy array beside its numbers; of one of Python's
 
 
 class CacheTiers(NamedTuple):
@@ -189,22 +178,6 @@ class CacheTiers(NamedTuple):
         return [name for name in ("memory" if self.memory else "", self.remote) if name]
 
 
-class RemoteCache(Backend, Protocol):
-    """A second tier, shared between processes. It never raises: a failure is a miss."""
-
-    name: str  # as answers and logs have it
-
-    @property
-    def up(self) -> bool:
-        """Whether the last attempt to read succeeded."""
-
-    async def get_many(self, space: VectorSpace, keys: Sequence[K]) -> dict[K, Vector]:
-        """The vectors that it has."""
-
-    def put_many(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
-        """Write these in the background."""
-
-
 class VectorCache:
     """The vectors of all models: an LRU cache in memory, then the remote tier."""
 
@@ -213,21 +186,10 @@ class VectorCache:
         self.memory = MemoryBudget(max_bytes)
         self.remote = remote
         self._lru = self.memory.lru(_vector_bytes, telemetry.cache_counters("memory"))
-        self._telemetry = telemetry
+        self.score_counts = telemetry.cache_counters("scores")
 
     def __len__(self) -> int:
         return len(self._lru)
-
-    def choose_tiers(self, policy: CachePolicy, first_key_seconds: float, next_key_seconds: float) -> CacheTiers:
-        """The tiers by a policy, and by the seconds that a graph needs for one key alone and for one key more."""
-        wanted = policy in ("memory", "redis") or (policy == "auto" and next_key_seconds >= LOOKUP_SECONDS)
-        memory = self.memory.max_bytes > 0 and wanted
-        pays = policy == "redis" or (policy == "auto" and first_key_seconds >= REMOTE_PAYS_SECONDS)
-        return CacheTiers(memory, self.remote.name if self.remote is not None and pays else "")
-
-    def of_scores(self) -> "ScoreCache":
-        """A cache for the scores of one model's pairs, within the same budget."""
-        return self.memory.lru(_score_bytes, self._telemetry.cache_counters("scores"))
 
     def find(self, space: VectorSpace, wanted: Collection[K]) -> dict[K, Vector]:
         """The vectors that are in memory; `wanted` has each key once."""
@@ -239,30 +201,184 @@ class VectorCache:
         if self.remote is None or len(wanted) > REMOTE_MAX_KEYS:
             return {}
         found = await self.remote.get_many(space, wanted)
-        if tiers.memory:
-            self._keep(space, found)
+        self.keep(space, found, tiers._replace(remote=""))
         return found
 
     def keep(self, space: VectorSpace, vectors: Mapping[K, Vector], tiers: CacheTiers) -> None:
         """Keep new vectors, which must be finite and own their memory; very many only in memory."""
         if tiers.memory:
-            self._keep(space, vectors)
+            self._lru.keep(((space, key), vector) for key, vector in vectors.items())
         if self.remote is not None and tiers.remote and len(vectors) <= REMOTE_MAX_KEYS:
             self.remote.put_many(space, vectors)
 
-    def _keep(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
-        self._lru.keep(((space, key), vector) for key, vector in vectors.items())
+
+Search = Callable[[Sequence[K]], Coroutine[Any, Any, Mapping[K, Vector]]]
 
 
-class ScoreEntry(NamedTuple):
-    """The score of one pair, as it is answered."""
+class _Flight(Generic[K]):
+    """One running computation, and how many requests wait for it."""
 
-    raw: float
-    rating: float | None
-    score: float
+    def __init__(self, keys: Sequence[K], search: Coroutine[Any, Any, Mapping[K, Vector]]) -> None:
+        self.keys = keys
+        self.waiting = 0
+        self.task = asyncio.get_running_loop().create_task(search)
 
 
-ScoreCache = LruCache[Pair, ScoreEntry]
+class SingleFlight(Generic[K]):
+    """Running computations, by key: keys that several requests need at the same time are computed once.
+
+    A request does not join a computation of many more keys than it needs: waiting for it would take longer than
+    computing its own keys again. A computation is a task of its own, which goes on while any request waits for it, even
+    if the first one was cancelled.
+    """
+
+    def __init__(self) -> None:
+        self._by_key: dict[K, _Flight[K]] = {}
+
+    async def get(self, context: RequestContext, keys: Sequence[K], search: Search[K]) -> dict[K, Vector]:
+        """A result for each key, from computations that are running or from a new one.
+
+        Args:
+            context: of the request.
+            keys: at least one, no two alike.
+            search: computes a result for each key it is given.
+
+        Raises:
+            Exception: whatever a computation raises, in all requests that wait for it. Refusals are of the request that
+                began it (its time, its turn): the others compute what they need themselves.
+        """
+        flights: dict[_Flight[K], list[K]] = {}
+        alone: list[K] = []
+        for key in keys:
+            flight = self._by_key.get(key)
+            # One that is done is forgotten in this turn of the event loop; what it found is kept, a refusal not shared.
+            if flight is None or flight.task.done() or len(flight.keys) > _MAX_KEYS_RATIO * len(keys):
+                alone.append(key)
+            else:
+                flights.setdefault(flight, []).append(key)
+        others = list(flights)
+        own = self._begin(alone, search) if alone else None
+        if own is not None:
+            flights[own] = alone
+        for flight in flights:
+            flight.waiting += 1
+        found: dict[K, Vector] = {}
+        try:
+            if own is not None:
+                found.update(await asyncio.shield(own.task))
+            began = perf_counter()
+            refused: list[K] = []
+            for flight in others:
+                try:
+                    arrived = await asyncio.shield(flight.task)
+                except (Overloaded, TooSlow):
+                    refused += flights[flight]
+                else:
+                    found.update((key, arrived[key]) for key in flights[flight])
+            if others:
+                context.spent(QUEUE, began, perf_counter())
+            if refused:
+                found |= await self.get(context, refused, search)
+        finally:
+            for flight in flights:
+                flight.waiting -= 1
+                if not flight.waiting:
+                    flight.task.cancel()  # no effect if it is done
+                    self._forget(flight)  # at once, so that no request joins a cancelled flight
+        return found
+
+    def _begin(self, keys: Sequence[K], search: Search[K]) -> _Flight[K]:
+        flight = _Flight(keys, search(keys))
+        self._by_key.update(dict.fromkeys(keys, flight))
+
+        def finished(task: asyncio.Task[Mapping[K, Vector]]) -> None:
+            self._forget(flight)
+            if not task.cancelled():
+                task.exception()  # retrieved, or asyncio would log it as never retrieved
+
+        flight.task.add_done_callback(finished)
+        return flight
+
+    def _forget(self, flight: _Flight[K]) -> None:
+        for key in flight.keys:
+            if self._by_key.get(key) is flight:
+                del self._by_key[key]
+
+
+class Vectors(Generic[K]):
+    """A graph's outputs for sentences or pairs, each computed once."""
+
+    def __init__(self, graph: TextGraph[K], queue: Queue, cache: VectorCache, space: VectorSpace) -> None:
+        self.batcher = Batcher(queue, graph)
+        self.tiers = CacheTiers()
+        self.cheaper_than_lookup = False  # whether computing a vector costs less than finding it in a cache
+        self.cache = cache
+        self._space = space
+        self._flights: SingleFlight[K] = SingleFlight()
+
+    async def get(self, context: RequestContext, keys: Sequence[K], *, cached: bool = True) -> Rows:
+        """A row for each key, in their order.
+
+        Args:
+            context: of the request.
+            keys: at least one.
+            cached: whether to read and fill the caches; false for texts that no client sends.
+
+        Raises:
+            InferenceFailed: the graph raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
+        """
+        if self.cheaper_than_lookup and not (cached and any(self.tiers)):
+            return await self.batcher.compute(context, keys)
+        wanted = dict.fromkeys(keys)
+        if not cached:
+            return _spread(await self.batcher.compute(context, list(wanted)), wanted, keys)
+        found: dict[K, Vector] = {}
+        if self.tiers.memory:
+            began = perf_counter()
+            found = self.cache.find(self._space, wanted)
+            context.spent(CACHE, began, perf_counter())
+        if missing := [key for key in wanted if key not in found]:
+            # No await between look-up and result: no other request can compute the same keys meanwhile.
+            if not self.tiers.remote and (new := self.batcher.rows_if_quick(context, missing)) is not None:
+                found |= self._keep(missing, new)
+            else:
+                found |= await self._flights.get(context, missing, partial(self._search, context))
+        return np.concatenate([found[key] for key in keys])
+
+    def at_once(self, keys: Sequence[K]) -> Rows:
+        """A row for each key, computed in this thread and without caches.
+
+        Raises:
+            InferenceFailed: the graph raised, or gave a number that is not finite.
+        """
+        wanted = dict.fromkeys(keys)
+        return _spread(self.batcher.run_blocking(list(wanted)), wanted, keys)
+
+    async def _search(self, context: RequestContext, keys: Sequence[K]) -> Mapping[K, Vector]:
+        """Vectors from the remote cache or else from the graph."""
+        found: Mapping[K, Vector] = {}
+        if self.tiers.remote:
+            began = perf_counter()
+            found = await self.cache.fetch(self._space, keys, self.tiers)
+            context.spent(CACHE, began, perf_counter())
+        if missing := [key for key in keys if key not in found]:
+            return {**found, **self._keep(missing, await self.batcher.compute(context, missing))}
+        return found
+
+    def _keep(self, keys: Sequence[K], rows: Rows) -> dict[K, Vector]:
+        """The new vectors, which are kept; each owns its memory, so that none keeps its whole batch in memory."""
+        vectors = {key: rows[i : i + 1].copy() for i, key in enumerate(keys)}
+        self.cache.keep(self._space, vectors, self.tiers)
+        return vectors
+
+
+def _spread(rows: Rows, distinct: Iterable[K], keys: Sequence[K]) -> Rows:
+    """The rows of distinct keys, once for each of `keys`."""
+    place = {key: i for i, key in enumerate(distinct)}
+    return rows[[place[key] for key in keys]]
+
+
 _EACH_PAIR_BYTES = tuple_bytes(2) + 2 * tuple_bytes(0)
 
 
@@ -276,10 +392,6 @@ def _vector_bytes(key: tuple[VectorSpace, Key], vector: Vector) -> int:
     return ENTRY_BYTES + tuple_bytes(len(key)) + of_ids + _ARRAY_BYTES + vector.nbytes
 
 
-_EACH_SCORE_BYTES = (
-    ENTRY_BYTES + _EACH_PAIR_BYTES + tuple_bytes(len(ScoreEntry._fields)) + len(ScoreEntry._fields) * _FLOAT_BYTES
-)
-
-
-def _score_bytes(pair: Pair, _: ScoreEntry) -> int:
-    return _EACH_SCORE_BYTES + ID_BYTES * (len(pair[0]) + len(pair[1]))
+def score_bytes(pair: Pair, score: tuple[float | None, ...]) -> int:
+    """Size of an entry of a pair and its scores."""
+    return ENTRY_BYTES + _pair_bytes(pair) + tuple_bytes(len(score)) + _FLOAT_BYTES * len(score)

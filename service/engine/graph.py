@@ -9,7 +9,8 @@ always are (`core.sequences`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -24,9 +25,8 @@ from core.errors import ArtifactError
 from core.graph import GraphKind, GraphSignature, Signature, read_signature
 from core.manifest import Manifest
 from core.scoring import Array, Run
-from core.sequences import LENGTH_STEP, Feeds, SequenceFeeds
+from core.sequences import Feeds, Ids, Pair, SequenceFeeds, WordFeeds
 from core.tensors import tensors_of
-from service.engine.cache import Ids, Pair
 from service.errors import InferenceFailed, ProviderError
 from service.machine import trim_allocator
 from service.observe.telemetry import ModelTelemetry
@@ -302,9 +302,12 @@ class TextGraph(Graph, ABC, Generic[K]):
         padded, and on nothing else of its batch.
         """
         super().__init__(name, run, manifest, telemetry, has_loop=has_loop)
-        self.feeds, self._max_tokens = feeds, manifest.limits.max_tokens
         self.is_transformer = isinstance(feeds, SequenceFeeds)
         self.reproducible = reproducible or self.is_transformer
+        if reproducible and isinstance(feeds, WordFeeds):
+            feeds = replace(feeds, most=manifest.limits.max_tokens)
+        self.feeds = feeds
+        self.shapes: Callable[[Sequence[K]], list[Shape]] = feeds.shapes
 
     @abstractmethod
     def rows(self, keys: Sequence[K], longest: Shape = ()) -> Rows:
@@ -317,23 +320,11 @@ class TextGraph(Graph, ABC, Generic[K]):
         """
 
     @abstractmethod
-    def shapes(self, keys: Sequence[K]) -> list[Shape]:
-        """Of each key the number of tokens of each sentence, or of the sequence they make, with its own padding."""
-
-    @abstractmethod
     def resized(self, key: K, shape: Shape) -> K:
         """A key of this shape, with the tokens of another one: cut, or repeated."""
 
     def _longest(self, keys: Sequence[K]) -> Shape:
         return tuple(map(max, zip(*self.shapes(keys), strict=True)))
-
-    def _padded(self, lengths: list[Shape]) -> list[Shape]:
-        if self.is_transformer or not self.reproducible:
-            return lengths
-        return [
-            tuple(max(tokens, min(self._max_tokens, -(-tokens // LENGTH_STEP) * LENGTH_STEP)) for tokens in each)
-            for each in lengths
-        ]
 
 
 class SentenceGraph(TextGraph[Ids]):
@@ -346,10 +337,6 @@ class SentenceGraph(TextGraph[Ids]):
     def rows(self, keys: Sequence[Ids], longest: Shape = ()) -> Rows:
         """One row for each sentence, as in `TextGraph.rows`."""
         return self.feeds.rows(self, [keys], longest or self._longest(keys))
-
-    def shapes(self, keys: Sequence[Ids]) -> list[Shape]:
-        """The number of tokens of each sentence."""
-        return self._padded(self.feeds.lengths([key] for key in keys))
 
     def resized(self, key: Ids, shape: Shape) -> Ids:
         """A sentence of this shape, as in `TextGraph.resized`."""
@@ -366,10 +353,6 @@ class PairGraph(TextGraph[Pair]):
     def rows(self, keys: Sequence[Pair], longest: Shape = ()) -> Rows:
         """One row for each pair, as in `TextGraph.rows`."""
         return self.feeds.rows(self, [[a for a, _ in keys], [b for _, b in keys]], longest or self._longest(keys))
-
-    def shapes(self, keys: Sequence[Pair]) -> list[Shape]:
-        """Of each pair the numbers of tokens of both sentences, or of the sequence that a transformer reads."""
-        return self._padded(self.feeds.lengths(keys))
 
     def resized(self, key: Pair, shape: Shape) -> Pair:
         """A pair of this shape, as in `TextGraph.resized`."""

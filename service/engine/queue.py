@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from service.engine.admission import SHORT_SECONDS, Admission, Admissions, RequestContext
-from service.errors import Overloaded, TooSlow
+from service.errors import Overloaded
 from service.observe.metrics import INFERENCE
 
 INLINE_SECONDS = 0.001
@@ -177,23 +177,15 @@ class Queue:
         admission = self.admissions.admit(context, expected_seconds, total_seconds)
         return await self.submit(Job([_SingleWork(*task) for task in tasks], admission, _own_batch, phase=phase))
 
-    async def submit(self, job: Job[P]) -> list[Any]:
-        """Queue a job and wait for the results of its pieces.
+    def submit(self, job: Job[P]) -> "asyncio.Future[list[Any]]":
+        """Queue a job; its future gets the results of its pieces.
 
-        Work begins in the event loop's next iteration: all of this one have added theirs by then.
-
-        Raises:
-            Overloaded: it cannot end in time any more.
-            Exception: whatever a piece raised.
+        Work begins in the event loop's next iteration: all of this one have added theirs by then. The future raises
+        `Overloaded` where the job cannot end in time any more, or what a piece raised; cancelling it drops the rest.
         """
         self._jobs.append(job)
         self._schedule_dispatch()
-        try:
-            return await job.future
-        except (asyncio.CancelledError, Overloaded, TooSlow):
-            if job.pieces:
-                self._on_drop()
-            raise
+        return job.future
 
     def release(self, context: RequestContext) -> None:
         """End a request: it is no longer admitted, even if a shared computation goes on; twice is no error."""
@@ -237,21 +229,36 @@ class Queue:
 
     def _next_batch(self, max_seconds: float) -> "tuple[Batch[Any], list[BatchEntry]] | None":
         """The next batch: begun by the job of the lowest turn whose next piece takes `max_seconds` at most."""
-        for job in self._jobs:
-            if job.admission.failure is not None and not job.future.done():
-                job.future.set_exception(job.admission.failure)
-        self._jobs = sorted((job for job in self._jobs if not job.future.done()), key=lambda job: job.admission.turn)
-        runnable = [job for job in self._jobs if job.can_begin]
-        first = next((job for job in runnable if job.pieces[-1][1].expected_seconds <= max_seconds), None)
+        self._drop_ended()
+        self._jobs.sort(key=lambda job: job.admission.turn)
+        first = self._first(max_seconds)
         if first is None:
             return None
         position, piece = first.pieces.pop()
         batch, entries = first.begin(piece), [(first, position, piece)]
-        for job in runnable if first.kind is not None else ():
-            if job is not first and job.kind == first.kind and batch.add(job.pieces[-1][1], max_seconds):
+        for job in self._jobs if first.kind is not None else ():
+            if job is first or job.kind != first.kind or not job.can_begin:
+                continue
+            if batch.add(job.pieces[-1][1], max_seconds):
                 entries.append((job, *job.pieces.pop()))
         self._jobs = [job for job in self._jobs if job.pieces]
         return batch, entries
+
+    def _first(self, max_seconds: float) -> Job[Any] | None:
+        """The first job that can begin with a piece of `max_seconds` at most."""
+        for job in self._jobs:
+            if job.pieces[-1][1].expected_seconds <= max_seconds and job.can_begin:
+                return job
+        return None
+
+    def _drop_ended(self) -> None:
+        """Drop jobs that cannot end in time, that nobody waits for, or of which a piece has failed."""
+        for job in self._jobs:
+            if job.admission.failure is not None and not job.future.done():
+                job.future.set_exception(job.admission.failure)
+            if job.future.cancelled() or (job.future.done() and isinstance(job.future.exception(), Overloaded)):
+                self._on_drop()
+        self._jobs = [job for job in self._jobs if not job.future.done()]
 
     def _batch_done(
         self,
@@ -268,8 +275,7 @@ class Queue:
         if running.cancelled():  # the queue was closed
             return
         began, ended, outcomes = running.result()
-        self.admissions.pace.record(batch.expected_seconds, ended - min(since, began))
-        self._deliver(batch, entries, began, ended, outcomes)
+        self._deliver(batch, entries, began, ended, outcomes, ended - min(since, began))
         if ended >= self._late_checked_at + _LATE_CHECK_SECONDS:
             self._late_checked_at = ended
             self.admissions.mark_late()
@@ -281,11 +287,18 @@ class Queue:
         self._schedule_dispatch()
 
     def _deliver(
-        self, batch: Batch[Any], entries: list[BatchEntry], began: float, ended: float, outcomes: Sequence[Any]
+        self,
+        batch: Batch[Any],
+        entries: list[BatchEntry],
+        began: float,
+        ended: float,
+        outcomes: Sequence[Any],
+        seconds: float | None = None,
     ) -> None:
-        self.admissions.add_served(batch.expected_seconds)
-        for (job, position, piece), outcome in zip(entries, outcomes, strict=True):
-            job.admission.complete(piece.expected_seconds)
+        """Give the outcomes of a batch to its jobs; `seconds` as of `Admissions.done`."""
+        parts = [(job.admission, piece.expected_seconds) for job, _, piece in entries]
+        self.admissions.done(parts, batch.expected_seconds, seconds)
+        for (job, position, _), outcome in zip(entries, outcomes, strict=True):
             job.receive(position, began, ended, outcome)
 
 

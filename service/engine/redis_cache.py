@@ -14,9 +14,8 @@ from typing import Literal
 from redis.exceptions import ResponseError
 
 from service.engine.breaker import Breaker
-from service.engine.cache import K, Vector, VectorSpace
 from service.engine.redis_client import RedisClient, reason_of
-from service.engine.vector_codec import VectorCodec, name_of
+from service.engine.vector_codec import K, Vector, VectorCodec, VectorSpace, name_of
 from service.observe.telemetry import Telemetry
 from service.settings import Settings
 
@@ -28,7 +27,7 @@ _PROBE_TTL_SECONDS = 60  # should it not be deleted
 
 
 class RedisCache:
-    """Vectors in Redis; a `service.engine.cache.RemoteCache`."""
+    """Vectors in Redis; a `RemoteCache` (`vector_codec.py`)."""
 
     name = "redis"
 

@@ -1,4 +1,4 @@
-"""Vectors as bytes, for a cache outside of this process: the name of each, and a seal that tells whether it is whole.
+"""Vectors and their keys; as bytes, for a cache outside of this process, with a seal that tells whether each is whole.
 
 A name is `semblance:2:<fingerprint, 16 hex digits>:<BLAKE2b-128 of the token ids>`. A value is one byte of format, the
 vector in little-endian floats, and a seal over the name and these bytes. The seal detects garbage, values cut short,
@@ -10,14 +10,45 @@ import hashlib
 import hmac
 import struct
 import zlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from service.engine.cache import Key, Vector, VectorSpace
+from core.sequences import Ids, Pair
+from service.engine.breaker import Backend
 
+Key = Ids | Pair
+Vector = npt.NDArray[np.float32]  # [1, dim]: rows are joined by np.concatenate
+K = TypeVar("K", bound=Key)
 _FORMAT, _DTYPE = 0x11, np.dtype("<f4")
 _KEYED = 0x20  # added to the format of a value whose seal is keyed
 _CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
+
+
+class VectorSpace(NamedTuple):
+    """The model and graph that vectors belong to."""
+
+    fingerprint: str  # of the model
+    dim: int
+    graph: str = ""  # of a pair: an interaction model may have several graphs
+
+
+class RemoteCache(Backend, Protocol):
+    """A second tier, shared between processes. It never raises: a failure is a miss."""
+
+    name: str  # as answers and logs have it
+
+    @property
+    def up(self) -> bool:
+        """Whether the last attempt to read succeeded."""
+
+    async def get_many(self, space: VectorSpace, keys: Sequence[K]) -> dict[K, Vector]:
+        """The vectors that it has."""
+
+    def put_many(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
+        """Write these in the background."""
 
 
 def name_of(space: VectorSpace, key: Key) -> bytes:

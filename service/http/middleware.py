@@ -105,9 +105,13 @@ class EarlyResponseCloser:
 class RequestId:
     """Gives each request an id, the caller's own or a new one, and begins its `RequestState`."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        """Prepare; once the service ends, each answer closes its connection."""
+    def __init__(self, app: ASGIApp, router: ASGIApp, service: Service) -> None:
+        """Put it before an application; its router begins and ends with the server.
+
+        Once the service ends, each answer closes its connection.
+        """
         self._app = app
+        self._router = router
         self._service = service
         # The prefix is unique for each process, the number within it.
         self._prefix = os.urandom(8).hex()
@@ -115,6 +119,9 @@ class RequestId:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on; its answer gets the headers of the state."""
+        if scope["type"] != "http":
+            await self._router(scope, receive, send)
+            return
         began = perf_counter()
         received = dict(scope["headers"])
         given = received.get(b"x-request-id", b"")

@@ -23,7 +23,7 @@ from service.routes.routing import router_for
 from service.settings import Settings
 
 PAGE, DOCS = "/", "/docs"
-SWAGGER = "/static-offline-docs/"  # where fastapi-offline serves Swagger's files
+_SWAGGER = "/static-offline-docs"  # Swagger's files, which the package fastapi-offline has
 _FILES = "/playground"
 _FOLDER = Path(__file__).parents[1] / "playground"
 _GUIDE = "/guide"
@@ -84,7 +84,8 @@ def add_pages(app: FastAPI, settings: Settings) -> tuple[str, ...]:
 
     Returns the folders of these and of Swagger's files: they hold nothing secret and need no API key.
     """
-    shown: tuple[str, ...] = (SWAGGER,)
+    app.mount(_SWAGGER, StaticFiles(packages=[("fastapi_offline", "static")]), name="swagger")
+    shown: tuple[str, ...] = (f"{_SWAGGER}/",)
     app.include_router(docs_router)
     if settings.playground:
         app.include_router(router)

@@ -4,18 +4,11 @@ from starlette.responses import Response
 
 from service.errors import EmptyText, InvalidRequest, TooSlow, UnsupportedTask
 from service.routes.dialects import OURS
-from service.routes.limits import (
-    MAX_CLAIMS,
-    MAX_DOCUMENT_CHARS,
-    MAX_DOCUMENTS,
-    RequestLimits,
-    RequestTexts,
-    check_fixed,
-    suggests_limit,
-)
+from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, MAX_DOCUMENTS, check_fixed
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import ClaimsRequest, ClaimsResponse
 from service.scoring.scorer import Scorer
+from service.scoring.tokenising import check_texts
 from service.scoring.verification import Documents, expected_seconds, read_documents, verify
 from service.service import Service
 
@@ -27,7 +20,6 @@ CONTRADICTION = "contradiction"  # the label that a model must have
 async def claims(request: ClaimsRequest, call: ServedRequest) -> Response:
     """Say of each claim whether the documents entail or contradict it, or leave it open."""
     service, context = call.service, call.context
-    limits = RequestLimits(service.settings)
     registry, defaults = service.registry, service.defaults
     name = request.model or defaults["/claims"]
     labels = registry.find(name, "entailment").manifest.entailment
@@ -36,7 +28,7 @@ async def claims(request: ClaimsRequest, call: ServedRequest) -> Response:
         raise UnsupportedTask(name, CONTRADICTION, able)
     given = [request.documents] if isinstance(request.documents, str) else request.documents
     check_fixed("claims", len(request.claims), MAX_CLAIMS, "claims")
-    limits.check_texts(RequestTexts.of("claims", request.claims))
+    check_texts(request.claims, "claims.{}".format)
     check_fixed("documents", len(given), MAX_DOCUMENTS, "documents")
     check_fixed("documents", sum(map(len, given)), MAX_DOCUMENT_CHARS, "characters of documents")
     pair = await registry.pick(context, name, "entailment")
@@ -49,8 +41,8 @@ async def claims(request: ClaimsRequest, call: ServedRequest) -> Response:
         raise InvalidRequest("there is no sentence, but headings at most", field=field)
     count = len(request.claims)
     _check_time(encoder, pair, documents, count, service.queue.admissions.possible(context))
-    with suggests_limit("claims", count):
-        answer = await verify(context, encoder, pair, service.queue, documents, request.claims)
+    context.items = "claims", count
+    answer = await verify(context, encoder, pair, service.queue, documents, request.claims)
     return JsonAnswer(answer, pair.id)
 
 

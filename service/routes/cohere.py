@@ -12,7 +12,6 @@ from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, quote
 from service.observe.logs import REQUEST_ID
 from service.routes.dialects import COHERE
@@ -31,10 +30,10 @@ from service.routes.fields import (
     usage,
 )
 from service.routes.foreign import compare, tokenise
-from service.routes.limits import RequestLimits, RequestTexts, Truncation
+from service.routes.limits import RequestTexts, Truncation
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import Text
-from service.service import Service
+from service.scoring.tokenising import check_chars
 
 router = router_for(COHERE, "Cohere", "/cohere")
 # Where clients of Cohere and Jina look by themselves: nothing of ours stands there.
@@ -102,7 +101,7 @@ class RerankRequest(ForeignRequest):
     padding: NoPadding = None
     mm_processor_kwargs: NoProcessor = None
 
-    def text_of(self, i: int, limits: RequestLimits) -> str:
+    def text_of(self, i: int) -> str:
         """The text of the i-th document.
 
         Raises:
@@ -119,7 +118,7 @@ class RerankRequest(ForeignRequest):
         for name in fields:
             if not isinstance(document.get(name, ""), str):
                 raise InvalidRequest("expected a text", field=f"documents.{i}.{quote(name)[1:-1]}")
-        limits.check_chars(f"documents.{i}", sum(map(len, parts)) + len(parts) - 1)
+        check_chars(f"documents.{i}", sum(map(len, parts)) + len(parts) - 1)
         return "\n".join(parts)
 
     @property
@@ -202,25 +201,22 @@ class CohereTokens(TypedDict):
 @router.post("/v1/rerank", summary="Order documents", response_model=RerankResponse)
 async def rerank_v1(request: RerankRequest, call: ServedRequest) -> Response:
     """Order documents by their relevance, or similarity, to a query."""
-    service, context = call.service, call.context
-    return await _rerank(request, service, context, "1")
+    return await _rerank(request, call, "1")
 
 
 @root.post("/v2/rerank", summary="Order documents", response_model=RerankResponse)
 @router.post("/v2/rerank", summary="Order documents", response_model=RerankResponse)
 async def rerank_v2(request: RerankRequest, call: ServedRequest) -> Response:
     """Order documents by their relevance, or similarity, to a query."""
-    service, context = call.service, call.context
-    return await _rerank(request, service, context, "2")
+    return await _rerank(request, call, "2")
 
 
-async def _rerank(request: RerankRequest, service: Service, context: RequestContext, api_version: str) -> Response:
-    limits = RequestLimits(service.settings)
-    limits.check_count("documents", len(request.documents), "max_candidates")
-    texts = [request.text_of(i, limits) for i in range(len(request.documents))]
+async def _rerank(request: RerankRequest, call: ServedRequest, api_version: str) -> Response:
+    call.check_count("documents", len(request.documents), "max_candidates")
+    texts = [request.text_of(i) for i in range(len(request.documents))]
     found = await compare(
-        context,
-        service,
+        call.context,
+        call.service,
         "/rank",
         request.model,
         RequestTexts.of("query", request.query, request.cutting(request.max_tokens_per_query)),
@@ -255,8 +251,7 @@ async def _rerank(request: RerankRequest, service: Service, context: RequestCont
 @router.post("/v1/tokenize", summary="Cut a text into tokens", response_model=CohereTokens)
 async def tokenize(request: CohereTokenizeRequest, call: ServedRequest) -> Response:
     """Give the tokens that the model reads of a text."""
-    service, context = call.service, call.context
-    scorer, (read,) = await tokenise(context, service, request.model, RequestTexts.of("text", request.text))
+    scorer, (read,) = await tokenise(call, request.model, RequestTexts.of("text", request.text))
     meta: dict[str, ApiVersion] = {"api_version": {"version": "1"}}
     answer: CohereTokens = {"tokens": list(read.ids), "token_strings": scorer.tokens(read), "meta": meta}
     return JsonAnswer(answer, scorer.id)

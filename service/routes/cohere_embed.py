@@ -9,17 +9,15 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from core.manifest import Role
-from service.engine.admission import RequestContext
 from service.errors import InvalidRequest
 from service.observe.logs import REQUEST_ID
 from service.routes.cohere import ApiVersion, TokenUsage
 from service.routes.dialects import COHERE
 from service.routes.fields import AllowedValues, ChangesAnswer, ForeignRequest, ModelName
 from service.routes.foreign import Embedded, embed, rows_of
-from service.routes.limits import RequestLimits, RequestTexts, Truncation
+from service.routes.limits import RequestTexts, Truncation
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import Text, TextList
-from service.service import Service
 
 router = router_for(COHERE, "Cohere", "/cohere")
 root = router_for(COHERE, "Cohere")
@@ -162,9 +160,8 @@ class EmbedByTypeResponse(TypedDict):
 @router.post("/v1/embed", summary="Embed texts", response_model=EmbedFloatsResponse | EmbedByTypeResponse)
 async def embed_v1(request: CohereEmbedV1Request, call: ServedRequest) -> Response:
     """Give the embedding of each text, by types where some are asked for."""
-    service, context = call.service, call.context
     texts = request.read()
-    found = await _embed(context, service, request, texts)
+    found = await _embed(call, request, texts)
     if request.embedding_types is not None:
         return JsonAnswer(_by_type(found, texts, request.embedding_types, "1"), found.model)
     answer: EmbedFloatsResponse = {
@@ -181,19 +178,16 @@ async def embed_v1(request: CohereEmbedV1Request, call: ServedRequest) -> Respon
 @router.post("/v2/embed", summary="Embed texts", response_model=EmbedByTypeResponse)
 async def embed_v2(request: CohereEmbedV2Request, call: ServedRequest) -> Response:
     """Give the embedding of each text in each type, as numbers where none is asked for."""
-    service, context = call.service, call.context
     texts = request.read()
-    found = await _embed(context, service, request, texts)
+    found = await _embed(call, request, texts)
     return JsonAnswer(_by_type(found, texts, request.embedding_types or ["float"], "2"), found.model)
 
 
-async def _embed(
-    context: RequestContext, service: Service, request: CohereEmbedV1Request, texts: RequestTexts
-) -> Embedded:
-    RequestLimits(service.settings).check_count(texts.field, len(texts.texts), "max_sentences")
+async def _embed(call: ServedRequest, request: CohereEmbedV1Request, texts: RequestTexts) -> Embedded:
+    call.check_count(texts.field, len(texts.texts), "max_sentences")
     role = _ROLES.get(request.input_type or "", "text")
     return await embed(
-        context, service, request.model, texts, unit=True, dimensions=request.output_dimension, role=role
+        call.context, call.service, request.model, texts, unit=True, dimensions=request.output_dimension, role=role
     )
 
 

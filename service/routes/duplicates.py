@@ -6,11 +6,11 @@ from core.manifest import Task
 from service.engine.admission import RequestContext
 from service.errors import TooLarge, TooSlow
 from service.routes.dialects import OURS
-from service.routes.limits import RequestLimits, RequestTexts, suggests_limit
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import DedupeRequest, DuplicatesResponse
 from service.scoring.duplicates import FIELD, MAX_TEXTS, expected_seconds, find_duplicates
 from service.scoring.scorer import Scorer
+from service.scoring.tokenising import check_texts
 from service.service import Service
 
 router = router_for(OURS, "scoring")
@@ -21,17 +21,17 @@ _READS: tuple[Task, ...] = ("paraphrase", "entailment")  # what a model must kno
 async def dedupe(request: DedupeRequest, call: ServedRequest) -> Response:
     """Say for each text which is the first one that says the same."""
     service, context = call.service, call.context
-    texts, count = RequestTexts.of(FIELD, request.texts), len(request.texts)
+    count = len(request.texts)
     if count > MAX_TEXTS:
         raise TooLarge(f"{count} texts, the limit is {MAX_TEXTS}", field=FIELD, limit=MAX_TEXTS)
     encoder = await service.registry.pick(context, request.model or service.defaults["/embed"], "embedding")
     pair = await _pair_model(context, service, request.pair_model)
-    RequestLimits(service.settings).check_texts(texts)
+    check_texts(request.texts, f"{FIELD}.{{}}".format)
     seconds, possible = expected_seconds(encoder, pair, count), service.queue.admissions.possible(context)
     if seconds / 2 > possible:
         raise TooSlow(seconds, possible).of(FIELD, count)
-    with suggests_limit(FIELD, count):
-        answer = await find_duplicates(context, encoder, pair, service.queue, request.texts, guarded=request.guard)
+    context.items = FIELD, count
+    answer = await find_duplicates(context, encoder, pair, service.queue, request.texts, guarded=request.guard)
     return JsonAnswer(answer, encoder.id)
 
 

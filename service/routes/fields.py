@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.routes.json_body import UNSUPPORTED
+from service.routes.problems import UNSUPPORTED
 from service.schemas import Text, TextList, one_or_many
 
 ModelName = Annotated[

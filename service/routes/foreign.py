@@ -19,8 +19,10 @@ from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, ModelError, UnknownModel
 from service.models.model import ServedModel
 from service.routes.labelling import own_labels
-from service.routes.limits import RequestLimits, RequestTexts, suggests_limit
+from service.routes.limits import RequestTexts
+from service.routes.routing import ServedRequest
 from service.scoring.scorer import Scorer
+from service.scoring.tokenising import check_texts
 from service.service import Service
 
 Route = Literal["/similarity", "/rank", "/entailment", "/embed"]  # our route whose default model is used
@@ -124,8 +126,8 @@ async def compare(
     if len(left) == 1:
         left = left * len(right)
     task = scorer.ranking_task if ranks else "similarity"
-    with suggests_limit((b if len(b.texts) > 1 else a).field, len(left)):
-        answer = await scorer.similarity(context, left, right, task)
+    context.items = (b if len(b.texts) > 1 else a).field, len(left)
+    answer = await scorer.similarity(context, left, right, task)
     scores = answer.raw if raw else answer.score
     return Comparison(
         scorer.id,
@@ -148,19 +150,19 @@ async def entail(
     """
     scorer = await service.registry.pick(context, resolve(service, model, "/entailment"), "entailment")
     reading = await _read(context, service, scorer, premises, hypotheses)
-    with suggests_limit(premises.field, len(premises.texts)):
-        answers = await scorer.entailment_or_neutral(context, *reading.groups)
+    context.items = premises.field, len(premises.texts)
+    answers = await scorer.entailment_or_neutral(context, *reading.groups)
     return scorer.id, answers, reading.warnings
 
 
-async def label(context: RequestContext, service: Service, model: str | None, texts: RequestTexts) -> LabelledTexts:
+async def label(call: ServedRequest, model: str | None, texts: RequestTexts) -> LabelledTexts:
     """Label texts with a model's own labels.
 
     Raises:
         RequestError: as `compare`.
     """
-    name = service.settings.model_aliases.get(model, model) if model else None
-    scorer, answer = await own_labels(context, service, RequestLimits(service.settings), texts, name)
+    name = call.service.settings.model_aliases.get(model, model) if model else None
+    scorer, answer = await own_labels(call, texts, name)
     found = answer["results"]
     probabilities, truncated = [each["probabilities"] for each in found], [each["truncated"] for each in found]
     return LabelledTexts(scorer.id, probabilities, truncated)
@@ -193,8 +195,8 @@ async def embed(
     if dimensions is not None:
         _check_dimensions(scorer.manifest, dimensions)
     reading = await _read(context, service, scorer, texts, roles=(role,))
-    with suggests_limit(texts.field, len(texts.texts)):
-        embeddings = await scorer.embed(context, reading.groups[0])
+    context.items = texts.field, len(texts.texts)
+    embeddings = await scorer.embed(context, reading.groups[0])
     embeddings = embeddings[:, :dimensions]
     if unit:
         lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
@@ -203,14 +205,12 @@ async def embed(
     return Embedded(scorer.id, embeddings, reading.tokens, reading.warnings)
 
 
-async def tokenise(
-    context: RequestContext, service: Service, model: str | None, texts: RequestTexts
-) -> tuple[Scorer, list[Encoded]]:
+async def tokenise(call: ServedRequest, model: str | None, texts: RequestTexts) -> tuple[Scorer, list[Encoded]]:
     """The model that a client names, whatever it can do, and its token ids of each text; raises as `compare`."""
-    registry = service.registry
+    context, service, registry = call.context, call.service, call.service.registry
     found = registry.find(resolve(service, model, "/similarity"), "similarity")
     scorer = (found.opened or await registry.open(context, found)).scorer
-    RequestLimits(service.settings).check_count(texts.field, len(texts.texts), "max_sentences")
+    call.check_count(texts.field, len(texts.texts), "max_sentences")
     reading = await _read(context, service, scorer, texts)
     return scorer, reading.groups[0]
 
@@ -223,7 +223,7 @@ async def _read(
     roles: Sequence[Role] = ("text", "text"),
 ) -> TokenisedTexts:
     for group in groups:
-        RequestLimits(service.settings).check_texts(group)
+        check_texts(group.texts, group.where)
     every = reduce(add, groups)
     if scorer.manifest.prompts is None:
         found = iter(await scorer.tokenise(context, every.texts, every.where))

@@ -1,18 +1,14 @@
 """Texts and lists of a request and their limits, the same for our own routes and the dialects."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Self
 
 from core.tokenizer import Encoded
-from service.errors import Overloaded, RequestError, TooLarge, TooSlow, UnsupportedField, amount
+from service.errors import RequestError, TooLarge, TooSlow, UnsupportedField, amount
 from service.scoring.scorer import Scorer
-from service.settings import Settings
 
-Limit = Literal["max_pairs", "max_candidates", "max_sentences"]
 # No settings: the time limit mostly refuses earlier, and who has more asks again.
-MAX_TEXT_CHARS = 100_000  # of one text: models read 512 tokens of it at most
 MAX_DOCUMENTS = 1000  # of one request
 MAX_CLAIMS = 100  # of one request, each read beside several passages
 MAX_DOCUMENT_CHARS = 200_000  # of all documents of one request: some seventy pages
@@ -99,88 +95,22 @@ class RequestTexts:
         return sentence
 
 
-@contextmanager
-def suggests_limit(field: str, count: int) -> Iterator[None]:
-    """Work on the `count` items of a field: an error that it takes too long now says how many would not."""
-    try:
-        yield
-    except (TooSlow, Overloaded) as error:
-        raise error.of(field, count) from None
+def check_time(scorer: Scorer, field: str, count: int, possible: float, *, at_least: float = 1.0) -> None:
+    """Check how long `count` new pairs take, before they are read.
 
+    Args:
+        scorer: of the model.
+        field: of the request, that has the pairs.
+        count: of them.
+        possible: expected seconds of work that would end in time (`Admissions.possible`).
+        at_least: which share of the time that measured pairs took these take for certain.
 
-class RequestLimits:
-    """The limits of one service."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def check_count(self, field: str, count: int, limit: Limit) -> None:
-        """Check the length of the list in `field`.
-
-        Raises:
-            TooLarge: it is longer than the setting allows.
-        """
-        self._check(field, count, limit, f"{count} {field}")
-
-    def check_product(self, field: str, some: tuple[int, str], others: tuple[int, str]) -> None:
-        """Check the number of pairs that each of `some` makes with each of `others`: counts, and what they are.
-
-        Raises:
-            TooLarge: SEMBLANCE_MAX_PAIRS allows fewer.
-        """
-        (n, what), (m, other) = some, others
-        self._check(field, n * m, "max_pairs", f"{amount(n, what)} with {amount(m, other)} are {n * m} pairs")
-
-    def check_texts(self, texts: RequestTexts) -> None:
-        """Check the length of each of at least one text.
-
-        Raises:
-            TooLarge: one is longer than `MAX_TEXT_CHARS`; names the first such text.
-        """
-        if max(map(len, texts.texts)) > MAX_TEXT_CHARS:
-            for i, text in enumerate(texts.texts):
-                self.check_chars(texts.where(i), len(text))
-
-    def check_chars(self, field: str, chars: int) -> None:
-        """Check the length of one text, which need not be made yet; raises as `check_texts`."""
-        if chars > MAX_TEXT_CHARS:
-            raise TooLarge(
-                f"a text of {chars} characters, the limit is {MAX_TEXT_CHARS}", field=field, limit=MAX_TEXT_CHARS
-            )
-
-    def check_expanded(self, field: str, template: str, place: str, texts: Sequence[str]) -> None:
-        """Check a template with each text in its places, and all of them together, before they are made.
-
-        Raises:
-            TooLarge: one would be longer than `MAX_TEXT_CHARS`, or all together than a body may be.
-        """
-        places = template.count(place)
-        bare = len(template) - places * len(place)
-        self.check_chars(field, bare + places * max(map(len, texts)))
-        together = bare * len(texts) + places * sum(map(len, texts))
-        self._check(field, together, "max_body_bytes", f"with all its labels {together} characters")
-
-    def check_time(self, scorer: Scorer, field: str, count: int, possible: float, *, at_least: float = 1.0) -> None:
-        """Check how long `count` new pairs take, before they are read.
-
-        Args:
-            scorer: of the model.
-            field: of the request, that has the pairs.
-            count: of them.
-            possible: expected seconds of work that would end in time (`Admissions.possible`).
-            at_least: which share of the time that measured pairs took these take for certain.
-
-        Raises:
-            TooSlow: they take longer.
-        """
-        seconds = count * scorer.seconds_per_new_pair
-        if at_least * seconds > possible:
-            raise TooSlow(seconds, possible).of(field, count)
-
-    def _check(self, field: str, count: int, setting: str, said: str) -> None:
-        limit: int = getattr(self._settings, setting)
-        if count > limit:
-            raise TooLarge(f"{said}, the limit is {limit} (SEMBLANCE_{setting.upper()})", field=field, limit=limit)
+    Raises:
+        TooSlow: they take longer.
+    """
+    seconds = count * scorer.seconds_per_new_pair
+    if at_least * seconds > possible:
+        raise TooSlow(seconds, possible).of(field, count)
 
 
 def check_fixed(field: str, count: int, limit: int, what: str) -> None:

@@ -5,13 +5,12 @@ from typing import Any
 
 from starlette.responses import Response
 
-from core.measures import round_significant
-from core.scoring import most_likely
+from core.labels import most_likely
+from core.scoring import round_significant
 from core.tokenizer import Encoded
-from service.engine.admission import RequestContext
 from service.routes.dialects import OURS
 from service.routes.foreign import rows_of
-from service.routes.limits import MAX_EXPLAINED_TOKENS, RequestLimits, RequestTexts, check_fixed, suggests_limit
+from service.routes.limits import MAX_EXPLAINED_TOKENS, check_fixed
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import (
     SCALES,
@@ -27,6 +26,7 @@ from service.schemas import (
 )
 from service.scoring import explaining
 from service.scoring.scorer import Scorer
+from service.scoring.tokenising import check_texts
 
 router = router_for(OURS, "scoring")
 
@@ -35,13 +35,11 @@ router = router_for(OURS, "scoring")
 async def similarity(request: SimilarityRequest, call: ServedRequest) -> Response:
     """Say how alike the two sentences of each pair are."""
     service, context = call.service, call.context
+    call.check_count("pairs", len(request.pairs), "max_pairs")
     name = request.model or service.defaults["/similarity"]
     scorer = await service.registry.pick(context, name, request.task)
-    limits = RequestLimits(service.settings)
-    limits.check_count("pairs", len(request.pairs), "max_pairs")
-    with suggests_limit("pairs", len(request.pairs)):
-        a, b = await _tokenise_pairs(context, limits, scorer, request.pairs, ("a", "b"))
-        raw, ratings, scores = await scorer.similarity(context, a, b, request.task)
+    a, b = await _tokenise_pairs(call, scorer, request.pairs, ("a", "b"))
+    raw, ratings, scores = await scorer.similarity(context, a, b, request.task)
     results: list[Answer] = [
         {
             "score": score,
@@ -65,13 +63,11 @@ async def similarity(request: SimilarityRequest, call: ServedRequest) -> Respons
 async def entailment(request: EntailmentRequest, call: ServedRequest) -> Response:
     """Say whether each hypothesis follows from its premise."""
     service, context = call.service, call.context
-    limits = RequestLimits(service.settings)
+    call.check_count("pairs", len(request.pairs), "max_pairs")
     name = request.model or service.defaults["/entailment"]
     scorer = await service.registry.pick(context, name, "entailment")
-    limits.check_count("pairs", len(request.pairs), "max_pairs")
-    with suggests_limit("pairs", len(request.pairs)):
-        premises, hypotheses = await _tokenise_pairs(context, limits, scorer, request.pairs, ("premise", "hypothesis"))
-        answers = await scorer.entailment_or_neutral(context, premises, hypotheses)
+    premises, hypotheses = await _tokenise_pairs(call, scorer, request.pairs, ("premise", "hypothesis"))
+    answers = await scorer.entailment_or_neutral(context, premises, hypotheses)
     results: list[Answer] = [
         {
             "label": most_likely(probabilities),
@@ -89,9 +85,8 @@ async def explain(request: ExplainRequest, call: ServedRequest) -> Response:
     service, context = call.service, call.context
     name = request.model or service.defaults["/explain"]
     scorer = await service.registry.pick(context, name, "explanation")
-    texts = RequestTexts([request.a, request.b], lambda i: "ab"[i])
-    RequestLimits(service.settings).check_texts(texts)
-    a, b = sentences = await scorer.tokenise(context, texts.texts, texts.where)
+    check_texts([request.a, request.b], "ab".__getitem__)
+    a, b = sentences = await scorer.tokenise(context, [request.a, request.b], "ab".__getitem__)
     for field, sentence in zip("ab", sentences, strict=True):
         check_fixed(field, len(sentence.ids), MAX_EXPLAINED_TOKENS, "tokens to explain")
     return JsonAnswer(await explaining.explain(context, scorer, a, b), scorer.id)
@@ -101,13 +96,12 @@ async def explain(request: ExplainRequest, call: ServedRequest) -> Response:
 async def embed(request: EmbedRequest, call: ServedRequest) -> Response:
     """Give the embedding of each sentence."""
     service, context = call.service, call.context
-    limits, texts = RequestLimits(service.settings), RequestTexts.of("sentences", request.sentences)
-    limits.check_count("sentences", len(request.sentences), "max_sentences")
+    call.check_count("sentences", len(request.sentences), "max_sentences")
     scorer = await service.registry.pick(context, request.model or service.defaults["/embed"], "embedding")
-    limits.check_texts(texts)
-    sentences = await scorer.tokenise(context, texts.texts, texts.where, role=request.role)
-    with suggests_limit("sentences", len(sentences)):
-        matrix = await scorer.embed(context, sentences)
+    check_texts(request.sentences, "sentences.{}".format)
+    sentences = await scorer.tokenise(context, request.sentences, "sentences.{}".format, role=request.role)
+    context.items = "sentences", len(sentences)
+    matrix = await scorer.embed(context, sentences)
     answer: Answer = {
         "model": scorer.id,
         "dim": matrix.shape[1],
@@ -118,17 +112,17 @@ async def embed(request: EmbedRequest, call: ServedRequest) -> Response:
 
 
 async def _tokenise_pairs(
-    context: RequestContext,
-    limits: RequestLimits,
-    scorer: Scorer,
-    pairs: Sequence[Mapping[str, Any]],
-    names: tuple[str, str],
+    call: ServedRequest, scorer: Scorer, pairs: Sequence[Mapping[str, Any]], names: tuple[str, str]
 ) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
-    """Tokenise both texts of each pair, after a check of their lengths; `names` are the fields that hold them."""
-    found = [pair[name] for pair in pairs for name in names]
-    texts = RequestTexts(found, lambda i: f"pairs.{i // 2}.{names[i % 2]}")
-    limits.check_texts(texts)
-    sentences = await scorer.tokenise(context, texts.texts, texts.where)
+    """Tokenise both texts of each pair, after a check of their lengths; `names` are their fields."""
+    call.context.items = "pairs", len(pairs)
+    texts = [pair[name] for pair in pairs for name in names]
+
+    def field_of(i: int) -> str:
+        return f"pairs.{i // 2}.{names[i % 2]}"
+
+    check_texts(texts, field_of)
+    sentences = await scorer.tokenise(call.context, texts, field_of)
     return scorer.fit(sentences[::2], sentences[1::2])
 
 

@@ -38,7 +38,7 @@ from service.routes.fields import (
     usage,
 )
 from service.routes.foreign import compare, embed, find_model, rows_of
-from service.routes.limits import RequestLimits, RequestTexts, Truncation
+from service.routes.limits import RequestTexts, Truncation
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 
 router = router_for(OPENAI, "OpenAI", "/openai")
@@ -200,7 +200,7 @@ async def embeddings(request: EmbeddingsRequest, call: ServedRequest) -> Respons
     """Give one embedding of length 1 for each text."""
     service, context = call.service, call.context
     if isinstance(request.input, list):
-        RequestLimits(service.settings).check_count("input", len(request.input), "max_sentences")
+        call.check_count("input", len(request.input), "max_sentences")
     cutting = Truncation.to(
         request.truncate_prompt_tokens,
         keep_end=request.truncation_side == "left" or request.truncate == "START",
@@ -231,7 +231,7 @@ async def score(request: ScoreRequest, call: ServedRequest) -> Response:
     service, context = call.service, call.context
     cutting = Truncation.to(request.truncate_prompt_tokens, keep_end=request.truncation_side == "left")
     a, b = RequestTexts.of("text_1", request.text_1, cutting), RequestTexts.of("text_2", request.text_2, cutting)
-    RequestLimits(service.settings).check_count("text_2", len(b.texts), "max_pairs")
+    call.check_count("text_2", len(b.texts), "max_pairs")
     if len(a.texts) not in (1, len(b.texts)):
         raise InvalidRequest(
             f"{amount(len(a.texts), 'texts')} beside {len(b.texts)} in text_2: expected one, or as many",

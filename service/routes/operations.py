@@ -10,12 +10,13 @@ from starlette.types import Scope
 from service.errors import ForeignOrigin
 from service.models.registry import ModelRegistry
 from service.routes.dialects import OURS
-from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, MAX_EXPLAINED_TOKENS, MAX_TEXT_CHARS
+from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, MAX_EXPLAINED_TOKENS
 from service.routes.paths import OPEN
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import Answer, Liveness, ModelsResponse, Readiness, ReloadReport
 from service.scoring.explaining import explanation_names
 from service.scoring.ranking import RERANK_TOP
+from service.scoring.tokenising import MAX_TEXT_CHARS
 
 router = router_for(OURS, "operations")
 _LIMITS = ("max_body_bytes", "max_pairs", "max_candidates", "max_sentences")

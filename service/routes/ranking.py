@@ -8,12 +8,13 @@ from core.ranking import ConfidenceFit, Match, digest_of, texts_of
 from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, UnknownModel, some
 from service.routes.dialects import OURS
-from service.routes.limits import RequestLimits, RequestTexts, suggests_limit
+from service.routes.limits import check_time
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import Entry, RankRequest, RankResponse
 from service.scoring import ranking
 from service.scoring.ranking import RERANK_TOP, Candidates, RankOptions
 from service.scoring.scorer import Scorer
+from service.scoring.tokenising import check_chars, check_texts
 from service.service import Service
 
 router = router_for(OURS, "scoring")
@@ -31,10 +32,9 @@ _FIELDS: dict[Match, tuple[str, ...]] = {
 async def rank(request: RankRequest, call: ServedRequest) -> Response:
     """Order candidates, or say which entry of an FAQ answers, if one does."""
     service, context = call.service, call.context
-    limits = RequestLimits(service.settings)
     if (request.candidates is None) == (request.entries is None):
         raise InvalidRequest("expected either candidates, or entries of an FAQ", field="candidates")
-    candidates = _candidates(limits, request)
+    candidates = _candidates(call, request)
     name = request.model or service.defaults["/rank"]
     try:
         first = await service.registry.pick(context, name, "similarity", ranks=True)
@@ -42,17 +42,17 @@ async def rank(request: RankRequest, call: ServedRequest) -> Response:
         default = service.defaults.get("/rank")
         raise (error if default is None else error.with_default_hint(default)) from None
     second = await _second_stage(context, service, request)
-    limits.check_texts(RequestTexts.of("query", request.query))
-    limits.check_texts(RequestTexts(candidates.texts, candidates.field_of))
+    check_chars("query", len(request.query))
+    check_texts(candidates.texts, candidates.field_of)
     top = min(request.rerank_top or RERANK_TOP, candidates.size)
     possible = service.queue.admissions.possible(context)
     if second is not None:
-        limits.check_time(second, "rerank_top", top * candidates.texts_each, possible)
+        check_time(second, "rerank_top", top * candidates.texts_each, possible)
     if first.manifest.family == "interaction":  # whose pairs with a new query are all new
-        limits.check_time(first, candidates.field, len(candidates.texts), possible, at_least=0.5)
+        check_time(first, candidates.field, len(candidates.texts), possible, at_least=0.5)
     options = _options(request, _fit(request, first, second, candidates.size), top)
-    with suggests_limit(candidates.field, candidates.size):
-        answer = await ranking.rank(context, first, request.query, candidates, second, options)
+    context.items = candidates.field, candidates.size
+    answer = await ranking.rank(context, first, request.query, candidates, second, options)
     if request.entries is not None:
         for result in (*answer["results"], *answer.get("suggestions", ())):
             if (name := request.entries[result["index"]].get("id")) is not None:
@@ -60,15 +60,15 @@ async def rank(request: RankRequest, call: ServedRequest) -> Response:
     return JsonAnswer(answer, first.id)
 
 
-def _candidates(limits: RequestLimits, request: RankRequest) -> Candidates:
+def _candidates(call: ServedRequest, request: RankRequest) -> Candidates:
     """The texts to order, and where in the request each stands; their number within its limit."""
     if request.candidates is not None:
-        limits.check_count("candidates", len(request.candidates), "max_candidates")
+        call.check_count("candidates", len(request.candidates), "max_candidates")
         return Candidates("candidates", request.candidates)
     entries = request.entries or []
     names = _FIELDS[request.match]
     _check_entries(entries)
-    limits.check_count("entries", len(entries) * len(names), "max_candidates")
+    call.check_count("entries", len(entries) * len(names), "max_candidates")
     texts = [text for entry in entries for text in texts_of(entry["question"], entry["answer"], request.match)]
     return Candidates("entries", texts, names)
 

@@ -1,30 +1,43 @@
 """FastAPI's routes, with what ours do besides: a bounded body is parsed once, and errors name the field.
 
-An endpoint is given its request and a `ServedRequest`, and answers with a `JsonAnswer`.
+An endpoint is given its request and a `ServedRequest`, and answers with a `JsonAnswer`. The commas, brackets and colons
+of a large body are counted before it is parsed: a few bytes each would become objects of a hundred.
 """
 
 import asyncio
+import codecs
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Literal, NamedTuple, cast
 
+import numpy as np
 import orjson
 from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from core.ranking import MAX_ENTRIES
 from service.engine.admission import RequestContext
+from service.errors import Overloaded, TooLarge, TooSlow
 from service.observe.telemetry import NO_MODEL
 from service.routes.dialects import Dialect
-from service.routes.json_body import SMALL_BYTES, parse, what_is_wrong
+from service.routes.problems import what_is_no_json, what_is_wrong
 from service.service import Service
+from service.settings import Settings
 
 STATE = "semblance.state"  # in the scope
+SMALL_BYTES = 131_072  # of a body that is read in the event loop, within 0.5 ms; 1,000 candidates have less
+_KEYS_OF_A_PAIR, _KEYS_OF_AN_ENTRY = 2, 3  # the latter of an FAQ
+_OTHER_KEYS = 64  # besides those
+_MAX_FIELDS_OF_ITEMS = 16  # such as documents that are objects
+_MAX_OTHER_VALUES = 1000
+Limit = Literal["max_pairs", "max_candidates", "max_sentences", "max_body_bytes"]  # settings
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -58,6 +71,17 @@ class ServedRequest(Request):
         # Of a request that asks a model, as the middleware made it; other endpoints need none.
         self.context = cast(RequestContext, self.request_state.context)
 
+    def check_count(self, field: str, count: int, limit: Limit, said: str = "") -> None:
+        """Check the number of items in `field`, of which messages say `said`, or else so many of that name.
+
+        Raises:
+            TooLarge: it is more than the setting allows.
+        """
+        most: int = getattr(self.service.settings, limit)
+        if count > most:
+            message = f"{said or f'{count} {field}'}, the limit is {most} (SEMBLANCE_{limit.upper()})"
+            raise TooLarge(message, field=field, limit=most)
+
 
 class Route(APIRoute):
     """A route. One with a body asks a model: `http/admission.py` has let its request in, and read its body."""
@@ -90,6 +114,9 @@ class Route(APIRoute):
                 # keep the body until the next garbage collection.
                 error.__traceback__ = None
                 problems = error.errors()
+            except (TooSlow, Overloaded) as error:
+                items = call.context.items
+                raise (error if items is None else error.of(*items)) from None
             raise what_is_wrong(problems, self._fields_at)
 
         return handler
@@ -152,3 +179,71 @@ class JsonAnswer(Response):
         """Note which model answered, for metrics and logs, and send the answer."""
         scope[STATE].model = self._model
         await super().__call__(scope, receive, send)
+
+
+class BodyLimits(NamedTuple):
+    """What a body may have."""
+
+    values: int
+    keys: int
+
+
+def max_counts(settings: Settings, *, strict: bool) -> BodyLimits:
+    """The values and keys that a body may have: somewhat more than any list within its limit needs.
+
+    A `strict` request refuses unknown keys; pydantic collects an error for each, so there are to be few.
+    """
+    items = max(settings.max_candidates, 2 * settings.max_pairs, settings.max_sentences)
+    values = _MAX_FIELDS_OF_ITEMS * items + _MAX_OTHER_VALUES
+    keys = (
+        max(_KEYS_OF_A_PAIR * settings.max_pairs, _KEYS_OF_AN_ENTRY * min(MAX_ENTRIES, settings.max_candidates))
+        + _OTHER_KEYS
+    )
+    return BodyLimits(values, keys if strict else values)
+
+
+def counts(body: bytes, limits: BodyLimits) -> BodyLimits:
+    """The values and keys of JSON: exact where those with the characters inside of texts would exceed `limits`."""
+    found = _separators(body)
+    if found.values <= limits.values and found.keys <= limits.keys:
+        return found
+    if b"\\" in body:  # same length, without escaped quotes
+        body = body.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+    characters = np.frombuffer(body, np.uint8)
+    inside = np.logical_xor.accumulate(characters == ord('"'))
+    return _separators(characters[~inside].tobytes())
+
+
+def _separators(body: bytes) -> BodyLimits:
+    return BodyLimits(body.count(b",") + body.count(b"[") + body.count(b"{"), body.count(b":"))
+
+
+def check(body: bytes, limits: BodyLimits) -> None:
+    """Refuse JSON that would become too many objects.
+
+    Raises:
+        TooLarge: it has more values or keys than these.
+    """
+    if len(body) <= limits.keys:  # cannot have more of anything; `limits.values` is no less
+        return
+    found = counts(body, limits)
+    for number, limit, what in ((found.values, limits.values, "values"), (found.keys, limits.keys, "fields")):
+        if number > limit:
+            raise TooLarge(f"the body has more than {limit} {what}", limit=limit)
+
+
+def parse(body: bytes, limits: BodyLimits) -> Any:
+    """What a body says; also called in a thread.
+
+    Raises:
+        NotJson: it is no JSON, or not in UTF-8.
+        InvalidRequest: a text in it has a lone surrogate.
+        TooLarge: it has more values or keys than these.
+    """
+    body = body.removeprefix(codecs.BOM_UTF8)  # which some editors put there, and RFC 8259 lets us ignore
+    check(body, limits)
+    try:
+        return from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        why = str(error)
+    raise what_is_no_json(body, why)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from core.manifest import Manifest, Role
-from core.measures import round_significant
+from core.scoring import round_significant
 from service.engine.graph import SentenceGraph
 from service.errors import InvalidRequest, quote
 from service.models.model import ServedModel
@@ -22,7 +22,7 @@ from service.routes.dialects import TEI
 from service.routes.fields import AllowedValues, ChangesAnswer, ForeignRequest, ModelName, OneOrMany, TextsOrPairs
 from service.routes.foreign import compare, entail, find_model, label, resolve, rows_of, tokenise
 from service.routes.foreign import embed as embedded
-from service.routes.limits import RequestLimits, RequestTexts, Truncation
+from service.routes.limits import RequestTexts, Truncation
 from service.routes.operations import ready
 from service.routes.paths import OPEN
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
@@ -199,7 +199,7 @@ async def embed(request: TeiEmbedRequest, call: ServedRequest) -> Response:
     name = _known(service, request.model)
     role = _role_of(service, request.prompt_name, name)
     if isinstance(request.inputs, list):
-        RequestLimits(service.settings).check_count("inputs", len(request.inputs), "max_sentences")
+        call.check_count("inputs", len(request.inputs), "max_sentences")
     texts = RequestTexts.of("inputs", request.inputs, request.cutting)
     found = await embedded(
         context, service, name, texts, unit=request.normalize, dimensions=request.dimensions, role=role
@@ -212,7 +212,7 @@ async def similarity(request: TeiSimilarityRequest, call: ServedRequest) -> Resp
     """Say how alike a sentence and each of others are."""
     service, context = call.service, call.context
     inputs, cutting = request.inputs, request.parameters.cutting
-    RequestLimits(service.settings).check_count("inputs.sentences", len(inputs.sentences), "max_pairs")
+    call.check_count("inputs.sentences", len(inputs.sentences), "max_pairs")
     found = await compare(
         context,
         service,
@@ -228,7 +228,7 @@ async def similarity(request: TeiSimilarityRequest, call: ServedRequest) -> Resp
 async def rerank(request: TeiRerankRequest, call: ServedRequest) -> Response:
     """Order texts by their relevance, or similarity, to a query."""
     service, context = call.service, call.context
-    RequestLimits(service.settings).check_count("texts", len(request.texts), "max_candidates")
+    call.check_count("texts", len(request.texts), "max_candidates")
     found = await compare(
         context,
         service,
@@ -254,7 +254,7 @@ async def predict(request: TeiPredictRequest, call: ServedRequest) -> Response:
     """Give each text, or pair, its labels, the most probable first."""
     service, context = call.service, call.context
     rows, one = request.inputs
-    RequestLimits(service.settings).check_count("inputs", len(rows), "max_pairs")
+    call.check_count("inputs", len(rows), "max_pairs")
     name = _known(service, request.model)
 
     def side(which: int) -> RequestTexts:
@@ -262,7 +262,7 @@ async def predict(request: TeiPredictRequest, call: ServedRequest) -> Response:
         return RequestTexts([row[which] for row in rows], place.format, request.cutting)
 
     if len(rows[0]) == 1:
-        found = await label(context, service, name, RequestTexts.of("inputs", [text for (text,) in rows]))
+        found = await label(call, name, RequestTexts.of("inputs", [text for (text,) in rows]))
         model, answers = found.model, found.probabilities
         if True in found.truncated:
             limit = service.registry[model].manifest.limits.max_tokens
@@ -285,9 +285,8 @@ async def predict(request: TeiPredictRequest, call: ServedRequest) -> Response:
 @router.post("/tokenize", summary="Cut texts into tokens", response_model=list[list[TeiToken]])
 async def tokenize(request: TeiTokenizeRequest, call: ServedRequest) -> Response:
     """Give the tokens that the model reads of each text."""
-    service, context = call.service, call.context
     texts = RequestTexts.of("inputs", request.inputs)
-    scorer, read = await tokenise(context, service, _known(service, request.model), texts)
+    scorer, read = await tokenise(call, _known(call.service, request.model), texts)
     tokens: list[list[TeiToken]] = [
         [
             {"id": i, "text": text, "special": False, "start": None, "stop": None}

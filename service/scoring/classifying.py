@@ -8,8 +8,8 @@ best?
 from collections.abc import Sequence
 from itertools import chain
 
-from core.measures import round_significant
-from core.scoring import most_likely
+from core.labels import most_likely
+from core.scoring import round_significant
 from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
 from service.schemas import Answer, ClassifyResponse

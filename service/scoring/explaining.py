@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.manifest import Manifest
-from core.measures import Floats, round_significant, rounded
+from core.scoring import Floats, round_significant, rounded
 from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
 from service.errors import Overloaded, TooSlow

@@ -11,24 +11,17 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from core.manifest import EntailmentTask, Family, ProbabilityTask, SimilarityTask, Task
-from core.scoring import (
-    CalibratedScores,
-    Embeddings,
-    classification,
-    classify,
-    compare,
-    raw_scores,
-    read_similarity,
-    similarity,
-)
+from core.labels import classification, classify, entailment, entailment_by_head
+from core.manifest import Family
+from core.scoring import Embeddings, pair_scores, similarity
+from core.sequences import Ids, Pair
 from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
-from service.engine.cache import Ids, Pair, VectorSpace
+from service.engine.cache import Vectors
 from service.engine.graph import PairGraph, Rows, SentenceGraph
 from service.engine.queue import MIN_THREAD_SECONDS
-from service.engine.vectors import Vectors
-from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, as_pairs
+from service.engine.vector_codec import VectorSpace
+from service.scoring.scorer import MEASURED_PAIRS, Capability, Scorer, as_pairs
 from service.scoring.tokenising import ScorerParts
 
 _ADDITIVE_TOLERANCE = 1e-5  # relative to the largest component; rounding in float32 is far smaller
@@ -48,6 +41,13 @@ class SiameseScorer(Scorer):
         self._token_graph = None if of_tokens is None else cast(SentenceGraph, parts.graphs[of_tokens])
         space = VectorSpace(manifest.fingerprint, manifest.dim or 0)
         self.embeddings = Vectors(self._encoder, parts.queue, parts.cache, space)
+        self.inputs = dict.fromkeys(manifest.tasks, (self.embeddings,))
+        self.scores_of = {}
+        if (task := manifest.similarity) is not None:
+            self.scores_of = {"similarity": partial(similarity, task, self.graphs[task.graph] if task.graph else None)}
+        if manifest.entailment is not None:
+            head = self.graphs[manifest.entailment.graph]
+            self.labels_of = partial(entailment_by_head, manifest.entailment, head)
 
     async def embed(self, context: RequestContext, sentences: Sequence[Encoded]) -> Embeddings:
         """Embeddings of n sentences, as in `Scorer.embed`."""
@@ -107,16 +107,6 @@ class SiameseScorer(Scorer):
         if self.manifest.classification is not None:
             yield partial(self._label_embeddings, np.repeat(self.embed_at_once([pairs[0][0]]), MEASURED_PAIRS, axis=0))
 
-    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> list[tuple[Vectors[Any], Sequence[Any]]]:
-        return [(self.embeddings, sides_of(pairs))]
-
-    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
-        assert isinstance(task, SimilarityTask), "the manifest's own rule for siamese models"
-        return similarity(task, self.graphs[task.graph] if task.graph else None, *features)
-
-    def _raw_output(self, task: EntailmentTask, features: Features) -> Rows:
-        return compare(self.graphs[task.graph], *features)
-
     def _label_embeddings(self, embeddings: Embeddings) -> list[dict[str, float]]:
         task = self.manifest.classification
         assert task is not None, "the registry lets no model be asked what it cannot do"
@@ -129,7 +119,6 @@ class InteractionScorer(Scorer):
     def __init__(self, parts: ScorerParts) -> None:
         super().__init__(parts)
         manifest = parts.manifest
-        self._tasks = {name: manifest.task(name) for name in manifest.tasks}
         self.outputs = {
             name: Vectors(
                 cast(PairGraph, parts.graphs[name]),
@@ -142,6 +131,14 @@ class InteractionScorer(Scorer):
         if (encoder := manifest.bi_encoder) is not None:
             graph, space = parts.graphs[encoder.graph], VectorSpace(manifest.fingerprint, encoder.dim, encoder.graph)
             self.embeddings = Vectors(cast(SentenceGraph, graph), parts.queue, parts.cache, space)
+        blended = {name for name, task in manifest.score_tasks.items() if task.blend}  # with the cosine of embeddings
+        self.inputs = {
+            name: [self.outputs[manifest.task(name).graph or ""], *([self.embeddings] if name in blended else ())]
+            for name in manifest.tasks
+        }
+        self.scores_of = {name: partial(pair_scores, task) for name, task in manifest.score_tasks.items()}
+        if manifest.entailment is not None:
+            self.labels_of = partial(entailment, manifest.entailment)
 
     async def matrices(self, context: RequestContext, a: Encoded, b: Encoded) -> Rows:
         """The model's own explanation of a pair, as in `Scorer.matrices`."""
@@ -175,29 +172,9 @@ class InteractionScorer(Scorer):
         if self.embeddings is not None:
             yield self.embeddings, list(dict.fromkeys(chain.from_iterable(pairs)))
 
-    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> list[tuple[Vectors[Any], Sequence[Any]]]:
-        pairs = self._ordered(pairs, name)
-        task = self._tasks[name]
-        inputs: list[tuple[Vectors[Any], Sequence[Any]]] = [(self.outputs[task.graph or ""], pairs)]
-        if isinstance(task, SimilarityTask | ProbabilityTask) and task.blend and self.embeddings is not None:
-            inputs.append((self.embeddings, sides_of(pairs)))  # whose cosine counts
-        return inputs
-
-    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
-        return read_similarity(task, raw_scores(task, *features))
-
-    def _raw_output(self, task: EntailmentTask, features: Features) -> Rows:
-        return features[0]
-
     def _explanation_graph(self) -> PairGraph:
         assert self.manifest.explanation is not None, "asked only of models that have one"
         return cast(PairGraph, self.graphs[self.manifest.explanation.graph])
-
-
-def sides_of(pairs: Sequence[Pair]) -> list[Ids]:
-    """The sentences to embed: those of a, or just one if a is the same in all pairs; then those of b."""
-    a = [a for a, _ in pairs]  # compared by identity, as a query is one object: to hash all of its ids takes longer
-    return [*(a[:1] if len(set(map(id, a))) == 1 else a), *(b for _, b in pairs)]
 
 
 FAMILIES: Mapping[Family, type[Scorer]] = {"siamese": SiameseScorer, "interaction": InteractionScorer}

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from core.measures import round_significant
 from core.ranking import ConfidenceFit, both_stages, of_stage, shared_words
-from core.scoring import best_first
+from core.scoring import best_first, round_significant
 from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
 from service.errors import TooSlow

@@ -5,23 +5,23 @@ caches.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
-from core.manifest import EntailmentTask, Manifest, ProbabilityTask, ScoreTask, SimilarityTask, Task
-from core.scoring import CalibratedScores, Embeddings, entailment
+from core.manifest import Manifest, ScoreTask, Task
+from core.scoring import CalibratedScores, Embeddings
+from core.sequences import Ids, Pair
 from core.subwords import fit_together
 from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
-from service.engine.batcher import best_time
-from service.engine.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry
+from service.engine.cache import CacheTiers, LruCache, Vectors, score_bytes
 from service.engine.graph import Rows
+from service.engine.measuring import best_time, measure
 from service.engine.queue import MIN_THREAD_SECONDS
-from service.engine.vectors import Vectors
 from service.scoring.tokenising import CachedTokenizer, ScorerParts, weight_of
 from service.settings import CachePolicy
 
@@ -42,12 +42,24 @@ class ScoredPairs(NamedTuple):
     score: list[float]
 
 
+class ScoreEntry(NamedTuple):
+    """The score of one pair in the cache, as it is answered."""
+
+    raw: float
+    rating: float | None
+    score: float
+
+
 class Scorer(CachedTokenizer, ABC):
     """One opened model. Its family says how graphs answer the tasks of pairs, and what models can do beside them."""
 
     # What all models of the family can do, beside their tasks.
     extra_capabilities: ClassVar[tuple[Capability, ...]] = ()
     embeddings: Vectors[Ids] | None = None  # of sentences, where the model makes some
+    # How tasks are answered, as the family says: the vectors that each asks of pairs, and their rows -> answers.
+    inputs: Mapping[Task, Sequence[Vectors[Any]]]
+    scores_of: Mapping[ScoreTask, Callable[..., CalibratedScores]]
+    labels_of: Callable[..., list[dict[str, float]]]  # of entailment, where the model has it
 
     def __init__(self, parts: ScorerParts) -> None:
         """Join a model's parts."""
@@ -57,9 +69,10 @@ class Scorer(CachedTokenizer, ABC):
         self.rating_scale = manifest.similarity.label_scale if manifest.similarity else None
         self.ranking_task = manifest.ranking_task
         self.graphs = parts.graphs
-        self._scored = {name: manifest.score_task(name) for name in manifest.score_tasks}
-        self._symmetric = frozenset(name for name, task in self._scored.items() if task.symmetric)
-        self._scores: dict[ScoreTask, ScoreCache] = {name: parts.cache.of_scores() for name in self._scored}
+        self._symmetric = frozenset(name for name, task in manifest.score_tasks.items() if task.symmetric)
+        self._scores: dict[ScoreTask, LruCache[Pair, ScoreEntry]] = {
+            name: parts.cache.memory.lru(score_bytes, parts.cache.score_counts) for name in manifest.score_tasks
+        }
         heads = (graph for name, graph in parts.graphs.items() if manifest.graph_kinds[name] in ("head", "classifier"))
         self._min_comparison_seconds = MIN_THREAD_SECONDS if any(graph.has_loop for graph in heads) else 0.0
         # Before `measure`: large, so that nothing runs in the event loop.
@@ -107,7 +120,7 @@ class Scorer(CachedTokenizer, ABC):
         self, context: RequestContext, name: ScoreTask, pairs: Sequence[Pair], *, cached: bool = True
     ) -> ScoredPairs:
         features = await self._features(context, name, pairs, cached=cached)
-        work = partial(self._similarities, self._scored[name], features)
+        work = partial(self.scores_of[name], *features)
         answer = await self._queue.run(context, self._comparison_seconds(len(pairs)), work)
         ratings = None if answer.rating is None else answer.rating.tolist()
         return ScoredPairs(answer.raw_score.tolist(), ratings, answer.score.tolist())
@@ -191,7 +204,7 @@ class Scorer(CachedTokenizer, ABC):
     ) -> tuple[list[dict[str, float]], Features]:
         """The probabilities of n pairs, and all outputs of the graph that they are made of."""
         features = await self._features(context, "entailment", as_pairs(*self.fit(a, b)))
-        work = partial(self._entailments, features)
+        work = partial(self.labels_of, *features)
         return await self._queue.run(context, self._comparison_seconds(len(a)), work), features
 
     def _comparison_seconds(self, count: int) -> float:
@@ -214,11 +227,11 @@ class Scorer(CachedTokenizer, ABC):
         self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"
     ) -> CalibratedScores:
         """The same at once, in this thread and without caches: for golden pairs, health checks and columns of files."""
-        return self._similarities(self._scored[name], self._features_at_once(name, as_pairs(*self.fit(a, b))))
+        return self.scores_of[name](*self._features_at_once(name, as_pairs(*self.fit(a, b))))
 
     def entailment_at_once(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
         """The same for entailment."""
-        return self._entailments(self._features_at_once("entailment", as_pairs(*self.fit(a, b))))
+        return self.labels_of(*self._features_at_once("entailment", as_pairs(*self.fit(a, b))))
 
     async def embed(self, context: RequestContext, sentences: Sequence[Encoded]) -> Embeddings:
         """Sentences -> [n, dim]; of models that embed. Raises as `similarity`."""
@@ -247,7 +260,7 @@ class Scorer(CachedTokenizer, ABC):
         """
         left, right = self.prompted([a]), self.prompted([b])
         found: dict[str, float] = {}
-        for name in self._scored:
+        for name in self.scores_of:
             answer = self.similarity_at_once(left, right, name)
             if name == "similarity":
                 found |= {"raw_score": float(answer.raw_score[0]), "score": float(answer.score[0])}
@@ -274,7 +287,7 @@ class Scorer(CachedTokenizer, ABC):
             limits.max_tokens, (limits.max_pair_tokens or 2 * limits.max_tokens) // 2
         )  # of each of two texts
         for vectors, keys in measured:
-            vectors.measure(keys, policy, max_tokens)
+            measure(vectors, keys, policy, max_tokens)
         tiers = [vectors.tiers for vectors, _ in measured]
         self.seconds_per_pair = max(map(best_time, self._comparisons(pairs[:1]))) / MEASURED_PAIRS
         together = max if self.manifest.bi_encoder is None else sum  # a task asks one of the graphs, or a blend's two
@@ -288,10 +301,10 @@ class Scorer(CachedTokenizer, ABC):
 
     def _comparisons(self, pairs: Sequence[Pair]) -> Iterator[Callable[[], object]]:
         """The work of `MEASURED_PAIRS` pairs after their graphs of texts: of one pair, repeated."""
-        for name, task in self._scored.items():
-            yield partial(self._similarities, task, self._repeated(name, pairs))
+        for name, scores in self.scores_of.items():
+            yield partial(scores, *self._repeated(name, pairs))
         if self.manifest.entailment is not None:
-            yield partial(self._entailments, self._repeated("entailment", pairs))
+            yield partial(self.labels_of, *self._repeated("entailment", pairs))
 
     def _repeated(self, name: Task, pairs: Sequence[Pair]) -> Features:
         return tuple(np.repeat(side, MEASURED_PAIRS, axis=0) for side in self._features_at_once(name, pairs))
@@ -300,37 +313,28 @@ class Scorer(CachedTokenizer, ABC):
     def _sample_inputs(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         """The vectors that answers are made of, and what n pairs need of each."""
 
-    @abstractmethod
-    def _graph_inputs(self, name: Task, pairs: Sequence[Pair]) -> list[tuple[Vectors[Any], Sequence[Any]]]:
-        """The vectors that a task asks of n pairs, each with what it asks; of `embeddings` by `sides_of`."""
-
     async def _features(
         self, context: RequestContext, name: Task, pairs: Sequence[Pair], *, cached: bool = True
     ) -> Features:
         """What a task needs of n pairs."""
-        found = [(each, await each.get(context, keys, cached=cached)) for each, keys in self._graph_inputs(name, pairs)]
+        found = [(each, await each.get(context, keys, cached=cached)) for each, keys in self._keys(name, pairs)]
         return self._split_sides(found, len(pairs))
 
     def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
         """The same at once, in this thread and without caches."""
-        found = [(each, each.at_once(keys)) for each, keys in self._graph_inputs(name, pairs)]
+        found = [(each, each.at_once(keys)) for each, keys in self._keys(name, pairs)]
         return self._split_sides(found, len(pairs))
+
+    def _keys(self, name: Task, pairs: Sequence[Pair]) -> list[tuple[Vectors[Any], Sequence[Any]]]:
+        """The vectors that a task asks of n pairs, each with what it asks."""
+        asked: list[tuple[Vectors[Any], Sequence[Any]]] = []
+        for each in self.inputs[name]:
+            asked.append((each, sides_of(pairs) if each is self.embeddings else self._ordered(pairs, name)))
+        return asked
 
     def _split_sides(self, found: Sequence[tuple[Vectors[Any], Rows]], count: int) -> Features:
         sides = ((rows[:-count], rows[-count:]) if each is self.embeddings else (rows,) for each, rows in found)
         return tuple(chain.from_iterable(sides))
-
-    @abstractmethod
-    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
-        """Features of n pairs -> their scores."""
-
-    @abstractmethod
-    def _raw_output(self, task: EntailmentTask, features: Features) -> Rows:
-        """Features of n pairs -> the log-probabilities of classes, [n, outputs of the task's graph]."""
-
-    def _entailments(self, features: Features) -> list[dict[str, float]]:
-        assert self.manifest.entailment is not None, _INCAPABLE
-        return entailment(self.manifest.entailment, self._raw_output(self.manifest.entailment, features))
 
     def _ordered(self, pairs: Sequence[Pair], name: Task) -> Sequence[Pair]:
         """The pairs; the shorter sentence first if the task is symmetric."""
@@ -341,6 +345,12 @@ class Scorer(CachedTokenizer, ABC):
 
 def _cut(sentence: Encoded, tokens: int) -> Encoded:
     return sentence if len(sentence.ids) <= tokens else sentence._replace(ids=sentence.ids[:tokens], truncated=True)
+
+
+def sides_of(pairs: Sequence[Pair]) -> list[Ids]:
+    """The sentences to embed: those of a, or just one if a is the same in all pairs; then those of b."""
+    a = [a for a, _ in pairs]  # compared by identity, as a query is one object: to hash all of its ids takes longer
+    return [*(a[:1] if len(set(map(id, a))) == 1 else a), *(b for _, b in pairs)]
 
 
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:

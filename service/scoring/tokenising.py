@@ -15,10 +15,12 @@ from service.engine.admission import RequestContext
 from service.engine.cache import ENTRY_BYTES, ID_BYTES, VectorCache, tuple_bytes
 from service.engine.graph import Graph
 from service.engine.queue import Queue
-from service.errors import EmptyText, Overloaded, TooSlow
+from service.errors import EmptyText, Overloaded, TooLarge, TooSlow
 from service.observe.metrics import TOKENISE
 from service.observe.telemetry import ModelTelemetry
 
+# Of one text: models read 512 tokens of it at most. No setting: the time limit mostly refuses earlier.
+MAX_TEXT_CHARS = 100_000
 _CHARS_OF_NON_ASCII = 8  # for other characters, each of which is looked up
 _TURN_SECONDS = 0.0008  # in the event loop for one request before others have a turn
 # Expected cost of tokenising a text, in characters of ASCII:
@@ -32,6 +34,24 @@ _BEGINS = "\u0120\u2581"  # before the first piece of a word, of tokenizers that
 _SYLLABLE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff\ufffd]")
 _SPECIAL = re.compile(r"[\[<].*[\]>]$")  # [UNK], <unk>, <bucket 3>
 _EACH_TEXT_BYTES = ENTRY_BYTES + tuple_bytes(len(Encoded._fields)) + tuple_bytes(0)
+
+
+def check_texts(texts: Sequence[str], field_of: Callable[[int], str]) -> None:
+    """Check the length of each of at least one text of a request; `field_of` says where the i-th stands.
+
+    Raises:
+        TooLarge: one is longer than `MAX_TEXT_CHARS`; names the first such text.
+    """
+    if max(map(len, texts)) > MAX_TEXT_CHARS:
+        for i, text in enumerate(texts):
+            check_chars(field_of(i), len(text))
+
+
+def check_chars(field: str, chars: int) -> None:
+    """Check the length of one text, which need not be made yet; raises as `check_texts`."""
+    if chars > MAX_TEXT_CHARS:
+        message = f"a text of {chars} characters, the limit is {MAX_TEXT_CHARS}"
+        raise TooLarge(message, field=field, limit=MAX_TEXT_CHARS)
 
 
 def weight_of(text: str) -> int:

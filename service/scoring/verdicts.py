@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from core.answers import ClaimLabel
 from core.facts import Facts, amounts_of, differences, has_other_unit, is_sum
-from core.measures import round_significant
+from core.scoring import round_significant
 from service.scoring.evidence import Found, Passage
 from service.scoring.scorer import AuxScores
 

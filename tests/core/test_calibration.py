@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from core.measures import Calibration, CentredIsotonic, LocalLinear
+from core.scoring import Calibration, CentredIsotonic, LocalLinear
 
 ADAPTER: TypeAdapter[Calibration] = TypeAdapter(Calibration)
 ISOTONIC = CentredIsotonic(x=(-1.0, 0.0, 0.5, 1.0), y=(0.0, 1.0, 1.0, 5.0))

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import ArtifactError, ManifestError
 from core.manifest import MANIFEST_NAME, SHARED_NAME, Manifest, describe_file
-from core.measures import CentredIsotonic
+from core.scoring import CentredIsotonic
 
 CONTENTS = {"encoder.onnx": b"graph", "head.onnx": b"head", "tokenizer.json": b"{}", "golden.json": b"[]"}
 HEAD_TASK = {

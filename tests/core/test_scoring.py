@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from core.labels import classification, entailment, most_likely
 from core.manifest import ClassificationTask, EntailmentTask, SimilarityTask
-from core.measures import CentredIsotonic
-from core.scoring import Array, classification, entailment, most_likely, raw_scores, read_similarity, similarity
+from core.scoring import Array, CentredIsotonic, raw_scores, read_similarity, similarity
 
 A = np.array([[1, 0], [0, 2], [1, 1]], dtype=np.float32)
 B = np.array([[2, 0], [1, 0], [-1, -1]], dtype=np.float32)

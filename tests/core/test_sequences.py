@@ -70,7 +70,7 @@ def test_a_row_is_read_with_the_same_padding_in_any_company(data: st.DataObject)
     rows = feeds.rows(run, [texts])
     assert set(seen) == set(texts)
     for text, padded in seen.items():
-        assert padded == set(feeds.lengths([[text]])[0])
+        assert padded == set(feeds.shapes([text])[0])
         assert max(padded) - len(text) - 2 < LENGTH_STEP
         assert max(padded) <= 23  # positions end there
     for text, row in zip(texts, rows, strict=True):

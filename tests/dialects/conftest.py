@@ -37,7 +37,7 @@ def url(models: Path) -> Iterator[str]:  # noqa: F811
 async def limited(serve: Serve) -> AsyncIterator[Client]:  # noqa: F811
     """A client of a service with low limits, for tables of what does not fit."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("service.routes.limits.MAX_TEXT_CHARS", MAX_CHARS)
+        patch.setattr("service.scoring.tokenising.MAX_TEXT_CHARS", MAX_CHARS)
         async with serve(**LIMITS) as found:
             yield found
 

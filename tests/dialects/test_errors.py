@@ -119,7 +119,7 @@ async def test_too_often(serve: Serve) -> None:
 
 
 async def test_every_post_path_of_a_dialect_is_asked_here(client: Client) -> None:
-    routes = iter_route_contexts(client.app.app.routes)
+    routes = iter_route_contexts(client.app.routes)
     asking = {each.path for each in routes if getattr(each, "body_field", None) is not None}
     assert asking - set(GOOD) < set(BY_PATH)
 

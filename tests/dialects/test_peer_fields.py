@@ -108,7 +108,7 @@ async def test_a_single_text_to_label_is_cut_as_is_asked(client: Client) -> None
 
 
 async def test_no_field_of_a_foreign_request_is_neither_asked_nor_in_the_table(client: Client) -> None:
-    found = list(requests_of(client.app.app))  # type: ignore[attr-defined]
+    found = list(requests_of(client.app))
     assert {(cell.path, cell.request) for cell in CELLS} <= {(path, request.__name__) for path, request in found}
     for path, request in found:
         fields = list(fields_of(request))

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from core.answers import EntailmentLabel
 from core.golden import GoldenPair, GoldenPairs
 from core.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, TOKENS, GraphSpec
+from core.labels import classification, classify, entailment
 from core.manifest import (
     MANIFEST_NAME,
     SHARED_NAME,
@@ -33,17 +34,7 @@ from core.manifest import (
     TrainingData,
     describe_file,
 )
-from core.measures import CentredIsotonic, Logistic
-from core.scoring import (
-    Run,
-    classification,
-    classify,
-    compare,
-    entailment,
-    raw_scores,
-    read_similarity,
-    similarity,
-)
+from core.scoring import CentredIsotonic, Logistic, Run, compare, raw_scores, read_similarity, similarity
 from core.sequences import WordFeeds
 from core.tokenizer import Tokenizer, pad
 

@@ -14,7 +14,7 @@ import torch
 
 from core.errors import TokenizerError
 from core.manifest import Manifest, Provenance, TrainingData
-from core.measures import CentredIsotonic, Logistic
+from core.scoring import CentredIsotonic, Logistic
 from core.subwords import Subwords
 from core.tokenizer import pad
 from tests.harness import toy_wordpiece

@@ -53,7 +53,7 @@ def serve(models: Path) -> Serve:
     @asynccontextmanager
     async def run(**settings: object) -> AsyncIterator[Client]:
         app = create_app(Settings(**({"models_dir": models, "preload": ("all",)} | settings)))  # type: ignore[arg-type]
-        async with app.app.router.lifespan_context(app.app), Client(app) as client:  # type: ignore[attr-defined]
+        async with app.router.lifespan_context(app), Client(app) as client:
             yield client
 
     return run

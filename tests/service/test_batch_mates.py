@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from core.manifest import MANIFEST_NAME, Manifest
-from core.measures import Floats
-from core.scoring import raw_scores
+from core.scoring import Floats, raw_scores
+from core.sequences import Pair
 from core.tensors import load_tensors
 from core.tokenizer import pad
-from service.engine.cache import Pair
 from service.engine.graph import open_session
 from tests.harness.effort import EFFORT
 

@@ -19,7 +19,7 @@ from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from core.manifest import EntailmentTask, Limits, ProbabilityTask, SimilarityTask
-from core.measures import Calibration, Logistic
+from core.scoring import Calibration, Logistic
 from core.subwords import AnyTokenizer
 from training.data.pairs import Pair
 from training.data.readers import labelled_pairs

@@ -15,7 +15,7 @@ import torch
 from sklearn.model_selection import KFold
 
 from core.manifest import SimilarityTask
-from core.measures import Calibration
+from core.scoring import Calibration
 from training.families.siamese import SiameseFamily, raw_and_rated
 from training.models.heads import PairHead, SentenceHead
 from training.models.kinds import SiameseModel

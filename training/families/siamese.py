@@ -13,7 +13,7 @@ from torch import nn
 
 from core.graph import CLASSIFIER
 from core.manifest import ClassificationTask, EntailmentTask, Limits, Manifest, SimilarityTask
-from core.measures import Calibration
+from core.scoring import Calibration
 from core.subwords import AnyTokenizer
 from core.text import split_words
 from training.data.pairs import Pair

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import multi_margin_loss
 
-from core.measures import expected_rating
+from core.scoring import expected_rating
 from core.tokenizer import Tokenizer
 from training.data.pairs import Pair
 from training.models.kinds import InteractionModel

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from core.manifest import EntailmentLabel
-from core.measures import expected_rating
+from core.scoring import expected_rating
 from core.tokenizer import Tokenizer
 from training.data.pairs import Pair
 from training.models.kinds import SiameseModel

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from core.measures import MAX_KNOTS, CentredIsotonic, LocalLinear, Logistic
+from core.scoring import MAX_KNOTS, CentredIsotonic, LocalLinear, Logistic
 
 Floats = npt.NDArray[np.float64]
 BINS = 256  # binned training points of a local-linear fit

@@ -9,16 +9,15 @@ import onnxruntime
 
 from core.errors import ArtifactError
 from core.graph import GraphKind, GraphSignature, read_signature
+from core.labels import classification, classify, entailment
 from core.manifest import Manifest, ProbabilityTask, Role, ScoreTask, SimilarityTask
-from core.measures import Floats, probabilities
 from core.scoring import (
     Array,
     CalibratedScores,
     Embeddings,
-    classification,
-    classify,
+    Floats,
     compare,
-    entailment,
+    probabilities,
     raw_scores,
     read_similarity,
     similarity,
@@ -124,7 +123,7 @@ class PublishedModel:
 
     def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> CalibratedScores:
         """Score n pairs, as the task of that name does."""
-        task = self.manifest.score_task(name)
+        task = self.manifest.score_tasks[name]
         if self.manifest.encoder is None:
             assert task.graph is not None
             return read_similarity(task, self._raw(task, self.outputs(task.graph, a, b), a, b))

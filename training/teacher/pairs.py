@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from core.measures import expected_rating
+from core.scoring import expected_rating
 from core.text import split_words
 from training.data.leakage import pair_key
 from training.data.pairs import Pair

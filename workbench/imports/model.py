@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
+from core.labels import NLI
 from core.manifest import MANIFEST_NAME, ModelId, Prompts, SimilarityTask, TrainingData
-from core.scoring import NLI
 from core.sequences import PoolingMode
 from training.data.pairs import Pair
 

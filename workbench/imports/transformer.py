@@ -22,7 +22,7 @@ from core.manifest import (
     Prompts,
     SimilarityTask,
 )
-from core.measures import Logistic
+from core.scoring import Logistic
 from core.sequences import Pooling
 from core.subwords import Subwords
 from training.publish.graphs import clean

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from core.golden import GOLDEN_TEXTS
 from core.manifest import MANIFEST_NAME, BiEncoder, Figure, Limits, Manifest, Provenance, TrainingData
-from core.measures import cosine
 from core.ranking import ConfidenceFit
+from core.scoring import cosine
 from training.data import pairwise, tasks
 from training.data.pairs import Pair
 from training.data.readers import labelled_pairs

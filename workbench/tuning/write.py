@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from core.manifest import EntailmentTask, Manifest, Provenance, TrainingData
-from core.measures import Calibration
+from core.scoring import Calibration
 from semblance.tables.labelled_pairs import Kind
 from training.data.pairs import Pair
 from training.data.words.storage import stored

@@ -11,6 +11,7 @@ import pytest
 from service.engine.admission import PIECE_SECONDS, RequestContext
 from service.engine.batcher import Batcher, Cost, padded
 from service.engine.graph import BatchBudget, Padding
+from service.engine.measuring import measured_cost
 from service.engine.queue import INLINE_SECONDS, Queue
 from tests.harness.service import NEEDED_SECONDS
 
@@ -181,9 +182,9 @@ async def test_what_a_run_costs_is_measured(queue, cost: Cost, axes: int, max_to
             longest = max(longest, *map(max, keys))
             return keys
 
-    monkeypatch.setattr("service.engine.batcher.thread_time", lambda: now)
+    monkeypatch.setattr("service.engine.measuring.thread_time", lambda: now)
     batcher = Batcher(queue, Timed())
-    batcher.measure([(5, 7)[:axes], (3, 3)[:axes]], max_tokens)
+    batcher.cost = measured_cost(batcher.graph, [(5, 7)[:axes], (3, 3)[:axes]], max_tokens)
     assert longest <= max_tokens
     for items, shape in ((1, (1, 1)), (1, (20, 30)), (8, (16, 16)), (1, (128, 128)), (1, (1, 128))):
         found = batcher.cost.of_batch(Padding(shape[:axes], items))

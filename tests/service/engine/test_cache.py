@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.faults.load import difference
 from service.engine.admission import RequestContext
-from service.engine.cache import LOOKUP_SECONDS, REMOTE_PAYS_SECONDS, CacheTiers, VectorCache
-from service.engine.vectors import SingleFlight
+from service.engine.cache import CacheTiers, SingleFlight, VectorCache
+from service.engine.measuring import LOOKUP_SECONDS, REMOTE_PAYS_SECONDS, choose_tiers
 from service.errors import Overloaded, TooSlow
 from service.observe.telemetry import Telemetry
 from tests.harness.service import Serve
@@ -22,7 +22,7 @@ MEMORY, BOTH = CacheTiers(True), CacheTiers(True, "redis")
 @pytest.fixture
 def finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """What finding a vector costs, as the service has it."""
-    monkeypatch.setattr("service.engine.cache.LOOKUP_SECONDS", LOOKUP_SECONDS)
+    monkeypatch.setattr("service.engine.measuring.LOOKUP_SECONDS", LOOKUP_SECONDS)
 
 
 @pytest.mark.usefixtures("finding")
@@ -32,10 +32,10 @@ def finding(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: CacheTiers, dear: CacheTiers) -> None:
     cache = VectorCache(MUCH, Telemetry(), REMOTE)
-    assert cache.choose_tiers(policy, REMOTE_PAYS_SECONDS * 0.9, LOOKUP_SECONDS) == cheap
-    assert cache.choose_tiers(policy, REMOTE_PAYS_SECONDS, LOOKUP_SECONDS) == dear
-    assert VectorCache(0, Telemetry(), REMOTE).choose_tiers(policy, 1.0, 1.0) == dear._replace(memory=False)
-    assert VectorCache(MUCH, Telemetry()).choose_tiers(policy, 1.0, 1.0) == dear._replace(remote="")
+    assert choose_tiers(cache, policy, REMOTE_PAYS_SECONDS * 0.9, LOOKUP_SECONDS) == cheap
+    assert choose_tiers(cache, policy, REMOTE_PAYS_SECONDS, LOOKUP_SECONDS) == dear
+    assert choose_tiers(VectorCache(0, Telemetry(), REMOTE), policy, 1.0, 1.0) == dear._replace(memory=False)
+    assert choose_tiers(VectorCache(MUCH, Telemetry()), policy, 1.0, 1.0) == dear._replace(remote="")
 
 
 async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serve) -> None:
@@ -57,7 +57,7 @@ async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serv
 
 async def test_who_asks_right_after_the_only_one_who_waited_has_left_is_answered() -> None:
     """In the same turn of the event loop: the computation that nobody waits for is not yet done away with."""
-    flights: SingleFlight[str, int] = SingleFlight()
+    flights: SingleFlight[Any] = SingleFlight()
 
     async def hangs(keys: Sequence[str]) -> dict[str, int]:
         return await asyncio.Future()
@@ -73,7 +73,7 @@ async def test_who_asks_right_after_the_only_one_who_waited_has_left_is_answered
 
 @pytest.mark.parametrize("refusal", [TooSlow(9.0, 1.0), Overloaded("others wait", seconds=1.0)])
 async def test_who_joined_the_computation_of_a_request_that_is_refused_computes_it_alone(refusal: Exception) -> None:
-    flights: SingleFlight[str, int] = SingleFlight()
+    flights: SingleFlight[Any] = SingleFlight()
     begun = 0
 
     async def refused(keys: Sequence[str]) -> dict[str, int]:
@@ -94,12 +94,12 @@ async def test_who_joined_the_computation_of_a_request_that_is_refused_computes_
     assert first is refusal
     assert others == [{"b": 1, "c": 1}] * 3
     assert begun == 2  # `c` by the first of them, and `b` once it was refused
-    assert not len(flights)
+    assert not flights._by_key
 
 
 async def test_who_asks_when_a_computation_has_just_been_refused_computes_it_alone() -> None:
     """In the same turn of the event loop, before it is forgotten."""
-    flights: SingleFlight[str, int] = SingleFlight()
+    flights: SingleFlight[Any] = SingleFlight()
     later: list[asyncio.Task[dict[str, int]]] = []
 
     async def answers(keys: Sequence[str]) -> dict[str, int]:

@@ -8,8 +8,10 @@ import pytest
 
 from core import text as text_of_contract
 from core.tokenizer import Tokenizer
-from service.engine.cache import CacheTiers, LruCache, MemoryBudget, ScoreEntry, VectorCache, VectorSpace
+from service.engine.cache import CacheTiers, LruCache, MemoryBudget, VectorCache, score_bytes
+from service.engine.vector_codec import VectorSpace
 from service.observe.telemetry import Telemetry
+from service.scoring.scorer import ScoreEntry
 from service.scoring.tokenising import _encoded_bytes
 from tests.harness.service import Serve
 
@@ -23,7 +25,7 @@ def test_what_is_counted_is_what_is_taken(words: int) -> None:
     tokenizer = Tokenizer(["a"], buckets=1024)
     rng = random.Random(words)
     vectors = VectorCache(10**9, Telemetry())
-    texts, scores = vectors.memory.lru(_encoded_bytes), vectors.of_scores()
+    texts, scores = vectors.memory.lru(_encoded_bytes), vectors.memory.lru(score_bytes)
     space = VectorSpace("f" * 64, 256)
     tracemalloc.start()
     for _ in range(100):

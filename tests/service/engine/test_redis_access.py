@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import redis
 
-from service.engine.cache import VectorSpace
 from service.engine.redis_cache import RedisCache
+from service.engine.vector_codec import VectorSpace
 from service.errors import RateLimited
 from service.http.rate_limit import RateLimit
 from service.observe.telemetry import Telemetry

@@ -14,10 +14,9 @@ import redis
 from core.manifest import Manifest
 from service.engine import breaker, redis_cache
 from service.engine.breaker import Breaker
-from service.engine.cache import VectorSpace
 from service.engine.redis_cache import RedisCache
 from service.engine.redis_client import RedisClient
-from service.engine.vector_codec import name_of
+from service.engine.vector_codec import VectorSpace, name_of
 from service.observe.telemetry import Telemetry
 from service.settings import Settings
 from tests.harness import fakes

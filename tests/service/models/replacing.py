@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.manifest import SHARED_NAME, Manifest
-from core.measures import cosine
+from core.scoring import cosine
 from tests.harness import fakes
 from tests.harness.service import Client
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from core import answers
+from core import answers, status
 from service.schemas import typed_dict
 from tests.harness import fakes
 from tests.harness.dialects import REQUESTS
@@ -45,9 +45,9 @@ OURS: list[tuple[str, Any, Any]] = [
     ("/embed", answers.EmbedResponse, {"sentences": [GERMAN, "a man"]}),
     ("/explain", answers.Explanation, {"a": TEXT, "b": TEXTS[1]}),
     ("/explain", answers.Explanation, {"a": GERMAN, "b": "a man", "model": "pair-sick"}),
-    ("/models", answers.Models, None),
-    ("/models?full=true", answers.Models, None),
-    ("/health/ready", answers.Readiness, None),
+    ("/models", status.Models, None),
+    ("/models?full=true", status.Models, None),
+    ("/health/ready", status.Readiness, None),
 ]
 OTHERS = [
     *((each.path, each.body) for each in REQUESTS.values()),

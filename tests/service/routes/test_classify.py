@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.labels import classification, classify
 from core.manifest import Manifest
-from core.scoring import classification, classify
 from core.sequences import WordFeeds
 from service.scoring.classifying import judged
 from tests.harness import fakes

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.routes import json_body, routing
-from service.routes.json_body import SMALL_BYTES
+from service.routes import routing
+from service.routes.routing import SMALL_BYTES
 from tests.harness.process import running
 from tests.harness.service import Client, Serve, let_in
 
@@ -87,7 +87,7 @@ def test_a_bad_large_body_is_told_why_and_fills_no_memory(service: tuple[int, st
 @pytest.mark.anyio
 async def test_others_are_answered_while_a_large_body_is_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     answered = threading.Event()
-    monkeypatch.setattr(json_body, "check", lambda content, _: len(content) <= SMALL_BYTES or answered.wait(60))
+    monkeypatch.setattr(routing, "check", lambda content, _: len(content) <= SMALL_BYTES or answered.wait(60))
     large = json.dumps({"query": "a man", "candidates": ["a dog who sleeps"] * 10_000}).encode()
     waiting = asyncio.create_task(client.post("/rank", content=large, headers=JSON))
     for _ in range(5):
@@ -118,9 +118,10 @@ async def test_nothing_keeps_a_body_once_it_is_answered(lasting: Client, monkeyp
 
     path, sent = REFUSED[name]
     kept: list[weakref.ref[Body]] = []
+    real = routing.parse
 
-    def parse(body: bytes, most: json_body.BodyLimits) -> Body:
-        found = Body(json_body.parse(body, most))
+    def parse(body: bytes, most: routing.BodyLimits) -> Body:
+        found = Body(real(body, most))
         kept.append(weakref.ref(found))
         return found
 

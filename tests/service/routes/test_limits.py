@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.errors import TooLarge, amount
-from service.routes.json_body import BodyLimits, check, counts, max_counts
+from service.routes.routing import BodyLimits, check, counts, max_counts
 from service.settings import Settings
 from tests.harness.requests import PAIR, refused
 from tests.harness.service import Client, Serve
@@ -26,7 +26,7 @@ CUT = {"text": "a", "labels": ["a", "b"]}
 @pytest.fixture(scope="module")
 async def limited(serve: Serve) -> AsyncIterator[Client]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("service.routes.limits.MAX_TEXT_CHARS", MAX_CHARS)
+        patch.setattr("service.scoring.tokenising.MAX_TEXT_CHARS", MAX_CHARS)
         async with serve(**SETTINGS) as client:
             yield client
 

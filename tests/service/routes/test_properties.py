@@ -16,8 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.manifest import Manifest
-from core.measures import round_significant
 from core.ranking import both_stages
+from core.scoring import round_significant
 from core.subwords import AnyTokenizer, load_tokenizer
 from core.text import split_words
 from core.tokenizer import Encoded
@@ -133,7 +133,7 @@ def published(serve_aside: ServeAside) -> Iterator[dict[str, Model]]:
         serve_aside(cache_bytes=500_000, **settings) as cached,
         serve_aside(cache_bytes=0, **settings) as uncached,
     ):
-        patch.setattr("service.routes.limits.MAX_TEXT_CHARS", MAX_CHARS)
+        patch.setattr("service.scoring.tokenising.MAX_TEXT_CHARS", MAX_CHARS)
         patch.setattr("service.routes.native.MAX_EXPLAINED_TOKENS", MAX_EXPLAINED)
         found: dict[str, Model] = {}
         scoring: list[Model] = []
@@ -459,7 +459,7 @@ def _filled(asked: DialectRequest, texts: list[str]) -> object:
 @pytest.fixture(scope="module")
 def of_fakes(serve_aside: ServeAside) -> Iterator[Ask]:
     with pytest.MonkeyPatch.context() as patch, serve_aside(**PATIENT) as ask:
-        patch.setattr("service.routes.limits.MAX_TEXT_CHARS", MAX_CHARS)
+        patch.setattr("service.scoring.tokenising.MAX_TEXT_CHARS", MAX_CHARS)
         yield ask
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.faults.load import difference
-from service.engine import cache, vectors
+from service.engine import measuring
 from tests.harness.service import Serve
 
 pytestmark = pytest.mark.anyio
@@ -21,8 +21,7 @@ ASKED = {
 async def test_answers_are_those_of_kept_vectors(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = []
     for finding in (0.0, 1.0):  # seconds: every vector pays to keep, and none
-        for module in (cache, vectors):
-            monkeypatch.setattr(module, "LOOKUP_SECONDS", finding)
+        monkeypatch.setattr(measuring, "LOOKUP_SECONDS", finding)
         async with serve() as client:
             answers.append([(await client.post(path, json=body)).json() for path, body in ASKED.items() for _ in "12"])
             kept = await client.metric("semblance_cache_entries")

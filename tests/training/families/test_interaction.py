@@ -10,7 +10,7 @@ import torch
 
 from core.golden import GOLDEN_TEXTS, GoldenPairs
 from core.manifest import SHARED_NAME
-from core.measures import expected_rating
+from core.scoring import expected_rating
 from tests.harness import toy_runs, toys
 from training.data.pairs import Pair
 from training.data.pairwise import CorpusParts

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.measures import LocalLinear, exp_l1
+from core.scoring import LocalLinear, exp_l1
 from tests.harness import toy_runs, toys
 from training.data.pairs import Pair
 from training.data.sts_split import STSSplit

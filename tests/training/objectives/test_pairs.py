@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from core.measures import expected_rating
+from core.scoring import expected_rating
 from tests.harness import toys
 from training.data.hard import GROUP
 from training.data.pairs import Pair

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.measures import cosine, exp_l1, expected_rating
+from core.scoring import cosine, exp_l1, expected_rating
 from tests.harness import toys
 from training.data.pairs import Pair
 from training.models import LSTMConfig

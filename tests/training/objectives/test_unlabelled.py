@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import pearsonr
 
-from core.measures import cosine
+from core.scoring import cosine
 from tests.harness import toys
 from training.models import ArchitectureConfig, LSTMConfig, WordAveragingConfig
 from training.objectives.batches import Sentences

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from core.measures import expected_rating
+from core.scoring import expected_rating
 from core.tokenizer import pad
 from tests.harness import toys
 from training.objectives.supervised import LABELS

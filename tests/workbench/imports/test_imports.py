@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from core.manifest import Manifest
-from core.measures import Logistic
+from core.scoring import Logistic
 from tests.harness.hub import Hub
 from tests.harness.tables import write
 from tests.workbench import foreign

@@ -5,9 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
+from core.labels import most_likely
 from core.manifest import Figure, Manifest, ScoreTask
-from core.measures import to_unit
-from core.scoring import CalibratedScores, most_likely
+from core.scoring import CalibratedScores, to_unit
 from training.data import pairwise, transfer
 from training.data.pairs import Pair
 from training.data.pairwise import Corpus

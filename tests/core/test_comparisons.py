@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from core.measures import DIGITS, cosine, exp_l1, expected_rating, probabilities, round_significant, rounded, to_unit
+from core.scoring import DIGITS, cosine, exp_l1, expected_rating, probabilities, round_significant, rounded, to_unit
 
 ROWS = arrays(np.float32, st.tuples(st.just(3), st.integers(1, 5)), elements=st.floats(-(2.0**100), 2.0**100, width=32))
 

@@ -1,28 +1,14 @@
-"""Bodies: JSON parsed once, within a bound on what it may become, and what is said of requests that do not fit.
-
-The commas, brackets and colons of a large body are counted before it is parsed: a few bytes each would become objects
-of a hundred. FastAPI validates what was parsed.
-"""
+"""What is said of bodies that are no JSON, or no request of their route."""
 
 import codecs
 import json
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from pydantic_core import from_json
+from service.errors import InvalidRequest, NotJson, RequestError, UnsupportedField, quote
 
-from core.ranking import MAX_ENTRIES
-from service.errors import InvalidRequest, NotJson, RequestError, TooLarge, UnsupportedField, quote
-from service.settings import Settings
-
-SMALL_BYTES = 131_072  # read in the event loop, within 0.5 ms; 1,000 candidates have less
-_KEYS_OF_A_PAIR, _KEYS_OF_AN_ENTRY = 2, 3  # the latter of an FAQ
-_OTHER_KEYS = 64  # besides those
 _PLACE_BYTES = 16_384  # of a body in which the place of a lone surrogate is looked for, within some 3 ms
-_MAX_FIELDS_OF_ITEMS = 16  # such as documents that are objects
-_MAX_OTHER_VALUES = 1000
 _BOUNDS = ("min_length", "max_length", "ge", "gt", "le", "lt")  # as pydantic names what a value must keep
 _OTHERS_NAMED = 2  # errors beside the first, in a message
 _LONGEST_NAME = 100  # characters of an unknown field, for which a near one is looked for
@@ -57,77 +43,14 @@ _MARKS = (
 )
 
 
-class BodyLimits(NamedTuple):
-    """What a body may have."""
-
-    values: int
-    keys: int
-
-
-def max_counts(settings: Settings, *, strict: bool) -> BodyLimits:
-    """The values and keys that a body may have: somewhat more than any list within its limit needs.
-
-    A `strict` request refuses unknown keys; pydantic collects an error for each, so there are to be few.
-    """
-    items = max(settings.max_candidates, 2 * settings.max_pairs, settings.max_sentences)
-    values = _MAX_FIELDS_OF_ITEMS * items + _MAX_OTHER_VALUES
-    keys = (
-        max(_KEYS_OF_A_PAIR * settings.max_pairs, _KEYS_OF_AN_ENTRY * min(MAX_ENTRIES, settings.max_candidates))
-        + _OTHER_KEYS
-    )
-    return BodyLimits(values, keys if strict else values)
-
-
-def counts(body: bytes, limits: BodyLimits) -> BodyLimits:
-    """The values and keys of JSON: exact where those with the characters inside of texts would exceed `limits`."""
-    found = _separators(body)
-    if found.values <= limits.values and found.keys <= limits.keys:
-        return found
-    if b"\\" in body:  # same length, without escaped quotes
-        body = body.replace(b"\\\\", b"__").replace(b'\\"', b"__")
-    characters = np.frombuffer(body, np.uint8)
-    inside = np.logical_xor.accumulate(characters == ord('"'))
-    return _separators(characters[~inside].tobytes())
-
-
-def _separators(body: bytes) -> BodyLimits:
-    return BodyLimits(body.count(b",") + body.count(b"[") + body.count(b"{"), body.count(b":"))
-
-
-def check(body: bytes, limits: BodyLimits) -> None:
-    """Refuse JSON that would become too many objects.
-
-    Raises:
-        TooLarge: it has more values or keys than these.
-    """
-    if len(body) <= limits.keys:  # cannot have more of anything; `limits.values` is no less
-        return
-    found = counts(body, limits)
-    for number, limit, what in ((found.values, limits.values, "values"), (found.keys, limits.keys, "fields")):
-        if number > limit:
-            raise TooLarge(f"the body has more than {limit} {what}", limit=limit)
-
-
-def parse(body: bytes, limits: BodyLimits) -> Any:
-    """What a body says; also called in a thread.
-
-    Raises:
-        NotJson: it is no JSON, or not in UTF-8.
-        InvalidRequest: a text in it has a lone surrogate.
-        TooLarge: it has more values or keys than these.
-    """
-    body = body.removeprefix(codecs.BOM_UTF8)  # which some editors put there, and RFC 8259 lets us ignore
-    check(body, limits)
-    try:
-        return from_json(body, allow_inf_nan=False)
-    except ValueError as error:
-        why = str(error)
+def what_is_no_json(body: bytes, why: str) -> RequestError:
+    """The error of a body that is no JSON, or has a lone surrogate; `why` is what pydantic's parser says of it."""
     if len(body) > _PLACE_BYTES:
         if why.startswith(_SAYS_SURROGATE):
-            raise InvalidRequest(f"the body: {_SURROGATE}")
+            return InvalidRequest(f"the body: {_SURROGATE}")
     elif (found := _lone_surrogate(body)) is not None:
-        raise _invalid(".".join(reversed(found)), _SURROGATE)
-    raise NotJson(f"the body is not JSON: {_not_utf8(body) or why}")
+        return _invalid(".".join(reversed(found)), _SURROGATE)
+    return NotJson(f"the body is not JSON: {_not_utf8(body) or why}")
 
 
 FieldsAt = Callable[[Sequence[int | str]], Sequence[str]]
