@@ -12,8 +12,6 @@ endif
 export PYTHON
 # ONNX Runtime reports to its maker unless this says no; service and training say it too, tests import it by themselves.
 export ORT_DISABLE_TELEMETRY := 1
-# Every process that a test starts would compile this project anew.
-unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## these lines
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-21s%s\n' "$$name" "$$text"; done

@@ -32,7 +32,7 @@ FIGURE = Figure(task="entailment", corpus="MultiNLI", split="development", metri
 
 def sizes(vocabulary: int) -> BERTConfig:
     return BERTConfig(
-        vocabulary=vocabulary, hidden=24, layers=2, attention_heads=3, inner=48, positions=300, layout="mpnet",
+        vocabulary=vocabulary, hidden=24, layers=1, attention_heads=3, inner=48, positions=300, layout="mpnet",
         update_rank=2,
     )  # fmt: skip
 
@@ -41,9 +41,7 @@ def sizes(vocabulary: int) -> BERTConfig:
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
     """A teacher of tiny published weights, with random updates and heads."""
     kind, settings = foreign.FAMILIES["mpnet"]
-    monkeypatch.setitem(
-        foreign.FAMILIES, "mpnet", (kind, settings | {"max_position_embeddings": 300, "num_hidden_layers": 2})
-    )
+    monkeypatch.setitem(foreign.FAMILIES, "mpnet", (kind, settings | {"max_position_embeddings": 300}))
     folder = weights_folder(tmp_path / "runs", "toy")
     folder.parent.mkdir(parents=True)
     foreign.encoder(folder, "mpnet")
