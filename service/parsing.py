@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import PlainValidator, ValidationError
 
@@ -14,6 +14,12 @@ REDIS_FORM = (
     "expected redis://host:port/db, rediss:// for TLS, or unix://path; db is a number, and in a password @ is "
     "written %40, / %2F, # %23, ? %3F and % %25"
 )
+REDIS_OPTIONS = (
+    "taken behind ? are db, username, password, and with rediss:// options of redis-py for TLS, such as "
+    "ssl_ca_certs=/path"
+)
+_SCHEMES = ("redis", "rediss", "unix")
+_OPTIONS = ("db", "username", "password")
 _DATABASE = re.compile(r"(/[0-9]*)?", re.ASCII)
 
 
@@ -91,7 +97,7 @@ def lines_of(error: ValidationError, prefix: str) -> list[str]:
     """One line for each variable that does not fit, which begin with `prefix`; without values that may be secret."""
     lines = []
     for problem in error.errors(include_url=False):
-        name = prefix + "_".join(map(str, problem["loc"])).upper()
+        name = prefix + str(problem["loc"][0]).upper()  # without the place in a list
         secret = any(word in name for word in ("KEY", "URL", "SECRET"))
         found = "" if secret else f", found {problem['input']!r}"
         lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}{found}")
@@ -101,26 +107,31 @@ def lines_of(error: ValidationError, prefix: str) -> list[str]:
 def redis_address(url: str) -> str:
     """The address of Redis without credentials, for the log; nothing is sent.
 
-    What follows a question mark are options of redis-py's connections, such as `ssl_ca_certs`.
+    What follows a question mark are a few options of redis-py, such as `ssl_ca_certs`: others change what is read.
 
     Raises:
-        ValueError: it has another form. The message does not quote it, since it may have a password.
+        ValueError: it has another form or option. The message does not quote it, since it may have a password.
     """
     # Imported here, because most services have no Redis, and the parent of several workers uses none.
-    from redis.asyncio.connection import ConnectionPool, parse_url
+    from redis.asyncio.connection import ConnectionPool
+    from redis.exceptions import RedisError
 
     try:
-        parse_url(url)
-        ConnectionPool.from_url(url).make_connection()  # type: ignore[no-untyped-call]  # which sends nothing
         parts = urlsplit(url)
         found = f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
         is_file = parts.scheme == "unix"
-        whole = bool(parts.path if is_file else parts.hostname and _DATABASE.fullmatch(parts.path))
+        whole = parts.scheme in _SCHEMES
+        whole = whole and bool(parts.path if is_file else parts.hostname and _DATABASE.fullmatch(parts.path))
         whole = whole and not parts.fragment and "@" not in parts.query  # of a password
-    except TypeError:
-        raise ValueError("an option behind ? is none of redis-py's connections") from None
     except ValueError:
         whole = False  # not raised again: its message may quote a password
     if not whole:
         raise ValueError(REDIS_FORM)
+    options = parse_qs(parts.query)
+    if wrong := [name for name in options if not name.startswith("ssl_") and name not in _OPTIONS]:
+        raise ValueError(f"{', '.join(wrong)}: {REDIS_OPTIONS}")
+    try:
+        ConnectionPool.from_url(url).make_connection()  # type: ignore[no-untyped-call]  # which sends nothing
+    except (TypeError, ValueError, RedisError):
+        raise ValueError(f"{', '.join(options)}: {REDIS_OPTIONS}" if options else REDIS_FORM) from None
     return found

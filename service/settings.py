@@ -25,7 +25,10 @@ _OF_OTHER_PROGRAMS = {"SEMBLANCE_DATA", "SEMBLANCE_URL", CLIENTS_KEY}  # of trai
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")  # of an API key
 DIGEST = re.compile(r"[0-9a-f]{64}")  # of an API key: SHA-256
 RATE = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour)")
-_ORIGIN = re.compile(r"https?://[^/?#@\s*,]+")
+# As browsers send it: small letters, a name in other letters as xn--, no port that goes without saying.
+_ORIGIN = re.compile(r"(https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\]))(:[1-9][0-9]{0,4})?")
+_USUAL_PORTS = {"http": ":80", "https": ":443"}
+_MOST_SECONDS = 86_400
 CachePolicy = Literal["auto", "memory", "redis", "off"]
 MIN_SECRET = 16  # characters
 
@@ -48,10 +51,14 @@ class Settings(BaseSettings):
     drain_seconds: float = Field(
         default=0.0,
         ge=0,
+        le=_MOST_SECONDS,
         description="after SIGTERM, how long to serve on while /health/ready says 'shutting down' (docs/operating.md)",
     )
     shutdown_grace_seconds: int = Field(
-        default=10, ge=0, description="then, how long connections and requests in flight may take to end"
+        default=10,
+        ge=0,
+        le=_MOST_SECONDS,
+        description="then, how long connections and requests in flight may take to end",
     )
 
     # what to serve
@@ -107,12 +114,14 @@ class Settings(BaseSettings):
     max_queue_seconds: float = Field(
         default=2.0,
         gt=0,
+        le=_MOST_SECONDS,
         description="seconds that a request may be expected to wait for its turn; more is refused (429), unless its "
         "caller has no other request there",
     )
     request_timeout: float = Field(
         default=10.0,
-        gt=0,
+        ge=0.001,
+        le=_MOST_SECONDS,
         description="seconds a request may take, its body's arrival included, but not the opening of a model",
     )
 
@@ -141,7 +150,9 @@ class Settings(BaseSettings):
         default=None,
         description="signs vectors in Redis; the same in all processes (docs/caching.md)",
     )
-    redis_timeout_ms: int = Field(default=50, ge=1, description="time for a whole exchange with Redis")
+    redis_timeout_ms: int = Field(
+        default=50, ge=1, le=1000 * _MOST_SECONDS, description="time for a whole exchange with Redis"
+    )
 
     # what a request may ask
     max_body_bytes: int = Field(
@@ -233,9 +244,7 @@ class Settings(BaseSettings):
     @field_validator("cors_origins")
     @classmethod
     def _only_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
-        if not all(origin == "*" or _ORIGIN.fullmatch(origin) for origin in origins):
-            raise ValueError("expected https://host or https://host:port, with commas between them, or *")
-        return origins
+        return tuple(map(_as_sent, origins))
 
     @property
     def redis_address(self) -> str | None:
@@ -259,6 +268,17 @@ class Settings(BaseSettings):
         """Variables with our prefix that are not settings, probably misspelt."""
         known = {PREFIX + name.upper() for name in cls.model_fields} | _OF_OTHER_PROGRAMS
         return sorted(name for name in environment if name.upper().startswith(PREFIX) and name.upper() not in known)
+
+
+def _as_sent(origin: str) -> str:
+    """An origin as browsers send it; raises ValueError where it is none."""
+    found = _ORIGIN.fullmatch(origin.lower())
+    if origin != "*" and not found:
+        raise ValueError("expected https://host or https://host:port, with commas between them, or *")
+    if found is None:
+        return origin
+    host, port = found.groups()
+    return host if port in (None, _USUAL_PORTS[host.partition(":")[0]]) else host + port
 
 
 SHORTEST_KEY = 16

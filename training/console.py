@@ -63,7 +63,8 @@ def run(
 
     Args:
         app: its commands.
-        expected: more errors whose text is for the user (exit code 1); a KeyError is too (2), a UserError (its own).
+        expected: more errors of what was given (exit code 2, as a KeyError and files that are or are not there). A
+            UserError has a code of its own, a model folder that is broken 1.
         arguments: instead of those of the process.
         name: of the program, for its help.
     """
@@ -72,7 +73,7 @@ def run(
         app(arguments, prog_name=name)
     except reported as error:
         console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
-        sys.exit(error.exit_code if isinstance(error, UserError) else 1)
+        sys.exit(error.exit_code if isinstance(error, UserError) else 1 if isinstance(error, ContractError) else 2)
     except KeyError as error:
         console.print(f"[red]error:[/red] {escape(str(error.args[0]))}", soft_wrap=True, highlight=False)
         sys.exit(2)

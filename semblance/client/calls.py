@@ -137,7 +137,8 @@ def check_pairs(given: object) -> list[tuple[str, str]]:
         raise InvalidArgument(f"pairs: expected a list of pairs of texts, such as {wanted}, found {_kind(given)}")
     pairs = []
     for i, pair in enumerate(given):
-        sides = [pair] if isinstance(pair, str | Mapping) or not isinstance(pair, Iterable) else list(pair)
+        no_order = isinstance(pair, str | Mapping | set | frozenset)
+        sides = [pair] if no_order or not isinstance(pair, Iterable) else list(pair)
         if len(sides) != 2:
             found = _kind(pair) if len(sides) == 1 else f"{len(sides)} values"
             raise InvalidArgument(f"pairs.{i}: expected two texts, as in {wanted}, found {found}")

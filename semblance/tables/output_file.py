@@ -2,9 +2,11 @@
 
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from semblance.errors import BatchError
 from semblance.tables.formats import PARQUET, write_of
@@ -24,6 +26,34 @@ def naming(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.filename is None and error.errno is not None:
             error.filename = str(path)
+        raise
+
+
+def unfinished_of(path: Path) -> Path:
+    """The file that is written beside another one, to take its place."""
+    return path.with_name(f"{path.name}.unfinished")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Write a file that takes the place of another one, and its permissions, once all is written.
+
+    Raises:
+        OSError: the disk is full; the earlier file stays, and what was written goes.
+    """
+    unfinished, replaces = unfinished_of(path), path.exists()
+    try:
+        if replaces:
+            unfinished.touch(mode=0o600)
+        with naming(path), unfinished.open("wb") as file:
+            if replaces:
+                unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
         raise
 
 
@@ -49,16 +79,20 @@ class OutputFile:
             quote_formulas: in CSV and TSV, put an apostrophe before cells that a spreadsheet would run.
 
         Raises:
-            BatchError: its suffix is unknown, it exists, its folder does not, or a file to write is an input under
-                whatever name.
+            BatchError: its suffix is unknown, it exists, it is a link, its folder is not there, or a file to write is
+                a folder, or an input under whatever name.
             MissingExtra: Parquet, and pyarrow is not installed.
         """
         self._write = write_of(path, quote_formulas=quote_formulas)
-        self._path, self._unfinished = path, path.with_name(f"{path.name}.unfinished")
+        self._path = path
         there = [each for each in inputs if each.exists()]
-        for each in (path, errors_of(path), self._unfinished, *others):
+        for each in (path, errors_of(path), unfinished_of(path), *others):
             if each.exists() and any(each.samefile(given) for given in there):
                 raise BatchError(f"{each} is the input too: name another output")
+            if each.is_dir():
+                raise BatchError(f"{each} is a folder: name another output")
+        if path.is_symlink():
+            raise BatchError(f"{path} is a link: name the file that it leads to")
         if path.exists() and not overwrite:
             raise BatchError(f"{path} exists; --overwrite replaces it")
         if not path.parent.is_dir():
@@ -85,22 +119,20 @@ class OutputFile:
             BatchError: the format has nothing for a value, or the input changed while it was read.
             OSError: the disk is full.
         """
-        with naming(self._path), self._unfinished.open("wb") as file:
+        with replacing(self._path) as file:
             try:
                 self._write(file, source, adds, rows)
+                file.flush()  # a full disk leaves the earlier file of errors too
             except Exception:
                 source.file.check_content()  # other rows than were answered
                 raise
-            file.flush()
-            os.fsync(file.fileno())
-        source.file.check_content()
-        errors = errors_of(self._path)
-        if lines := [_line(row, why) for row, why in bad]:
-            with naming(errors):
-                errors.write_text("".join(lines), encoding="utf-8")
-        elif errors.exists():
-            errors.unlink()
-        os.replace(self._unfinished, self._path)
+            source.file.check_content()
+            errors = errors_of(self._path)
+            if lines := [_line(row, why) for row, why in bad]:
+                with naming(errors):
+                    errors.write_text("".join(lines), encoding="utf-8")
+            elif errors.exists():
+                errors.unlink()
 
 
 def _line(row: int, why: BadRow) -> str:

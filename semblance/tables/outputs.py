@@ -15,7 +15,8 @@ import numpy as np
 from semblance.errors import BatchError
 from semblance.tables.rows import Answered, Kind, Row, Rows, RowSource
 
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how cells begin that a spreadsheet may run
+# How cells begin that a spreadsheet may run; the last four are the full-width forms of the first.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def write_json_lines(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:

@@ -302,7 +302,7 @@ async def tokenize(request: TeiTokenizeRequest, call: ServedRequest) -> Response
 async def info(call: ServedRequest, model: str | None = None) -> Response:
     """Describe the model that ranks."""
     service = call.service
-    found = service.registry.choose(resolve(service, model, "/rank"), "similarity")
+    found = service.registry.choose(resolve(service, _known(service, model), "/rank"), "similarity")
     return JsonAnswer(_info(found, service))
 
 

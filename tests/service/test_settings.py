@@ -37,6 +37,7 @@ def test_the_environment_is_read(monkeypatch) -> None:
         ("api_keys", f"alice:{DIGEST}, bob:{DIGEST[::-1]}", {"alice": DIGEST, "bob": DIGEST[::-1]}),
         ("rate_limit", "600/minute", "600/minute"),
         ("cors_origins", "https://a.example, http://localhost:3000", ("https://a.example", "http://localhost:3000")),
+        ("cors_origins", "HTTPS://A.example:443,http://[::1]:80,*", ("https://a.example", "http://[::1]", "*")),
         ("redis_url", "", None),  # as docker compose passes on what is not set
     ):
         monkeypatch.setenv(f"SEMBLANCE_{name.upper()}", value)
@@ -49,20 +50,24 @@ def test_the_environment_is_read(monkeypatch) -> None:
         ("PORT", "http", "Input should be a valid integer, unable to parse string as an integer, found 'http'"),
         ("WORKERS", "65", "expected a whole number from 1 to 64, or auto, found '65'"),
         ("PROVIDERS", "tpu", "Input should be 'auto', 'cuda' or 'cpu', found 'tpu'"),
+        ("REQUEST_TIMEOUT", "1e-9", "Input should be greater than or equal to 0.001, found '1e-9'"),
+        ("DRAIN_SECONDS", "1e300", "Input should be less than or equal to 86400, found '1e300'"),
         ("REQUEST_TIMEOUT", "nan", "Input should be a finite number, found 'nan'"),
         *(
             ("REDIS_URL", url, parsing.REDIS_FORM)
             for url in (
                 "http://u:hush@h",
                 "rediss://u:hush@[h",
-                "redis://h?socket_timeout=hush",
                 "redis://:hush/x@h:6379/0",
                 "redis://u:12#hush@h/0",
                 "redis://h/zero",
                 "redis+cluster://u:hush@h:1",
             )
         ),
-        ("REDIS_URL", "redis://h/0?hush=1", "an option behind ? is none of redis-py's connections"),
+        ("REDIS_URL", "redis://h/0?decode_responses=hush", f"decode_responses: {parsing.REDIS_OPTIONS}"),
+        ("REDIS_URL", "rediss://h?ssl_cert_reqs=hush", f"ssl_cert_reqs: {parsing.REDIS_OPTIONS}"),
+        ("REDIS_URL", "redis://h?ssl_ca_certs=hush", f"ssl_ca_certs: {parsing.REDIS_OPTIONS}"),
+        ("REDIS_URL", "unix:///hush?db=hush", f"db: {parsing.REDIS_OPTIONS}"),
         ("REDIS_SECRET", "hush", "expected at least 16 characters, such as from `openssl rand -hex 32`"),
         ("API_KEYS", "hush", NO_HASHES),
         ("API_KEYS", f"alice:{DIGEST},hush", NO_HASHES),
@@ -70,11 +75,13 @@ def test_the_environment_is_read(monkeypatch) -> None:
         ("API_KEYS", f"alice:{DIGEST},alice:{DIGEST}", "each key has a name of its own"),
         ("API_KEYS", ", ,", "expected entries with commas between them, found none"),
         ("MODELS", ",", "expected entries with commas between them, found none, found ','"),
+        ("MODELS", "avg,Avg", "String should match pattern '^[a-z0-9][a-z0-9-]{0,63}$', found 'Avg'"),
         ("MODEL_ALIASES", "a=b,a=c", "expected NAME=MODEL,NAME=MODEL, each name once, found 'a=b,a=c'"),
         ("PRELOAD", "none,minilm", f"{NO_PRELOAD}, found 'none,minilm'"),
         ("RATE_LIMIT", "0/second", f"{NO_RATE}, found '0/second'"),
         ("RATE_LIMIT", "1/week", f"{NO_RATE}, found '1/week'"),
         ("CORS_ORIGINS", "https://*.example", f"{NO_ORIGIN}, found 'https://*.example'"),
+        ("CORS_ORIGINS", "https://\xe4.example", f"{NO_ORIGIN}, found 'https://\xe4.example'"),
         ("CORS_ORIGINS", "https://a.example/path", f"{NO_ORIGIN}, found 'https://a.example/path'"),
     ],
 )

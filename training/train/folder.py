@@ -12,6 +12,8 @@ WEIGHTS_NAME = "model.pt"  # the finished weights, after the map of unseen rows
 class RecipeChangedError(UserError):
     """The run in this folder was begun with settings that differ from the recipe."""
 
+    exit_code = 2
+
 
 class RunMissing(UserError):
     """A run that is needed, as a start or to be published, was not trained yet."""

@@ -56,6 +56,14 @@ _EARLIER_NAMES = {
 class TuneRefused(UserError, ValueError):
     """A model, a file or a wish that tuning does not take; a message for the user."""
 
+    exit_code = 2
+
+
+class WorseThanStart(TuneRefused):
+    """The tuned model is not published: it is worse than the model that it started from."""
+
+    exit_code = 1
+
 
 @dataclass(frozen=True)
 class Start:

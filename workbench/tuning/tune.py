@@ -32,7 +32,7 @@ from workbench.tuning.material import TuningData, from_pairs
 from workbench.tuning.measure import MAIN, figures
 from workbench.tuning.objective import TuneObjective
 from workbench.tuning.plan import TRAINED_TOKENS, TuningPlan, module_for, plan_for
-from workbench.tuning.read_back import Start, TuneRefused, look_for, read_start
+from workbench.tuning.read_back import Start, TuneRefused, WorseThanStart, look_for, read_start
 from workbench.tuning.write import write_tuned
 
 logger = logging.getLogger(__name__)
@@ -87,7 +87,8 @@ def tune(options: TuningOptions) -> TuningResult:
 
     Raises:
         PairsError: the file cannot be used.
-        TuneRefused: the model cannot be tuned so, or the tuned one is worse than its start.
+        TuneRefused: the model cannot be tuned so.
+        WorseThanStart: the tuned model is worse than its start.
         RecipeChangedError: a run of that name was begun with other settings.
         FileExistsError: a model of that id was not made by tuning.
         ManifestError, ArtifactError, ParityError: of the model folders.
@@ -140,7 +141,7 @@ def tune(options: TuningOptions) -> TuningResult:
         main = MAIN[material.kind]
         worse = main in before and after[main] < before[main] - ROUNDING
         if worse and not options.even_if_worse:
-            raise TuneRefused(
+            raise WorseThanStart(
                 f"not published: on {len(held_out):,} held-out pairs {main} is {after[main]:.4f}, that of "
                 f"{options.start} is {before[main]:.4f} (--even-if-worse publishes it)"
             )

@@ -44,6 +44,7 @@ class Journal:
         self.path = path
         self.rows = self.skipped = 0
         self._crc = 0
+        path.touch(mode=0o600)  # where it is new, it is its owner's alone
         self._file = path.open("a+b")
         try:
             _lock(self._file.fileno(), path)

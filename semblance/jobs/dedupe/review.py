@@ -4,15 +4,15 @@ Columns: `row_1`, `row_2` (of the input, from 1), `text_1`, `text_2`, `score`, `
 which a person fills with yes or no; an empty cell says nothing.
 """
 
-import os
 from collections.abc import Iterable, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import NamedTuple
 
 from semblance.errors import BatchError
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import open_source
-from semblance.tables.output_file import naming
+from semblance.tables.output_file import replacing
 from semblance.tables.outputs import csv_writer, no_formula
 from semblance.tables.rows import Row, Unreadable, numbered
 
@@ -73,9 +73,9 @@ def check_no_answers_lost(path: Path, given: Path | None, *, overwrite: bool) ->
 def write_review(path: Path, pairs: Iterable[ReviewRow], *, quote_formulas: bool = False) -> None:
     """Write pairs in the order given; an earlier file stays until they are written. Raises OSError on a full disk."""
     shown = no_formula if quote_formulas else str
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    with naming(path), unfinished.open("w", encoding="utf-8", newline="") as file:
-        writer = csv_writer(file)
+    with replacing(path) as file:
+        text = TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv_writer(text)
         writer.writerow(COLUMNS)
         for pair in pairs:
             first, second = pair.rows
@@ -92,9 +92,7 @@ def write_review(path: Path, pairs: Iterable[ReviewRow], *, quote_formulas: bool
                     same,
                 ]
             )
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, path)
+        text.detach()
 
 
 def read_review(path: Path, read_as: FileFormat) -> list[ReviewedPair]:

@@ -356,6 +356,7 @@ def test_arguments_that_cannot_be(arguments: dict[str, Any], message: str) -> No
         ("similarity", (["ab"],), "pairs.0: expected two texts, .*, found the text 'ab'"),
         ("similarity", ([("a", "b", "c")],), "pairs.0: expected two texts, .*, found 3 values"),
         ("similarity", ([{"a": "x", "b": "y"}],), "pairs.0: expected two texts, .*, found a value of type dict"),
+        ("similarity", ([{"a", "b"}],), "pairs.0: expected two texts, .*, found a value of type set"),
         ("entailment", ([("a", "b"), ("a", 1)],), "pairs.1.b: expected a text, found a value of type int"),
         ("claims", ("a", "not a list"), "claims: expected a list of texts"),
         ("classify", ("not a list",), "texts: expected a list of texts"),

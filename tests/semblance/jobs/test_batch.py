@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from semblance import Client
+from semblance import AsyncClient, Client
+from semblance.jobs.batch.journal import Journal
 from tests.harness.commands import Ran, Run
 from tests.harness.tables import SUFFIXES, read, rows, sentences, write
 
@@ -271,6 +272,47 @@ def test_an_output_is_not_replaced_unasked(batch: Batch, tmp_path: Path) -> None
     assert output.read_text() == "precious"
     assert batch(source, output, "--overwrite").code == 0
     assert len(read(output)) == 3
+
+
+def test_a_replaced_output_and_its_progress_are_as_private_as_it_was(
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, output, modes = write(tmp_path / "in.jsonl", rows(3)), tmp_path / "out.jsonl", []
+    output.write_text("precious")
+    output.chmod(0o640)
+    append = Journal.append
+
+    def looking(self: Journal, outcomes: Any) -> None:
+        modes.append(self.path.stat().st_mode & 0o777)
+        append(self, outcomes)
+
+    monkeypatch.setattr(Journal, "append", looking)
+    assert batch(source, output, "--overwrite").code == 0
+    assert (output.stat().st_mode & 0o777, modes) == (0o640, [0o600])
+
+
+@pytest.mark.parametrize("name", ["folder.csv", "link.csv", "nowhere.csv"])
+def test_an_output_that_is_a_folder_or_a_link_is_refused_before_anything_is_asked(
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    source = write(tmp_path / "in.jsonl", rows(3))
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "real.csv").write_text("precious")
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    (tmp_path / "nowhere.csv").symlink_to("nothing.csv")
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr(AsyncClient, "models", None)
+    ran = batch(source, tmp_path / name, "--overwrite")
+    what = "a folder: name another output" if name == "folder.csv" else "a link: name the file that it leads to"
+    assert ran == Ran(2, "", f"semblance: {tmp_path / name} is {what}\n")
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "real.csv").read_text() == "precious"
+
+
+def test_what_an_output_cannot_hold_leaves_nothing_unfinished(batch: Batch, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.jsonl", [{"a": "x\ty", "b": "z"}])
+    assert "a tab or a line break" in batch(source, tmp_path / "out.tsv").err
+    assert not list(tmp_path.glob("*.unfinished"))
 
 
 def test_without_a_terminal_it_says_now_and_then_how_far_it_is(

@@ -171,10 +171,10 @@ def test_without_a_standard_input_a_text_is_asked_for(
 def test_cells_that_a_spreadsheet_would_run_are_quoted_where_asked(
     url: str, semblance: Run, tmp_path: Path, suffix: str
 ) -> None:
-    given = [{"=n": n, "a": "x", "b": "y"} for n in ("=1+1", "+cmd", "@sum", "-2", "plain")]
+    given = [{"=n": n, "a": "x", "b": "y"} for n in ("=1+1", "+cmd", "@sum", "\uff1d1+1", "-2", "plain")]
     source, output = write(tmp_path / "in.jsonl", given), tmp_path / f"out{suffix}"
     assert semblance("batch", source, output, "--quote-formulas", "--url", url).code == 0
-    assert [row["'=n"] for row in read(output)] == ["'=1+1", "'+cmd", "'@sum", "-2", "plain"]
+    assert [row["'=n"] for row in read(output)] == ["'=1+1", "'+cmd", "'@sum", "'\uff1d1+1", "-2", "plain"]
     assert semblance("batch", source, output, "--overwrite", "--url", url).code == 0
     assert [row["=n"] for row in read(output)] == [row["=n"] for row in given]
     assert semblance("batch", source, tmp_path / "out.jsonl", "--quote-formulas", "--url", url).code == 2

@@ -20,12 +20,12 @@ from tests.workbench.tuning import starts
 from training.publish.runtime import PublishedModel
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.train.folder import RecipeChangedError
-from workbench.__main__ import app
+from workbench.__main__ import app, run_cli
 from workbench.imports.folder import import_model
 from workbench.tuning import plan
 from workbench.tuning.objective import TuneObjective
 from workbench.tuning.plan import TuningPlan
-from workbench.tuning.read_back import TuneRefused, read_start
+from workbench.tuning.read_back import TuneRefused, WorseThanStart, read_start
 from workbench.tuning.split import split
 from workbench.tuning.tune import TuningOptions, TuningResult, tune
 
@@ -119,7 +119,9 @@ def test_a_model_that_is_worse_on_held_out_pairs_is_not_published(tmp_path: Path
     for i in split(read_own(path).pairs, "label", 1).held_out:
         given[i]["label"] = 1 - int(str(given[i]["label"]))
     # The split knows no labels: what is measured on says the contrary now.
-    with pytest.raises(TuneRefused, match=r"not published: on 30 held-out pairs auc is 0\.\d+, that of toy is 0\.\d+"):
+    with pytest.raises(
+        WorseThanStart, match=r"not published: on 30 held-out pairs auc is 0\.\d+, that of toy is 0\.\d+"
+    ):
         tuned(given)
     assert not (tmp_path / "models" / "mine").exists()
     done = tuned(given, even_if_worse=True)
@@ -180,6 +182,31 @@ def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: T
     with pytest.raises(PairsError, match=r"of 8 rows 5 do not fit: line 1: label: expected 0 or 1, found 'so'"):
         tuned([{"a": "x", "b": "y", "label": "so"}] * 5 + rows[:3])
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["nothere.csv"], "nothere.csv"),
+        (["."], "."),
+        (["others.csv"], "others.csv: expected columns a, b and score"),
+        (["equal.csv"], "equal.csv: all scores are 1"),
+        (["pairs.csv", "--id", "../x"], "--id ../x: small letters"),
+        (["pairs.csv", "--id", "toy"], "give another --id"),
+        (["pairs.csv", "--from", "nope"], "--from nope: there is no such model"),
+    ],
+)
+def test_what_was_given_wrong_ends_with_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    starts.average_model(tmp_path / "models", "toy")
+    for name, content in {"pairs": "a,b,score\n", "others": "x,y\n1,2\n", "equal": "a,b,score\nx,y,1\n"}.items():
+        Path(f"{name}.csv").write_text(content)
+    with pytest.raises(SystemExit) as ended:
+        run_cli(["tune", "--from", "toy", "--id", "mine", "--models", "models", *given], name="semblance")
+    out = capsys.readouterr().out
+    assert (ended.value.code, out.count("\n"), said in out) == (2, 1, True), out
 
 
 @pytest.mark.parametrize("places", [[], ["--models", "models", "--runs", "elsewhere"]], ids=["own", "named"])
