@@ -150,6 +150,7 @@ def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Tune) -> None:
 
 
 @pytest.mark.slow  # an import and an export
+@pytest.mark.extras
 @pytest.mark.filterwarnings("ignore")  # of the other libraries
 def test_what_was_imported_is_tuned_and_can_be_tuned_again(tmp_path: Path, tuned: Tune) -> None:
     folder = foreign.encoder(tmp_path / "theirs", "roberta", "cls")
