@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
@@ -97,7 +98,11 @@ class Application(FastAPI):
         self.state.body_limits = {strict: max_counts(service.settings, strict=strict) for strict in (False, True)}
         self.openapi = cache(self._described)  # type: ignore[method-assign]
         written = cache(lambda: orjson.dumps(self.openapi()))
-        self.add_route("/openapi.json", lambda _: Response(written(), media_type="application/json"))
+
+        async def document(_: Request) -> Response:
+            return Response(written(), media_type="application/json")
+
+        self.add_route("/openapi.json", document)
         self._stack = self._with_middleware(Paths(self.routes, files), rate_limit, tracing)
 
     def build_middleware_stack(self) -> ASGIApp:
