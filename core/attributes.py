@@ -48,7 +48,7 @@ _VALUES = {
     for attribute, words in _ATTRIBUTES.items()
     for word, value in words.items()
 }
-_LETTER_SIZE = re.compile(r"(?<![\w.&'-])(?<!\d )(?:XXS|XS|S|M|L|XL|XXL|XXXL)(?![\w.&'-])")
+_LETTER_SIZE = re.compile(r"(?<![\w.&'-])(?<!\d )(?:XXS|XS|S|M|L|XL|XXL|XXXL)(?![\w&'-]|\.(?!\s*$))")
 _BLOOD = re.compile(r"(?<!\w)(?:AB|A|B|O)(?:[+-](?![\w+-])|[ -](?:positive|negative)\b)")
 # I alone is a numeral only behind these.
 _ROMAN = re.compile(r"(?<![\w.'-])(?:II|III|IV|VI{1,3}|IX|XI{1,3}|XIV|XV|XVI)(?![\w'-])")
@@ -61,7 +61,7 @@ LETTERED = frozenset(
         *("appendix", "block", "building", "bus", "category", "channel", "class", "clause", "client", "company", "cup"),
         *("customer", "exit", "flat", "gate", "grade", "group", "hall", "hepatitis", "influenza", "level", "line"),
         *("model", "option", "part", "party", "person", "phase", "plan", "platform", "port", "room", "section"),
-        *("series", "size", "team", "terminal", "tier", "track", "type", "unit", "user", "version", "vitamin", "wing"),
+        *("series", "team", "terminal", "tier", "track", "type", "unit", "user", "version", "vitamin", "wing"),
         "zone",
     )
 )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.facts import Difference
+from core.facts import Difference, shown
 from core.groups import KeptApart, Pair, group
 
 Indices = npt.NDArray[np.int64]
@@ -311,7 +311,11 @@ class DuplicateDecision:
         elif i not in self.apart and i not in read:
             yield f"not read: each has {READ_NEAREST} nearer ones" if i not in self.to_read else "could not be read"
         if place is not None:
-            yield f"but for {place.a!r} and {place.b!r} the same" if place.a else "the same words in another order"
+            yield (
+                f"but for {shown(place.a)!r} and {shown(place.b)!r} the same"
+                if place.a
+                else "the same words in another order"
+            )
 
 
 def questions(judged: Sequence[Judged], texts: int, joined_from: float = JOINED_FROM) -> list[Judged]:

@@ -16,6 +16,7 @@ from core.units import Fact
 
 # Of a text; what is beyond is not compared.
 MAX_CHARS, MAX_MENTIONS, MAX_FACTS, MAX_INEXACT, MAX_AMOUNTS = 20_000, 2000, 64, 8, 32
+MAX_SHOWN = 60  # characters of an amount or a word
 _DAY = 86400  # seconds
 _COMPARED_AS = {"month": "s"}  # months are compared with other durations, in seconds
 # Kinds without a unit: of these the same digits are never "of another unit".
@@ -23,6 +24,11 @@ _UNITLESS = frozenset(("number", "code", "model", "version", "date", "time", "or
 _DIGITS = re.compile(r"\d[\d.,]*")
 _LETTERED = re.compile(r"(\d{1,30})[a-wyz]{1,3}$", re.ASCII)  # 3s, 603xl; 2x counts
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
+
+
+def shown(written: str) -> str:
+    """What a text writes, for people: of what is very long the beginning."""
+    return written if len(written) <= MAX_SHOWN else f"{written[:MAX_SHOWN]}..."
 
 
 class Difference(NamedTuple):
@@ -33,7 +39,7 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         """How a person would say it."""
-        return f"{self.a} is not {self.b}"
+        return f"{shown(self.a)} is not {shown(self.b)}"
 
 
 class Facts(NamedTuple):

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 from core.errors import TokenizerError
 from core.tokenizer import Encoded, Tokenizer, parsed, read_bounded
 
-# A long text is read in beginnings, each four times as long as the last, until they have more tokens than the limit.
-_FEWEST_CHARS, _CHARS_OF_A_TOKEN, _LONGER = 1000, 8, 4
+# Of a long text a beginning is read, and one eight times as long where that has no more tokens than the limit. What is
+# beyond is cut off: a text with so few tokens is white space, or words that no vocabulary has.
+_FEWEST_CHARS, _CHARS_OF_A_TOKEN, _LONGER = 1000, 8, 8
 _LONG = 2000  # characters from which on other threads go on while the library reads: `encode` stops them
 _UNSURE = 128  # last tokens of a beginning that does not end at white space: the word it cuts may be read otherwise
 _INVISIBLE = re.compile("[\\s\x00-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]*")
@@ -46,6 +47,8 @@ class SpecialTokens(NamedTuple):
 
 class Subwords:
     """The interface of `Tokenizer`; words are what the tokenizer's own rules separate."""
+
+    non_ascii_cost = 8
 
     def __init__(self, content: str | bytes) -> None:
         """Read the content of a `tokenizer.json`; its truncation and padding are dropped.
@@ -78,19 +81,27 @@ class Subwords:
         """Number of ids, special tokens included: the least number of rows of the embedding table."""
         return int(max(self._tokenizer.get_vocab(with_added_tokens=True).values())) + 1
 
+    @staticmethod
+    def most_chars(max_tokens: int) -> int:
+        """How much of a text `encode` reads at most."""
+        return _LONGER * max(_FEWEST_CHARS, max_tokens * _CHARS_OF_A_TOKEN)
+
     def encode(self, text: str, max_tokens: int) -> Encoded:
         """Token ids of a text, cut at `max_tokens`; no ids at all when it has no visible character.
 
-        Unknown are the pieces that the vocabulary has no entry for. A long text is read little further than the limit
-        takes.
+        Unknown are the pieces that the vocabulary has no entry for. Of a long text no more than 64 characters for each
+        token of the limit are read.
 
         Raises:
             TokenizerError: the file's rules are such that the library cannot read this text.
         """
         if _INVISIBLE.fullmatch(text):
             return Encoded((), 0, 0, False)
-        chars = max(_FEWEST_CHARS, max_tokens * _CHARS_OF_A_TOKEN)
-        while True:
+        most = self.most_chars(max_tokens)
+        few = most // _LONGER
+        if len(text) > few and (unseen := _INVISIBLE.match(text)):
+            text = text[unseen.end() :]
+        for chars in (few, most):
             part, unsure = _beginning(text, chars)
             with self._library("cannot read a text"):
                 plain = _plain(part)
@@ -101,11 +112,10 @@ class Subwords:
             found = encoding.ids
             if len(part) == len(text) or len(found) > max_tokens + unsure:
                 break
-            chars *= _LONGER
         read = tuple(map(self._ids.setdefault, found, found))
         unknown = 0 if self.unknown is None else found.count(self.unknown)
         words = max((i for i in encoding.word_ids if i is not None), default=-1) + 1
-        return Encoded(read[:max_tokens], max(words, unknown), unknown, len(read) > max_tokens)
+        return Encoded(read[:max_tokens], max(words, unknown), unknown, len(read) > max_tokens or len(part) < len(text))
 
     def encode_all(self, texts: Sequence[str], max_tokens: int) -> list[Encoded]:
         """`encode` of every text."""

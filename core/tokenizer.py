@@ -14,6 +14,7 @@ Lists of ids become rectangular arrays by `pad`, the same in training and servic
 """
 
 import json
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -80,7 +81,13 @@ class Encoded(NamedTuple):
 
 
 class Tokenizer:
-    """Word-level tokenizer with a piece and bucket fallback."""
+    """Word-level tokenizer with a piece and bucket fallback.
+
+    Attributes:
+        non_ascii_cost: of a character beyond ASCII, in those of ASCII: most are words of their own, in pieces.
+    """
+
+    non_ascii_cost = 40
 
     def __init__(self, words: Sequence[str], pieces: Sequence[str] = (), buckets: int = 1) -> None:
         """Lay out the ids.
@@ -131,6 +138,11 @@ class Tokenizer:
     def __len__(self) -> int:
         """Number of ids, padding included: the rows of the embedding table."""
         return self._first_bucket + self.buckets
+
+    @staticmethod
+    def most_chars(max_tokens: int) -> int:
+        """How much of a text `encode` reads at most."""
+        return sys.maxsize
 
     def encode(self, text: str, max_tokens: int) -> Encoded:
         """Token ids of a sentence, cut at `max_tokens`; none if the text has no visible character.

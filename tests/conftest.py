@@ -4,6 +4,7 @@ import functools
 import gc
 import inspect
 import os
+import sys
 from collections.abc import Iterator
 
 import httpx
@@ -30,6 +31,11 @@ SLOW = (
     "tests/training/train",
     "tests/workbench",
 )
+
+# Tests that are compiled, and a project that each of their processes compiles, cost a minute where a shell forbids to
+# keep what was compiled.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Read once, when huggingface_hub is imported, by whichever test of the process comes first.
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"

@@ -20,6 +20,8 @@ from semblance.client.retries import Retries
 from semblance.errors import InvalidArgument, NoAnswer, TimedOut, UnexpectedAnswer
 from semblance.extras import version
 
+MAX_ANSWER_BYTES = 2**28
+WAITS_OF_AN_ANSWER = 10  # timeouts within which an answer is whole
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -51,23 +53,29 @@ class _Endpoint:
         try:
             parts = urlsplit(url)
             sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except (ValueError, TypeError, AttributeError):  # a host that begins with a digit and has no scheme is one
+            sound = sound and not (parts.query or parts.fragment) and bool(httpx.URL(url).host)
+        except (ValueError, TypeError, AttributeError, httpx.InvalidURL):  # also a number without a scheme
             sound = False
         if not sound:
             raise InvalidArgument(f"expected a URL such as http://127.0.0.1:8000, found {url!r}")
-        if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
+        if api_key is not None and not (isinstance(api_key, str) and api_key.isascii() and api_key.isprintable()):
             raise InvalidArgument("an API key travels in a header: expected printable ASCII")
-        if max_items is not None and max_items < 1:
-            raise InvalidArgument(f"max_items must be at least 1, found {max_items}")
-        if not (timeout > 0 and isfinite(timeout)):
-            raise InvalidArgument(f"timeout must be seconds, more than 0, found {timeout}")
+        if max_items is not None and not (isinstance(max_items, int) and max_items >= 1):
+            raise InvalidArgument(f"max_items must be at least 1, found {max_items!r}")
+        if not (isinstance(timeout, int | float) and timeout > 0 and isfinite(timeout)):
+            raise InvalidArgument(f"timeout must be seconds, more than 0, found {timeout!r}")
+        if not isinstance(retries, int | Retries):
+            raise InvalidArgument(f"retries must be a number, or Retries, found {retries!r}")
         self._url = url
         self._headers = {"user-agent": f"semblance/{version()}", "content-type": "application/json"}
         if api_key is not None:
             self._headers["authorization"] = f"Bearer {api_key}"
-        self._timeout = httpx.Timeout(timeout)
+        self._seconds, self._timeout = timeout, httpx.Timeout(timeout)
         self._plan = (Retries(retries) if isinstance(retries, int) else retries).plan()
         self._requests = ServiceRequests(max_items)
+
+    def _answer(self) -> "_Answer":
+        return _Answer(self._url, WAITS_OF_AN_ANSWER * self._seconds)
 
     @staticmethod
     def _check_open(http: httpx.Client | httpx.AsyncClient) -> None:
@@ -82,6 +90,32 @@ class _Endpoint:
         if isinstance(error, httpx.TransportError):
             return NoAnswer(f"no answer from {self._url}: {reason}")
         return UnexpectedAnswer(f"{self._url} answers with what cannot be read: {reason}")
+
+
+class _Answer:
+    """The parts of an answer's body."""
+
+    def __init__(self, url: str, seconds: float) -> None:
+        self._url, self._seconds = url, seconds
+        self._began = time.monotonic()
+        self._body = bytearray()
+
+    def add(self, part: bytes) -> None:
+        """Take one more part.
+
+        Raises:
+            UnexpectedAnswer: the body is longer than any of this service.
+            TimedOut: the answer takes too long, however steadily it comes.
+        """
+        self._body += part
+        if len(self._body) > MAX_ANSWER_BYTES:
+            raise UnexpectedAnswer(f"{self._url} answers with more than {MAX_ANSWER_BYTES // 2**20} MiB")
+        if time.monotonic() - self._began > self._seconds:
+            raise TimedOut(f"no whole answer from {self._url} within {self._seconds:g} s")
+
+    def whole(self) -> bytes:
+        """The body."""
+        return bytes(self._body)
 
 
 class Client(_Endpoint):
@@ -107,15 +141,15 @@ class Client(_Endpoint):
         Args:
             url: of the service, such as `http://127.0.0.1:8000`, with a path if it is behind one.
             api_key: sent as `Authorization: Bearer`.
-            timeout: seconds to wait for a connection, and for each part of an answer.
+            timeout: seconds to wait for a connection, and for each part of an answer; ten times that for the whole.
             retries: number of retries after the first try, or all settings of retrying.
             max_items: most items in one request, if fewer than the service allows.
             transport: of httpx, for other certificates or proxies.
             sleep: waits between tries; takes seconds.
 
         Raises:
-            InvalidArgument: the URL has no http scheme, no host or no such port, the key is not printable ASCII,
-                max_items is below 1, or the timeout no time.
+            InvalidArgument: the URL has no http scheme, no host or no such port, or a query; the key is not printable
+                ASCII, max_items is below 1, the timeout no time, or retries no number.
         """
         super().__init__(url, api_key, timeout, retries, max_items)
         self._sleep = sleep
@@ -174,11 +208,14 @@ class Client(_Endpoint):
 
     def _ask_once(self, call: Call) -> Answer:
         self._check_open(self._http)
+        body = self._answer()
         try:
-            answer = self._http.request(call.method, call.path, content=call.body)
+            with self._http.stream(call.method, call.path, content=call.body) as answer:
+                for part in answer.iter_bytes():
+                    body.add(part)
         except httpx.RequestError as error:
             raise self._translated(error) from error
-        return read_answer(call, answer.status_code, answer.headers, answer.content)
+        return read_answer(call, answer.status_code, answer.headers, body.whole())
 
 
 class AsyncClient(_Endpoint):
@@ -280,8 +317,11 @@ class AsyncClient(_Endpoint):
 
     async def _ask_once(self, call: Call) -> Answer:
         self._check_open(self._http)
+        body = self._answer()
         try:
-            answer = await self._http.request(call.method, call.path, content=call.body)
+            async with self._http.stream(call.method, call.path, content=call.body) as answer:
+                async for part in answer.aiter_bytes():
+                    body.add(part)
         except httpx.RequestError as error:
             raise self._translated(error) from error
-        return read_answer(call, answer.status_code, answer.headers, answer.content)
+        return read_answer(call, answer.status_code, answer.headers, body.whole())

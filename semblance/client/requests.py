@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -29,7 +30,7 @@ from semblance.client.calls import (
     parse_results,
 )
 from semblance.client.faq import FAQ, Reply
-from semblance.errors import InvalidArgument, InvalidRequest, UnexpectedAnswer
+from semblance.errors import InvalidArgument, InvalidRequest, RequestFailed, UnexpectedAnswer
 from semblance.types import (
     Claims,
     Duplicates,
@@ -213,6 +214,11 @@ class ServiceRequests:
             (answer,) = yield calls
             if isinstance(answer, bytes):
                 return parse_ranking(answer, len(given), len(given) if top_k is None else top_k)
+        # What only the whole order needs, and no part is asked with.
+        if min_score is not None and not (isinstance(min_score, Real) and 0 <= min_score <= 1):
+            raise _invalid("min_score", f"expected a number from 0 to 1, found {min_score!r}")
+        if rerank_top is not None and not (isinstance(rerank_top, Integral) and rerank_top >= 1):
+            raise _invalid("rerank_top", f"expected a whole number from 1 on, found {rerank_top!r}")
         if min_confidence is not None:
             raise InvalidArgument("min_confidence: there is no confidence of candidates that need several requests")
         merged = yield from self._ranked_in_parts(given, fixed, rerank_model, rerank_top)
@@ -242,13 +248,15 @@ class ServiceRequests:
         served = yield from self._models_once()
         rerank_model, rerank_top = rerank_model or served.rerank.default_model, rerank_top or served.rerank.default_top
         if rerank_model is None:
-            message = "there is no default model for the second stage; name one"
-            raise InvalidRequest(422, "invalid_request", message, field="rerank_model")
+            raise _invalid("rerank_model", "there is no default model for the second stage; name one")
         kept = None if top_k is None else max(top_k, rerank_top)
         coarse = yield from self._merged(given, range(len(given)), {**fixed, "top_k": kept})
         best = coarse.results[:rerank_top]
         places = sorted(result.index for result in best)
-        reranked = yield from self._merged(given, places, {**fixed, "model": rerank_model, "top_k": None})
+        try:
+            reranked = yield from self._merged(given, places, {**fixed, "model": rerank_model, "top_k": None})
+        except RequestFailed as error:
+            raise error.about("rerank_model" if error.field == "model" else error.field) from None
         read = {result.index: result for result in reranked.results}
         again = [read[result.index] for result in best]
         joined = both_stages([result.raw_score for result in best], [result.raw_score for result in again])
@@ -322,3 +330,7 @@ class ServiceRequests:
         (answer,) = yield [Call(path)]
         self._known_models = parse(Models, answer)
         return self._known_models
+
+
+def _invalid(field: str, message: str) -> InvalidRequest:
+    return InvalidRequest(422, "invalid_request", message, field=field)

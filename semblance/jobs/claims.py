@@ -7,6 +7,7 @@ from pathlib import Path
 
 from semblance.client.clients import AsyncClient
 from semblance.errors import BatchError, RequestFailed
+from semblance.jobs.batch.tasks import changed
 from semblance.tables.delimited import FileFormat
 from semblance.tables.documents import text_of_file
 from semblance.tables.formats import open_column
@@ -183,8 +184,13 @@ async def _answers(
     encoder: str | None,
     step: Step,
 ) -> dict[Claim, ClaimResult]:
-    """The answer to each claim; those that are held against the same documents are asked together."""
+    """The answer to each claim; those that are held against the same documents are asked together.
+
+    Raises:
+        BatchError: a model changed meanwhile.
+    """
     answers: dict[Claim, ClaimResult] = {}
+    served, used = await client.models(), set[str]()
     for documents in dict.fromkeys(claim.documents for claim in claims):
         own = [claim for claim in claims if claim.documents == documents]
         for start in range(0, len(own), CLAIMS_AT_ONCE):
@@ -196,8 +202,11 @@ async def _answers(
                 )
             except RequestFailed as error:
                 raise _said_of(error, part, [names[i] for i in documents]) from None
+            used |= {answer.model, answer.encoder}
             for claim, result in zip(part, answer.results, strict=True):
                 answers[claim] = _at(result, documents)
+    if changed(served, await client.models(), used):
+        raise BatchError("a model changed while claims were asked, and answers of both are mixed: start again")
     return answers
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from semblance.client.clients import AsyncClient
 from semblance.errors import BatchError
 from semblance.jobs.batch.job import ROWS_AT_ONCE
-from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, make_task
+from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, changed, make_task
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND
 from semblance.tables.labelled_pairs import read_own
@@ -23,6 +23,7 @@ from semblance.types import ModelInfo
 
 Scores = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.int64]
 Scored = Literal["similarity", "paraphrase", "relevance", "entailment"]  # tasks that give a pair one number
 COLUMNS = ("a", "b", "label")
 OF_A_PAIR: Sequence[Scored] = ("similarity", "paraphrase", "relevance")  # entailment only where it is asked for
@@ -240,10 +241,11 @@ async def candidates(
         say: called with a line about each model before it is asked.
 
     Raises:
-        BatchError: none of them has one of the tasks, or a model named is not served.
+        BatchError: none of them has one of the tasks, a model named is not served, or one changed meanwhile.
         SemblanceError: raised by the client.
     """
-    asked, others = to_compare((await client.models()).models, tasks, models, every=every)
+    served = await client.models()
+    asked, others = to_compare(served.models, tasks, models, every=every)
     found = []
     for model in asked:
         say(f"asking {model.id} about {len(pairs.a):,} pairs")
@@ -253,6 +255,8 @@ async def candidates(
             began = perf_counter()
             await scores_of(client, fresh, model.id, task)
             found.append(Candidate(name, task, scores, (perf_counter() - began) / len(fresh.a), cut))
+    if changed(served, await client.models(), [model.id for model in asked]):
+        raise BatchError("a model changed while it was asked: start again")
     return found, others
 
 
@@ -298,15 +302,12 @@ def compare(
 
     All are measured on the same samples, so that they are compared on equal pairs (Efron and Tibshirani 1993).
     """
-    random = np.random.default_rng(seed)
-    ones, zeros = (int((labels == value).sum()) for value in (True, False))
-    # How often a sample has each pair.
-    drawn = tuple(random.multinomial(n, np.full(n, 1 / n), resamples).astype(np.float64) for n in (ones, zeros))
-    whole = (np.ones((1, ones)), np.ones((1, zeros)))
-    aucs = [(float(_aucs(each.scores, labels, whole)[0]), _aucs(each.scores, labels, drawn)) for each in found]
     compared = []
-    for candidate, (auc, samples) in zip(found, aucs, strict=True):
-        low, high = np.percentile(samples, [2.5, 97.5])
+    for candidate in found:
+        auc_of = _auc(candidate.scores, labels)
+        random = np.random.default_rng(seed)  # the same samples for each candidate
+        auc = auc_of(np.ones(len(labels), dtype=np.int64))
+        low, high = np.percentile([auc_of(_resample(labels, random)) for _ in range(resamples)], [2.5, 97.5])
         best = quality(candidate.scores, labels, choose(candidate.scores, labels))
         compared.append(ModelComparison(auc, float(low), float(high), best, candidate))
     return sorted(compared, key=lambda each: -each.auc)
@@ -317,10 +318,23 @@ def recommended(compared: Sequence[ModelComparison]) -> ModelComparison:
     return min(compared, key=lambda each: (-each.auc, each.candidate.seconds))
 
 
-def _aucs(scores: Scores, labels: Labels, drawn: tuple[npt.NDArray[np.float64], ...]) -> npt.NDArray[np.float64]:
-    """The AUC of each sample [R], by Mann and Whitney: equal scores count half."""
-    ones, zeros = drawn
-    above = scores[labels][:, None] - scores[~labels]
-    wins = (above > 0) + 0.5 * (above == 0)
-    found: npt.NDArray[np.float64] = ((ones @ wins) * zeros).sum(1) / (ones.sum(1) * zeros.sum(1))
-    return found
+def _resample(labels: Labels, random: np.random.Generator) -> Counts:
+    """How often a bootstrap sample has each pair, as many of each label as there are."""
+    counts = np.zeros(len(labels), dtype=np.int64)
+    for value in (True, False):
+        own = np.flatnonzero(labels == value)
+        counts[own] = np.bincount(random.integers(len(own), size=len(own)), minlength=len(own))
+    return counts
+
+
+def _auc(scores: Scores, labels: Labels) -> Callable[[Counts], float]:
+    """The AUC of pairs that are there so many times, by Mann and Whitney: equal scores count half."""
+    order = np.argsort(scores, kind="stable")
+    starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)  # of equal scores
+
+    def auc(counts: Counts) -> float:
+        ones, zeros = (np.add.reduceat(np.where(labels == value, counts, 0)[order], starts) for value in (True, False))
+        below = np.cumsum(zeros) - zeros / 2
+        return float((ones * below).sum() / (ones.sum() * zeros.sum()))
+
+    return auc

@@ -20,6 +20,7 @@ _OTHER_FILES = (
     (b"\x1f\x8b", "packed by gzip: unpack it first"),
     (b"PAR1", "a Parquet file: its name should end with .parquet"),
 )
+_OF_NAMES = frozenset(("idna", "punycode"))  # encodings of hosts' names
 # The marks that a file may begin with, the longer ones first: UTF-32's begins as UTF-16's does.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -50,11 +51,18 @@ def encoding_of(path: Path, wanted: str | None) -> str:
     if wanted is not None:
         try:
             encoding = codecs.lookup(wanted).name
-        except LookupError:
+            "".encode(encoding)  # LookupError where it is none of text, such as base64
+            if encoding in _OF_NAMES:
+                raise LookupError
+        except (LookupError, UnicodeError):
             raise BatchError(f"--encoding {wanted}: no encoding is called so (such as utf-16, cp1252)") from None
         if encoding == "utf-8" and marked == "utf-8-sig":
             encoding = marked
-        if (bad := _first_bad_line(path, encoding)) is not None:
+        try:
+            bad = _first_bad_line(path, encoding)
+        except UnicodeError as error:  # UTF-16 without its mark
+            raise BatchError(f"{path}: line 1: {error}: name another --encoding") from None
+        if bad is not None:
             raise BatchError(f"{path}: line {bad[0]}: byte {bad[2]:02X} is not {wanted}: name another --encoding")
         return encoding
     if marked is not None and marked != "utf-8-sig":

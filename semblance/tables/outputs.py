@@ -8,7 +8,7 @@ from datetime import date, time
 from decimal import Decimal
 from io import TextIOWrapper
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
@@ -46,13 +46,28 @@ def write_tsv(
         raise BatchError("a text has a tab or a line break, which .tsv cannot hold: write .csv or .jsonl") from None
 
 
+class _UnixLines:
+    """Ends lines with LF alone, whose writer looks for CR and LF in cells: it quotes those that have one."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, line: str) -> None:
+        self._file.write(line.removesuffix("\r\n") + "\n")
+
+
+def csv_writer(file: TextIO, **dialect: Any) -> Any:
+    """A writer of `csv` whose lines end with LF."""
+    return csv.writer(_UnixLines(file), lineterminator="\r\n", **dialect)
+
+
 def _write_delimited(
     file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows, quote_formulas: bool, **dialect: Any
 ) -> None:
     found = dict.fromkeys(source.columns or chain.from_iterable(chain.from_iterable(map(merged, rows()))))
     columns = [name for name in found if name not in adds] + list(adds)
     text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text, lineterminator="\n", **dialect)
+    writer = csv_writer(text, **dialect)
     shown = no_formula if quote_formulas else str
     writer.writerow(map(shown, columns))
     writer.writerows([shown(_cell(row.get(name))) for name in columns] for each in rows() for row in merged(each))

@@ -35,7 +35,7 @@ class Breaker:
         """Start in the unknown state; `works` and `fails` are log messages, `address` is without credentials."""
         self._works = works
         self._fails = fails
-        self._address = address
+        self.address = address
         self.up: bool | None = None  # unknown until the first attempt
         self.reason = ""  # of the failure; without secrets, /health/ready shows it
         self.changes = 0  # of `up`
@@ -49,7 +49,7 @@ class Breaker:
         """An attempt that began when `changes` was `began` was answered."""
         if self.up is True or began != self.changes:
             return
-        log.info(self._works, extra=fields(address=self._address))
+        log.info(self._works, extra=fields(address=self.address))
         self.up = True
         self.reason = ""
         self.changes += 1
@@ -61,6 +61,6 @@ class Breaker:
         self.reason = reason
         if self.up is False:
             return
-        log.warning(self._fails, extra=fields(address=self._address, reason=reason, retry_seconds=PROBE_SECONDS))
+        log.warning(self._fails, extra=fields(address=self.address, reason=reason, retry_seconds=PROBE_SECONDS))
         self.up = False
         self.changes += 1

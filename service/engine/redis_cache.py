@@ -63,6 +63,8 @@ class RedisCache:
             return [
                 f"redis keeps nothing new ({self._write_breaker.reason}): what it does not have is computed each time"
             ]
+        if self._client.has_garbage:
+            return ["redis holds values that are no vectors of this service: these are computed anew"]
         return []
 
     async def probe(self) -> None:
@@ -97,7 +99,7 @@ class RedisCache:
         if values is None:
             return {}
         if not isinstance(values, list) or len(values) != len(keys):  # not a Redis
-            self._telemetry.redis_failed("garbage")
+            self._client.garbage()
             return {}
         found: dict[K, Vector] = {}
         for key, name, value in zip(keys, names, values, strict=True):
@@ -105,7 +107,7 @@ class RedisCache:
                 continue
             vector = self._codec.decode(name, value, space.dim)
             if vector is None:
-                self._telemetry.redis_failed("garbage")
+                self._client.garbage()
             else:
                 found[key] = vector
         self._hits.inc(len(found))

@@ -5,8 +5,10 @@ for a connection, connecting and reading together; so a new connection sends not
 """
 
 import asyncio
+import logging
 import re
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from socket import gaierror
@@ -33,9 +35,13 @@ from redis.exceptions import (
 )
 
 from service.engine.breaker import Breaker
+from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
 from service.settings import Settings
 
+log = logging.getLogger(__name__)
+
+GARBAGE_SECONDS = 60.0  # for which garbage is told of
 _CONNECTIONS = 32
 # The head of an answer of 100,000 elements or more; the largest that is asked for has a thousand. hiredis would make a
 # list of what is announced: 16 GB, which took the event loop 19 s.
@@ -109,6 +115,7 @@ class RedisClient:
         assert settings.redis_url is not None, "who has a client has settings that name a server"
         self.link = Breaker(works, fails, settings.redis_address or "")  # whether the server answers
         self._telemetry = telemetry
+        self._garbage_at: float | None = None
         self._timeout = settings.redis_timeout_ms / 1000
         self._slots = asyncio.Semaphore(_CONNECTIONS)
         pool = ConnectionPool.from_url(
@@ -158,6 +165,18 @@ class RedisClient:
             return answer
         await self._disconnect()
         return None
+
+    def garbage(self) -> None:
+        """Count an answer that is not what this service wrote; the log has the first one in a while."""
+        self._telemetry.redis_failed("garbage")
+        if not self.has_garbage:
+            log.warning("redis holds what this service did not write", extra=fields(address=self.link.address))
+        self._garbage_at = time.monotonic()
+
+    @property
+    def has_garbage(self) -> bool:
+        """Whether there was such an answer lately."""
+        return self._garbage_at is not None and time.monotonic() - self._garbage_at < GARBAGE_SECONDS
 
     async def _disconnect(self) -> None:
         """Close idle connections: after a restart of Redis each of them would fail once."""

@@ -67,7 +67,6 @@ class SharedCounts:
         factory = f"{__name__}.{StoreWithClient.__name__}"
         store = RedisStore(options={"CONNECTION_FACTORY_CLASS": factory, "CLIENT": lambda: self._client.redis})
         self._callers = _counting(settings, store, _PREFIX)
-        self._telemetry = telemetry
         self._longest = _rate_of(settings)[1].total_seconds() + _CLOCK_SECONDS
         secret = settings.redis_secret
         self._key = b"" if secret is None else hashlib.blake2b(secret.get_secret_value().encode()).digest()
@@ -88,7 +87,7 @@ class SharedCounts:
         if (
             result is not None and not 0 <= result.state.reset_after <= self._longest
         ):  # an allowance is back in a period
-            self._telemetry.redis_failed("garbage")
+            self._client.garbage()
             return None
         return result
 
@@ -100,7 +99,9 @@ class SharedCounts:
     def problems(self) -> list[str]:
         """What is wrong, for `/health/ready`."""
         link = self._client.link
-        return [] if link.allows else [f"redis does not count requests ({link.reason}): each process counts its own"]
+        if not link.allows:
+            return [f"redis does not count requests ({link.reason}): each process counts its own"]
+        return ["redis holds counts that are none: each process counts its own"] if self._client.has_garbage else []
 
     async def close(self) -> None:
         """Close the connections to Redis."""

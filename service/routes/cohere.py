@@ -82,6 +82,9 @@ class RerankRequest(ForeignRequest):
     max_chunks_per_doc: Annotated[int | None, ChangesAnswer(2, note="above 1 only where nothing is cut")] = Field(
         None, ge=1, description="Cohere v1; a document is one chunk, up to the model's limit"
     )
+    truncation: Annotated[bool | None, ChangesAnswer(False)] = Field(
+        None, description="Voyage; false: a text that would be cut is refused"
+    )
     truncate_prompt_tokens: TruncateTokens = None
     truncation_side: TruncationSide = None
     use_activation: Activation = Field(None, description="false: the model's own score, not calibrated (vLLM)")
@@ -129,7 +132,8 @@ class RerankRequest(ForeignRequest):
     def cutting(self, tokens: int | None, chunks: int | None = None) -> Truncation:
         """How to cut texts of one kind, whose own limit is `tokens`, and of which so many chunks are wanted."""
         left = self.truncation_side == "left"
-        return Truncation.to(tokens, self.truncate_prompt_tokens, keep_end=left, chunks=chunks)
+        whole = self.truncation is False
+        return Truncation.to(tokens, self.truncate_prompt_tokens, keep_end=left, chunks=chunks, allowed=not whole)
 
 
 class RerankResult(TypedDict):

@@ -45,6 +45,7 @@ router = router_for(OPENAI, "OpenAI", "/openai")
 # Where OpenAI's clients look by themselves: nothing of ours stands there.
 root = router_for(OPENAI, "OpenAI")
 _ROLES: dict[str, Role] = {"retrieval.query": "query", "retrieval.passage": "passage"}
+_INPUT_TYPES: dict[str, Role] = {"query": "query", "passage": "passage", "document": "passage"}
 
 _AS = AllowedValues(
     None,
@@ -70,6 +71,15 @@ _TASK = AllowedValues(
 )
 
 
+_INPUT_TYPE = AllowedValues(
+    None,
+    *_INPUT_TYPES,
+    changes=("query",),
+    refuses=("classification", "search_query"),
+    says=f"input_type is {', '.join(_INPUT_TYPES)}, each with the model's prompt for it",
+)
+
+
 class EmbeddingsRequest(ForeignRequest):
     """Texts to embed, in OpenAI's form."""
 
@@ -83,10 +93,12 @@ class EmbeddingsRequest(ForeignRequest):
         None, ge=1, description="how many numbers to keep, the first ones"
     )
     task: Annotated[str | None, _TASK] = None
+    input_type: Annotated[str | None, _INPUT_TYPE] = Field(None, description="of NVIDIA and Voyage, instead of task")
     truncate: Annotated[
         bool | Literal["NONE", "END", "START"] | None,
         ChangesAnswer(False, "NONE", "START", note="START only where nothing is cut"),
     ] = Field(None, description="of Jina or NVIDIA; false and NONE: a text that would be cut is refused")
+    truncation: Annotated[bool | None, ChangesAnswer(False)] = Field(None, description="the same, as Voyage calls it")
     truncate_prompt_tokens: TruncateTokens = None
     truncation_side: TruncationSide = None
     normalized: Activation = Field(None, description="Jina; false: embeddings are not divided by their lengths")
@@ -204,9 +216,12 @@ async def embeddings(request: EmbeddingsRequest, call: ServedRequest) -> Respons
     cutting = Truncation.to(
         request.truncate_prompt_tokens,
         keep_end=request.truncation_side == "left" or request.truncate == "START",
-        allowed=request.truncate not in (False, "NONE"),
+        allowed=request.truncate not in (False, "NONE") and request.truncation is not False,
     )
-    texts, role = RequestTexts.of("input", request.input, cutting), _ROLES.get(request.task or "", "text")
+    if request.input_type is not None and request.task is not None:
+        raise InvalidRequest("task says it already: send one of the two", field="input_type")
+    role = _ROLES.get(request.task or "") or _INPUT_TYPES.get(request.input_type or "", "text")
+    texts = RequestTexts.of("input", request.input, cutting)
     unit = False not in (request.normalized, request.normalize, request.use_activation)
     found = await embed(context, service, request.model, texts, unit=unit, dimensions=request.dimensions, role=role)
     rows: Sequence[list[float] | str] = (

@@ -69,7 +69,8 @@ def what_is_wrong(problems: Sequence[Any], fields_at: FieldsAt) -> RequestError:
         named.append(f"{len(others) - _OTHERS_NAMED} more")
     more = f" (and {', '.join(named)})" if named else ""
     context = problem.get("ctx", {})
-    limit = next((context[name] for name in _BOUNDS if name in context), None)
+    bound = next((context[name] for name in _BOUNDS if name in context), None)
+    limit = int(bound) if bound is not None and bound == int(bound) else None
     kind = UnsupportedField if problem["type"] == UNSUPPORTED else InvalidRequest
     return _invalid(".".join(map(str, problem["loc"][1:])), _said(problem, fields_at) + more, limit, kind)
 

@@ -166,7 +166,7 @@ class TeiSimilarityRequest(ForeignRequest):
     )
 
     inputs: SentencesToCompare
-    parameters: TeiSimilarityParameters = TeiSimilarityParameters()
+    parameters: TeiSimilarityParameters | None = None
     model: ModelName = None
 
 
@@ -211,13 +211,14 @@ async def embed(request: TeiEmbedRequest, call: ServedRequest) -> Response:
 async def similarity(request: TeiSimilarityRequest, call: ServedRequest) -> Response:
     """Say how alike a sentence and each of others are."""
     service, context = call.service, call.context
-    inputs, cutting = request.inputs, request.parameters.cutting
+    inputs, parameters = request.inputs, request.parameters or TeiSimilarityParameters()
+    cutting = parameters.cutting
     call.check_count("inputs.sentences", len(inputs.sentences), "max_pairs")
     found = await compare(
         context,
         service,
         "/similarity",
-        _known(service, request.model or request.parameters.model),
+        _known(service, request.model or parameters.model),
         RequestTexts.of("inputs.source_sentence", inputs.source_sentence, cutting),
         RequestTexts.of("inputs.sentences", inputs.sentences, cutting),
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.duplicates import (
     LISTED,
+    MAX_WORDS,
     DuplicateDecision,
     Judged,
     PairReading,
@@ -43,7 +44,7 @@ class _Distinct(NamedTuple):
     Attributes:
         first: of each the first text of the request that has these words.
         of: of each text of the request the number of its words.
-        words: of each, in one spelling.
+        words: of each the first ones that are compared, in one spelling.
         kept_apart: by their facts; None: no text is.
     """
 
@@ -123,7 +124,8 @@ def _distinct(read: Sequence[tuple[str, Facts | None]]) -> _Distinct:
         places.setdefault(number, place)
     first = list(places.values())  # numbers are given in the order of the texts
     facts = [facts for i in first if (facts := read[i][1]) is not None]
-    return _Distinct(first, of, [words.split() for words in numbers], KeptApart(facts) if facts else None)
+    words = [words.split(maxsplit=MAX_WORDS)[:MAX_WORDS] for words in numbers]
+    return _Distinct(first, of, words, KeptApart(facts) if facts else None)
 
 
 def _candidates(distinct: _Distinct, embeddings: Embeddings) -> DuplicateDecision:

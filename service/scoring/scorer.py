@@ -22,7 +22,7 @@ from service.engine.cache import CacheTiers, LruCache, Vectors, score_bytes
 from service.engine.graph import Rows
 from service.engine.measuring import best_time, measure
 from service.engine.queue import MIN_THREAD_SECONDS
-from service.scoring.tokenising import CachedTokenizer, ScorerParts, weight_of
+from service.scoring.tokenising import CachedTokenizer, ScorerParts
 from service.settings import CachePolicy
 
 _MAX_CACHED_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
@@ -279,7 +279,7 @@ class Scorer(CachedTokenizer, ABC):
         if policy == "off" or not self._memory.max_bytes:
             self._scores = {}
         texts = [*a, *b]
-        chars = max(sum(map(weight_of, texts)), 1)
+        chars = max(sum(map(self.weight_of, texts)), 1)
         pairs = as_pairs(*self.fit(self.encode(a), self.encode(b)))
         measured = list(self._sample_inputs(pairs))
         limits = self.manifest.limits

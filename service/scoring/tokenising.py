@@ -21,11 +21,12 @@ from service.observe.telemetry import ModelTelemetry
 
 # Of one text: models read 512 tokens of it at most. No setting: the time limit mostly refuses earlier.
 MAX_TEXT_CHARS = 100_000
-_CHARS_OF_NON_ASCII = 8  # for other characters, each of which is looked up
 _TURN_SECONDS = 0.0008  # in the event loop for one request before others have a turn
 # Expected cost of tokenising a text, in characters of ASCII:
 _CHARS_OF_A_TOKEN = 8  # with white space; models read at most their limit of tokens
-_BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are not read
+_BEYOND_THE_LIMIT = 0.25  # for characters after that limit, of which few are read where words are of usual length
+_USUAL_WORD = 32  # characters, at most
+_BEYOND_ASCII = 8  # of a character after that limit
 _FEW_CHARS = 1000  # texts of this length together are tokenised at once; single ones are cached
 _TOKENS_WEIGHT = 0.5  # weight of a request's texts in the number of tokens in a character
 _VOWELS = frozenset("aeiouy")
@@ -52,11 +53,6 @@ def check_chars(field: str, chars: int) -> None:
     if chars > MAX_TEXT_CHARS:
         message = f"a text of {chars} characters, the limit is {MAX_TEXT_CHARS}"
         raise TooLarge(message, field=field, limit=MAX_TEXT_CHARS)
-
-
-def weight_of(text: str) -> int:
-    """Its cost, in characters of ASCII."""
-    return len(text) * (1 if text.isascii() else _CHARS_OF_NON_ASCII)
 
 
 def turns_of(chars: Sequence[float], seconds: float, turn: float = _TURN_SECONDS) -> Iterator[tuple[float, slice]]:
@@ -110,6 +106,8 @@ class CachedTokenizer:
         manifest = parts.manifest
         self.manifest = manifest
         self._token = parts.tokenizer.token
+        self._non_ascii_cost = parts.tokenizer.non_ascii_cost
+        self._most_chars = parts.tokenizer.most_chars(manifest.limits.max_tokens)
         self._max_chars = manifest.limits.max_tokens * _CHARS_OF_A_TOKEN  # of a text that a graph can get
         self.encode = partial(parts.tokenizer.encode_all, max_tokens=manifest.limits.max_tokens)
         self._memory = parts.cache.memory
@@ -197,12 +195,22 @@ class CachedTokenizer:
         lengths = list(map(len, texts))
         if max(lengths) <= self._max_chars and "".join(texts).isascii():
             return lengths, sum(lengths)
-        return list(map(self._chars, texts)), sum(min(weight_of(text), self._max_chars) for text in texts)
+        return list(map(self._chars, texts)), sum(min(self.weight_of(text), self._max_chars) for text in texts)
+
+    def weight_of(self, text: str) -> int:
+        """A text's cost, in characters of ASCII, if all of it is read."""
+        return len(text) * (1 if text.isascii() else self._non_ascii_cost)
 
     def _chars(self, text: str) -> float:
         """Expected cost of tokenising, in characters of ASCII within the model's limit, as `_cost` is measured."""
-        weight = weight_of(text)
-        return min(weight, self._max_chars) + max(weight - self._max_chars, 0) * _BEYOND_THE_LIMIT
+        limit = self._max_chars
+        if (weight := self.weight_of(text)) <= limit:
+            return weight
+        read = text[: self._most_chars]
+        if read.isascii() and read.count(" ", 0, limit) * _USUAL_WORD > limit:
+            return limit + (len(read) - limit) * _BEYOND_THE_LIMIT
+        # A beginning is read again with more, or words of many characters each.
+        return limit + len(read) * (1 if read.isascii() else _BEYOND_ASCII)
 
     def has_word(self, sentence: Encoded) -> bool:
         """Whether a text has a word that the model knows: two different letters, one of them a vowel, in one piece.

@@ -197,3 +197,12 @@ def test_a_review_has_a_row_for_five_texts() -> None:
     decision = DuplicateDecision([[str(i)] for i in range(400)], candidates, None)
     _, judged = decision.decide(None)
     assert len(questions(judged, 400)) == 80
+
+
+def test_reasons_are_short_however_long_the_words_are() -> None:
+    words = [[f"{'x' * 50_000}{n}", "cat"] for n in range(2)]
+    facts = KeptApart([facts_of(f"the code {'1a' * 5000}{n}") for n in range(2)])
+    candidate = CandidatePair((0, 1), 0.9, 0)
+    for apart in (None, facts):
+        _, (judged,) = DuplicateDecision(words, [candidate], apart).decide(None)
+        assert len(judged.why) < 400

@@ -85,6 +85,7 @@ def in_words(number: int) -> str:
         ("User A is out", "the user b is out", "User A is not user b"),
         ("User A is out", "the user is out", "User A is not user"),
         ("mouse MX 3", "mouse MX 3S", "3 is not 3S"),
+        ("the blue one in size M.", "the blue one in size L.", "M is not L"),
     ],
 )
 def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:

@@ -83,14 +83,14 @@ def test_a_long_text_is_read_little_further_than_the_limit(monkeypatch: pytest.M
     monkeypatch.setattr(wordpiece, "_tokenizer", Counted())
     found = wordpiece.encode((part * 100_000)[:100_000], 128)
     many = part in ("the cat sat ", "\u732b")  # the others are one word, or none, however long
-    assert sum(read) <= (2000 if many else 250_000)
-    assert found.truncated == many
+    assert sum(read) <= (2000 if many else 10_000)
+    assert found.truncated
     if part == "x":
         assert (found.words, found.unknown, len(found.ids)) == (1, 1, 1)
 
 
 def test_other_threads_go_on_while_a_long_word_is_read(wordpiece: Subwords) -> None:
-    """Such as the event loop: of one word without end the library reads all, as it has no token of it before."""
+    """Such as the event loop."""
     wakings, ended = 0, threading.Event()
 
     def wakes() -> None:
@@ -101,11 +101,16 @@ def test_other_threads_go_on_while_a_long_word_is_read(wordpiece: Subwords) -> N
     thread = threading.Thread(target=wakes)
     thread.start()
     before = wakings
-    wordpiece.encode("\ufdfa" * 200_000, 128)
+    for _ in range(25):
+        wordpiece.encode("\ufdfa" * 200_000, 128)
     during = wakings - before
     ended.set()
     thread.join()
     assert during > 50  # some ten where the library stops them
+
+
+def test_what_nobody_sees_before_a_text_takes_no_room(wordpiece: Subwords) -> None:
+    assert wordpiece.encode(" \u200b" * 50_000 + "the cat", 128)[:2] == wordpiece.encode("the cat", 128)[:2]
 
 
 def test_ids_of_added_tokens_count(wordpiece: Subwords) -> None:

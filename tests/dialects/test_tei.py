@@ -29,6 +29,7 @@ async def test_the_model_of_a_similarity_may_stand_among_its_parameters(lasting:
         expected = await lasting.answer("/tei/similarity", **{"inputs": inputs, "parameters": {}, "model": model})
         inside = {"inputs": inputs, "parameters": {"model": model, "truncate": True, "prompt_name": None}}
         assert await lasting.answer("/tei/similarity", **inside) == expected
+        assert await lasting.answer("/tei/similarity", inputs=inputs, parameters=None, model=model) == expected
 
 
 async def test_embeddings_are_as_our_route_gives_them_where_they_are_not_normalized(lasting: Client) -> None:

@@ -32,7 +32,7 @@ FIGURE = Figure(task="entailment", corpus="MultiNLI", split="development", metri
 
 def sizes(vocabulary: int) -> BERTConfig:
     return BERTConfig(
-        vocabulary=vocabulary, hidden=24, layers=2, attention_heads=3, inner=48, positions=300, layout="mpnet",
+        vocabulary=vocabulary, hidden=24, layers=1, attention_heads=3, inner=48, positions=300, layout="mpnet",
         update_rank=2,
     )  # fmt: skip
 
@@ -41,9 +41,7 @@ def sizes(vocabulary: int) -> BERTConfig:
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
     """A teacher of tiny published weights, with random updates and heads."""
     kind, settings = foreign.FAMILIES["mpnet"]
-    monkeypatch.setitem(
-        foreign.FAMILIES, "mpnet", (kind, settings | {"max_position_embeddings": 300, "num_hidden_layers": 2})
-    )
+    monkeypatch.setitem(foreign.FAMILIES, "mpnet", (kind, settings | {"max_position_embeddings": 300}))
     folder = weights_folder(tmp_path / "runs", "toy")
     folder.parent.mkdir(parents=True)
     foreign.encoder(folder, "mpnet")
@@ -74,6 +72,7 @@ def test_merged_updates_answer_as_before() -> None:
         torch.testing.assert_close(output, before[head], atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.extras
 def test_what_was_fitted_once_is_there_again_when_they_are_built_without_data(
     toy: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

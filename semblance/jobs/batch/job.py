@@ -17,7 +17,7 @@ from typing import Any
 from semblance.client.clients import AsyncClient
 from semblance.errors import BatchError
 from semblance.jobs.batch.journal import Journal
-from semblance.jobs.batch.tasks import BatchOptions, Task, ask_rows, make_task
+from semblance.jobs.batch.tasks import BatchOptions, Task, ask_rows, changed, make_task
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND, PARQUET, open_source
 from semblance.tables.output_file import OutputFile
@@ -95,12 +95,13 @@ async def run_batch(
     written.check(source)
     for note in source.notes:
         say(note)
-    task = make_task(options, await client.models())
+    served = await client.models()
+    task = make_task(options, served)
     options = task.options = replace(options, prefix=_prefix(source, task, say))
     identity = _identity(source, source_path.suffix, read_as, output, options, task)
     with closing(Journal(progress, identity, overwrite=overwrite)) as journal:
         await _ask_all(client, source, task, journal, concurrency, watch)
-        if make_task(options, await client.models()).fingerprints != task.fingerprints:
+        if changed(served, await client.models(), [model.id for model in task.used]):
             journal.path.unlink()
             raise BatchError("the model changed while rows were asked, and answers of both are mixed: start again")
         adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}

@@ -76,9 +76,14 @@ class Task(ABC):
         self.model = find_model(models, options.model or default_of(models, route), able)
 
     @property
+    def used(self) -> list[ModelInfo]:
+        """The model, and that of a second stage."""
+        return [model for model in (self.model, self.second) if model]
+
+    @property
     def fingerprints(self) -> tuple[str, ...]:
-        """Of the model, and of that of a second stage."""
-        return tuple(model.fingerprint for model in (self.model, self.second) if model)
+        """Of the models used."""
+        return tuple(model.fingerprint for model in self.used)
 
     def item(self, row: Row) -> Any:
         """The request's item for a row: the text of each column; raises BadRow."""
@@ -193,7 +198,7 @@ class Rank(Task):
         if isinstance(candidates, str):  # CSV has no lists
             try:
                 candidates = json.loads(candidates)
-            except ValueError:
+            except (ValueError, RecursionError):  # also of 100,000 brackets
                 raise BadRow("not_a_list", "expected a list of texts as JSON", column) from None
         if not isinstance(candidates, list) or not candidates:
             raise BadRow("not_a_list", "expected a list of texts, with at least one", column)
@@ -292,6 +297,12 @@ def default_of(models: Models, route: str) -> str:
     if (name := models.defaults.get(route)) is None:
         raise BatchError(f"there is no default model of {route}: name one with --model (`semblance models` lists them)")
     return name
+
+
+def changed(before: Models, after: Models, used: Iterable[str]) -> bool:
+    """Whether one of the models used is another one than before, as after a rolling change of a service."""
+    one, other = ({model.id: model.fingerprint for model in served.models} for served in (before, after))
+    return any(one.get(each) != other.get(each) for each in used)
 
 
 def find_model(models: Models, name: str, able: str) -> ModelInfo:

@@ -209,6 +209,8 @@ def _unit_vectors(path: Path, rows: int, dim: int) -> Matrix:
     except (OSError, ValueError) as error:  # pyarrow's own are of these kinds
         why = " ".join(str(error).split())
         raise BatchError(f"{path} cannot be read: remove it, and its texts are embedded anew ({why})") from error
+    if at != rows:  # a list of bad rows is lost
+        raise BatchError(f"{path} has {at} vectors, of {rows} texts: remove it, and its texts are embedded anew")
     # A text of words that no model knows may have the vector 0: it is near to nothing.
     values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), np.float32(1e-12))
     return values

@@ -4,7 +4,6 @@ Columns: `row_1`, `row_2` (of the input, from 1), `text_1`, `text_2`, `score`, `
 which a person fills with yes or no; an empty cell says nothing.
 """
 
-import csv
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ from semblance.errors import BatchError
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import open_source
 from semblance.tables.output_file import naming
-from semblance.tables.outputs import no_formula
+from semblance.tables.outputs import csv_writer, no_formula
 from semblance.tables.rows import Row, Unreadable, numbered
 
 COLUMNS = ("row_1", "row_2", "text_1", "text_2", "score", "joined", "why", "same")
@@ -76,7 +75,7 @@ def write_review(path: Path, pairs: Iterable[ReviewRow], *, quote_formulas: bool
     shown = no_formula if quote_formulas else str
     unfinished = path.with_name(f"{path.name}.unfinished")
     with naming(path), unfinished.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv_writer(file)
         writer.writerow(COLUMNS)
         for pair in pairs:
             first, second = pair.rows

@@ -11,6 +11,7 @@ from core.ranking import ConfidenceFit, Match, texts_of
 from core.scoring import best_first
 from semblance.client.clients import Client
 from semblance.errors import BatchError
+from semblance.jobs.batch.tasks import changed
 from semblance.jobs.faq.files import Faq, Questions
 from semblance.jobs.faq.logistic import Floats
 from semblance.jobs.threshold import to_compare
@@ -92,7 +93,7 @@ def score(
         step: called with what is being done, and the share of it that is done.
 
     Raises:
-        BatchError: a model named is not served or cannot rank, or all of them read pairs.
+        BatchError: a model named is not served or cannot rank, all of them read pairs, or one changed meanwhile.
         SemblanceError: raised by the client.
     """
     served = client.models()
@@ -111,6 +112,8 @@ def score(
             step("measuring what a question costs", i / _TIMED)
             cost = _cost(client, model, faq, question, scores.rerank_top, clock)
             scores.seconds[model.id] = min(cost, scores.seconds.get(model.id, cost))  # what else ran made it longer
+    if changed(served, client.models(), [model.id for model in models]):
+        raise BatchError("a model changed while it was asked: start again")
     scores.models = sorted(models, key=lambda each: scores.seconds[each.id])
     return scores
 

@@ -209,3 +209,25 @@ def test_a_second_stage_that_leaves_out_a_candidate_is_refused() -> None:
     steps = rank(ServiceRequests(2), ["a", "bb", "ccc", "dddd"], rerank_model="two", rerank_top=2)
     with pytest.raises(UnexpectedAnswer, match="1 results, 2 were asked for"):
         run(steps, forgets)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"min_score": 2}, "min_score"),
+        ({"min_score": float("nan")}, "min_score"),
+        ({"min_score": "0.1"}, "min_score"),
+        ({"rerank_top": -1}, "rerank_top"),
+        ({"rerank_top": 1.5}, "rerank_top"),
+        ({"rerank_model": "nope", "rerank_top": 2}, "rerank_model"),
+    ],
+)
+def test_options_of_a_ranking_in_parts_are_checked_as_those_of_one_request(options: dict[str, Any], field: str) -> None:
+    def answers(path: str, body: dict[str, Any]) -> Any:
+        if body.get("model") == "nope":
+            return RequestFailed(404, "model_not_found", "no model is called so", field="model")
+        return by_length(path, body)
+
+    with pytest.raises(RequestFailed) as caught:
+        run(rank(ServiceRequests(2), ["a", "bb", "ccc"], **options), answers)
+    assert caught.value.field == field

@@ -56,6 +56,15 @@ def test_every_kind_of_file_in_and_out(batch: Batch, client: Client, tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"in{into}", f"out{out}"]
 
 
+def test_a_carriage_return_in_a_text_ends_no_row(batch: Batch, tmp_path: Path) -> None:
+    given = [{"a": "one\rtwo", "b": "x"}, {"a": "x", "b": "\r=1+1"}]
+    source, output = write(tmp_path / "in.jsonl", given), tmp_path / "out.csv"
+    assert batch(source, output, "--quote-formulas").code == 0
+    assert [(row["a"], row["b"]) for row in read(output)] == [("one\rtwo", "x"), ("x", "'\r=1+1")]
+    assert batch(output, tmp_path / "again.jsonl").code == 0
+    assert "a line break, which .tsv cannot hold" in batch(source, tmp_path / "out.tsv").err
+
+
 def test_labelled_pairs_keep_their_columns(batch: Batch, tmp_path: Path) -> None:
     """A column `score` of the input stays; the new ones get a prefix, and the batch says which."""
     given = [{"a": row["a"], "b": row["b"], "score": 3.5} for row in rows(5)]
@@ -242,6 +251,7 @@ def test_bad_records_of_csv(batch: Batch, tmp_path: Path) -> None:
         ({"query": "", "candidates": ["x"]}, "empty_text", "query"),
         ({"query": "q", "candidates": []}, "not_a_list", "candidates"),
         ({"query": "q", "candidates": "x, y"}, "not_a_list", "candidates"),
+        ({"query": "q", "candidates": "[" * 100_000}, "not_a_list", "candidates"),
         ({"query": "q", "candidates": ["x", 1]}, "not_text", "candidates"),
         ({"query": "q", "candidates": ["x", "\u200b"]}, "empty_text", "candidates"),
     ],

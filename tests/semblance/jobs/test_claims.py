@@ -17,6 +17,7 @@ from semblance.tables.documents import text_of_file
 from semblance.tables.formats import AS_FOUND
 from tests.harness.commands import Run
 from tests.harness.printed import shortened
+from tests.harness.replaced import Replaced
 from tests.harness.tables import read, write
 
 ROOT = Path(__file__).parents[3]
@@ -72,6 +73,16 @@ def test_how_much_is_checked_is_told(url: str) -> None:
 
     asyncio.run(checked())
     assert told == [("checking", 0.0), ("checking", 0.5)]
+
+
+def test_answers_of_a_model_and_its_successor_are_not_mixed(url: str) -> None:
+    async def checked() -> None:
+        async with Replaced(url) as client:
+            await check(client, [Path("man.md")], Path("claims.txt"), Path("out.csv"), "claim", AS_FOUND)
+
+    with pytest.raises(BatchError, match="a model changed while claims were asked"):
+        asyncio.run(checked())
+    assert not Path("out.csv").exists()
 
 
 def test_where_evidence_stands_is_not_lost_in_a_column_that_is_empty(semblance: Run, url: str) -> None:

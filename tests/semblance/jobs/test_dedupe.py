@@ -202,7 +202,7 @@ def test_a_review_that_does_not_fit_is_refused(
 
 def test_a_review_file_says_again_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / "a.review.csv"
-    row = ReviewRow((0, 4), ('a "b", c', "d\ne"), 0.25, True, "cosine 0.50", None)
+    row = ReviewRow((0, 4), ('a "b", c', "d\ne\rf"), 0.25, True, "cosine 0.50", None)
     write_review(path, [row, row._replace(rows=(1, 2), same=False), row._replace(rows=(2, 3), same=True)])
     assert [line["joined"] for line in read(path)] == ["yes" if row.joined else "no"] * 3
     write_review(path.with_name("apart.csv"), [row._replace(joined=not row.joined)])
@@ -404,6 +404,15 @@ def test_kept_vectors_that_are_cut_short_are_named(semblance: Run, url: str, tmp
     assert (ran.code, "vectors.parquet cannot be read: remove it" in ran.err) == (2, True), ran.err
     vectors.unlink()
     assert semblance("dedupe", source, tmp_path / "again.csv", *more).code == 0
+
+
+def test_kept_vectors_whose_list_of_bad_rows_is_lost_are_named(semblance: Run, url: str, tmp_path: Path) -> None:
+    source, kept = written(tmp_path / "rows.csv", [*sentences(3), "a" * 100_001, "the last"]), tmp_path / "kept"
+    more = ("--url", url, "--keep", kept)
+    assert semblance("dedupe", source, tmp_path / "out.csv", *more).code == 4
+    next(kept.glob("*.errors.jsonl")).unlink()
+    ran = semblance("dedupe", source, tmp_path / "again.csv", *more)
+    assert (ran.code, "vectors.parquet has 4 vectors, of 5 texts: remove it" in ran.err) == (2, True), ran.err
 
 
 @pytest.mark.parametrize("name", ["cluster", "cosine"])

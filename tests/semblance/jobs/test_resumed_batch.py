@@ -18,7 +18,8 @@ from semblance.jobs.batch import job
 from semblance.jobs.batch.job import run_batch
 from semblance.jobs.batch.journal import Journal
 from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions
-from semblance.types import Models, Similarities
+from semblance.types import Similarities
+from tests.harness.replaced import Replaced
 from tests.harness.service import NEEDED_SECONDS
 from tests.harness.tables import read, rows, write
 
@@ -172,17 +173,6 @@ def test_another_batch_does_not_go_on_from_there(
         ask_all(url, source, output)
     ask_all(url, source, output, overwrite=True)
     assert len(read(output)) == 40
-
-
-class Replaced(AsyncClient):
-    """Of a service whose models are replaced while they answer."""
-
-    asked = 0
-
-    async def models(self) -> Models:
-        found = await super().models()
-        self.asked += 1
-        return replace(found, models=[replace(each, fingerprint=f"{self.asked}") for each in found.models])
 
 
 def test_answers_of_a_model_and_its_successor_are_not_mixed(url: str, tmp_path: Path) -> None:

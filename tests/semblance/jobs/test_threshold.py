@@ -4,9 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from semblance.errors import BatchError
-from semblance.jobs.threshold import BinaryLabelledPairs, Scored, choose, quality, resampled
+from semblance.jobs.threshold import BinaryLabelledPairs, Candidate, Scored, choose, compare, quality, resampled
 from tests.harness.labelled import ALIKE, models_in, scored
 from training.publish.runtime import PublishedModel
 
@@ -64,6 +66,25 @@ def test_more_pairs_are_surer_and_the_seed_decides() -> None:
     assert many.f1.mean < quality(scores, labels, choose(scores, labels)).f1  # measured on pairs that did not choose
     assert resampled(scores[:60], labels[:60], resamples=100) == few
     assert resampled(scores[:60], labels[:60], resamples=100, seed=2) != few
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=2, max_size=30))
+def test_the_area_is_the_share_of_pairs_in_their_order(pairs: list[tuple[bool, int]]) -> None:
+    labels, scores = np.array([label for label, _ in pairs]), np.array([score / 4 for _, score in pairs])
+    ones, zeros = scores[labels], scores[~labels]
+    if not ones.size or not zeros.size:
+        return
+    above = ones[:, None] - zeros
+    (found,) = compare([Candidate("m", "similarity", scores, 0.0, 0)], labels, resamples=20)
+    assert found.auc == pytest.approx(((above > 0) + 0.5 * (above == 0)).mean())
+    assert 0 <= found.low <= found.high <= 1
+
+
+def test_many_pairs_are_compared_in_little_memory() -> None:
+    """All against all would be 10 billion."""
+    labels = np.arange(200_000) % 2 == 0
+    (found,) = compare([Candidate("m", "similarity", np.arange(200_000.0), 0.0, 0)], labels, resamples=5)
+    assert found.low == pytest.approx(0.5, abs=0.01)
 
 
 def test_scores_are_those_of_the_published_model(models: Path) -> None:

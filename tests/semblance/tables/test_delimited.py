@@ -121,6 +121,9 @@ def test_a_mark_of_utf_8_is_no_text_where_the_encoding_is_named(tmp_path: Path) 
     ("read_as", "message"),
     [
         (FileFormat("utf-7x"), "--encoding utf-7x: no encoding is called so"),
+        (FileFormat("base64"), "--encoding base64: no encoding is called so"),
+        (FileFormat("idna"), "--encoding idna: no encoding is called so"),
+        (FileFormat("utf-16"), "line 1: UTF-16 stream does not start with BOM: name another --encoding"),
         (FileFormat("ascii"), "line 2: byte C3 is not ascii: name another --encoding"),
         (FileFormat(delimiter=";;"), "--delimiter ';;': expected one character, or tab"),
     ],

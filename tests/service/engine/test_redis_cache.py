@@ -234,6 +234,8 @@ async def test_a_value_that_is_not_whole_is_a_miss_and_overwritten(
                 redis.mset({key: broken(value) for key, value in kept.items()})
                 assert await ask(client) == plain, number
                 assert await failures(client, "garbage") == number * DISTINCT
+                (reason,) = (await client.get("/health/ready")).json()["reasons"]
+                assert reason.startswith("redis holds values that are no vectors")
                 assert await client.metric("semblance_cache_hits_total", tier="redis") == 0
                 await until(lambda: {key: redis.get(key) for key in kept} == kept)
             for key in kept:  # of another type

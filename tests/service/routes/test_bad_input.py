@@ -91,6 +91,7 @@ async def test_not_json(lasting: Client, path: str, body: bytes) -> None:
 async def test_what_does_not_fit_is_named(limited: Client, path, body, status, code, field, limit) -> None:
     found, error = await refused(limited, path, json=body)
     assert (found, error["code"], error["field"], error["limit"]) == (status, code, field, limit)
+    assert isinstance(error["limit"], int | None)
 
 
 async def test_every_field_that_is_missing_is_named(limited: Client) -> None:

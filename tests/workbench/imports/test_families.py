@@ -21,6 +21,7 @@ pytestmark = [
     pytest.mark.timeout(1500),
     pytest.mark.filterwarnings("ignore"),  # of the other libraries
     pytest.mark.slow,
+    pytest.mark.extras,
 ]
 A = ("the cat sat on the sofa", "A man plays the guitar.", "Dog", "\U0001f600 zz the park, 123 n\u00e4ive \u732b")
 B = ("a cat sleeps", "the woman plays the flute " * 30, "the big dog runs in the park", "the cat")
@@ -120,8 +121,10 @@ def test_queries_and_candidates_get_their_own_prompts(tmp_path: Path) -> None:
         cohere = client.post("/v2/embed", json=body).json()
         assert np.array(cohere["embeddings"]["float"]) == pytest.approx(query, abs=1e-4)
         tasks = {"retrieval.query": query, "retrieval.passage": passages, "text-matching": plain}
-        for task, wanted in tasks.items():
-            rows = client.post("/v1/embeddings", json={"input": list(texts), "task": task}).json()["data"]
+        asked = [({"task": task}, wanted) for task, wanted in tasks.items()]
+        asked += [({"input_type": "query"}, query), ({"input_type": "document"}, passages)]
+        for field, wanted in asked:
+            rows = client.post("/v1/embeddings", json={"input": list(texts), **field}).json()["data"]
             unit = wanted / np.linalg.norm(wanted, axis=1, keepdims=True)
             assert np.array([row["embedding"] for row in rows]) == pytest.approx(unit, abs=1e-4)
         tei = client.post("/tei/embed", json={"inputs": list(texts), "prompt_name": "document"}).json()
