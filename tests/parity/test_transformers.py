@@ -15,8 +15,8 @@ import torch
 from core.errors import TokenizerError
 from core.manifest import Manifest, Provenance, TrainingData
 from core.scoring import CentredIsotonic, Logistic
+from core.sequences import pad
 from core.subwords import Subwords
-from core.tokenizer import pad
 from tests.harness import toy_wordpiece
 from tests.harness.tiny_bert import TINY, spread
 from training.families import transformer

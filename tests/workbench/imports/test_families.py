@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.special import softmax
 
-from core.tokenizer import pad
+from core.sequences import pad
 from tests.harness.hub import Hub
 from tests.workbench import foreign
 from workbench.imports.folder import import_model

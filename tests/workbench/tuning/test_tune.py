@@ -12,7 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 from core.manifest import Manifest
-from core.tokenizer import pad
+from core.sequences import pad
 from semblance.tables.labelled_pairs import PairsError, read_own
 from tests.harness.tables import write
 from tests.workbench import foreign
