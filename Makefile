@@ -23,9 +23,9 @@ test: .venv/.development  ## all tests; ARGS="-k redis" chooses
 	@sh scripts/ensure.sh redis-server redis-server "every test with Redis" || true
 	@sh scripts/ensure.sh chromium chromium "every test of the playground in a browser" || true
 	@.venv/bin/python scripts/helm.py || true
-	@.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rs $(ARGS)
+	@.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rs -m "not extras" $(ARGS)
 
-# What `make test` skips for want of large packages: their tests alone, in an environment of their own (4 GB).
+# What `make test` skips for want of large packages, or leaves out where they are: their tests alone, in an environment of their own (4 GB).
 EXTRAS := tests/semblance/jobs/test_engines.py tests/deploy/test_replicas.py \
 	tests/deploy/test_static.py tests/deploy/test_watching.py tests/dialects/test_integrations.py \
 	tests/parity tests/training/models/test_transformer.py tests/workbench

@@ -13,6 +13,7 @@ no time on padding either.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ from core.errors import GraphMismatchError
 from core.graph import IDS, MASK, POSITIONS, SEGMENTS, GraphKind, GraphSignature
 from core.scoring import Array, Run
 from core.subwords import AnyTokenizer, SpecialTokens, Subwords
-from core.tokenizer import pad
+from core.tokenizer import PADDING_ID
 
 PoolingMode = Literal["mean", "cls", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
 Ids = tuple[int, ...]  # of a text's tokens
@@ -32,6 +33,36 @@ Rows = npt.NDArray[np.float32]
 Sides = Sequence[Sequence[Ids]]  # ids of n texts, or of both sides of n pairs
 LENGTH_STEP = 4  # tokens; longer steps would pad more, shorter ones make more runs of fewer texts
 _MIN_NORM = np.float32(1e-12)
+_FEW = 8  # up to this number of texts lists are faster than numpy
+
+
+def pad(ids: Sequence[Sequence[int]], least: int = 1) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Pad on the right with `PADDING_ID` to the longest sentence of the batch.
+
+    Args:
+        ids: B sentences, each with at least one token id.
+        least: pad further, to this length, if it is longer.
+
+    Returns:
+        `input_ids` int64 [B, T] and `lengths` int64 [B].
+
+    Raises:
+        ValueError: no sentence, or a sentence without tokens.
+    """
+    if not ids:
+        raise ValueError("pad needs at least one sentence")
+    lengths = list(map(len, ids))
+    if not all(lengths):
+        raise ValueError(f"sentence {lengths.index(0)} has no tokens")
+    longest = max(least, *lengths)
+    if len(ids) <= _FEW:
+        rows = [[*sentence, *(PADDING_ID,) * (longest - n)] for sentence, n in zip(ids, lengths, strict=True)]
+        return np.array(rows, dtype=np.int64), np.array(lengths, dtype=np.int64)
+    counts = np.array(lengths, dtype=np.int64)
+    input_ids = np.full((len(ids), longest), PADDING_ID, dtype=np.int64)
+    real = np.arange(longest) < counts[:, None]
+    input_ids[real] = np.fromiter(chain.from_iterable(ids), dtype=np.int64, count=sum(lengths))
+    return input_ids, counts
 
 
 class Pooling(BaseModel):

@@ -9,8 +9,6 @@ score 1.
 Training and service must agree on every string. The library `tokenizers` is some three times slower on short text and
 differs on some Unicode cases; words keep explanations readable. Case and accents are lost, and languages without spaces
 are read character by character.
-
-Lists of ids become rectangular arrays by `pad`, the same in training and service.
 """
 
 import json
@@ -18,19 +16,15 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain, repeat
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 
 from core.errors import TokenizerError
 from core.files import read_regular
 from core.text import END, chunks_and_ends, words_in_parts, words_of_chunk
 
 PADDING_ID = 0
-_FEW = 8  # up to this number of sentences lists are faster than numpy
 FORMAT = 1
 # Of a file: each takes memory, and time in which no other thread runs.
 MAX_BYTES = 24 << 20  # published ones have 0.6 MB, multilingual ones 17
@@ -40,35 +34,6 @@ CONTINUATION = "##"
 _UNKNOWN = PADDING_ID  # not the id of a word
 _END = -1  # stands for the end of a text where several are read in one go
 MAX_PIECED_CHARS = 64  # longer "words" (keys, base64) get one bucket
-
-
-def pad(ids: Sequence[Sequence[int]], least: int = 1) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Pad on the right with `PADDING_ID` to the longest sentence of the batch.
-
-    Args:
-        ids: B sentences, each with at least one token id.
-        least: pad further, to this length, if it is longer.
-
-    Returns:
-        `input_ids` int64 [B, T] and `lengths` int64 [B].
-
-    Raises:
-        ValueError: no sentence, or a sentence without tokens.
-    """
-    if not ids:
-        raise ValueError("pad needs at least one sentence")
-    lengths = list(map(len, ids))
-    if not all(lengths):
-        raise ValueError(f"sentence {lengths.index(0)} has no tokens")
-    longest = max(least, *lengths)
-    if len(ids) <= _FEW:
-        rows = [[*sentence, *(PADDING_ID,) * (longest - n)] for sentence, n in zip(ids, lengths, strict=True)]
-        return np.array(rows, dtype=np.int64), np.array(lengths, dtype=np.int64)
-    counts = np.array(lengths, dtype=np.int64)
-    input_ids = np.full((len(ids), longest), PADDING_ID, dtype=np.int64)
-    real = np.arange(longest) < counts[:, None]
-    input_ids[real] = np.fromiter(chain.from_iterable(ids), dtype=np.int64, count=sum(lengths))
-    return input_ids, counts
 
 
 class Encoded(NamedTuple):

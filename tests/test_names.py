@@ -1,10 +1,8 @@
 """Names: the glossary is short and true, a class name stands in one file."""
 
-import ast
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -14,22 +12,15 @@ GLOSSARY = re.findall(r"^\| ([\w ,]+) \| (.+) \| `(.+)` \|$", (ROOT / "docs/glos
 ERRORS = {"service/errors.py", "semblance/errors.py"}
 SHARED = dict.fromkeys(("InvalidRequest", "Overloaded", "TooLarge", "Unauthorized"), ERRORS)
 
-Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@cache
-def definitions(text: str) -> list[Definition]:
-    """All classes and functions of a module, those inside others too."""
-    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, Definition)]
+CLASS = re.compile(r"^ *class (\w+)(?:\[.*\])?[(:]", re.MULTILINE)
 
 
 def shared_names(texts: Mapping[str, str]) -> dict[str, set[str]]:
     """The names that classes of several modules have, with these modules, of the texts of modules by path."""
     files: dict[str, set[str]] = defaultdict(set)
     for path, text in texts.items():
-        for node in definitions(text):
-            if isinstance(node, ast.ClassDef):
-                files[node.name].add(path)
+        for name in CLASS.findall(text):
+            files[name].add(path)
     return {name: paths for name, paths in files.items() if len(paths) > 1}
 
 

@@ -62,7 +62,18 @@ class Installed(NamedTuple):
 def install(folder: Path, wheel: Path) -> None:
     """Install a wheel alone into an environment."""
     python = folder / "bin" / "python"
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "-q"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--no-compile",
+        "-q",
+    ]
     subprocess.run([*command, str(wheel)], check=True)
 
 
@@ -144,12 +155,9 @@ def test_what_trains_is_a_distribution_of_its_own(packages: list[Path], installe
     )
     install(installed.folder, packages[3])
     try:
-        for command in ("tune", "import"):
-            helped = installed.run("semblance", command, "--help")
-            assert (helped.returncode, helped.stderr) == (0, "")
-            assert "--id" in helped.stdout
-        fetched = installed.run("python", "-c", "import training; print(training.__file__)")
-        assert fetched.stdout.startswith(str(installed.folder))
+        helped = installed.run("semblance", "tune", "--help")
+        assert (helped.returncode, helped.stderr) == (0, "")
+        assert "--id" in helped.stdout
     finally:
         pip = [sys.executable, "-m", "pip", "--python", str(installed.folder / "bin" / "python")]
         subprocess.run([*pip, "uninstall", "-q", "-y", TRAINING], check=True)

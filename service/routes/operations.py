@@ -140,7 +140,5 @@ def _describe(name: str, registry: ModelRegistry, defaults: Mapping[str, str], *
         "fingerprint": manifest.fingerprint,
     }
     if full:
-        info["figures"] = [figure.model_dump() for figure in manifest.figures]
-        info["domain"] = [each.model_dump(mode="json") for each in manifest.domain or ()]
-        info["confidence"] = [each.model_dump(mode="json") for each in manifest.confidence]
+        info |= model.measured
     return info

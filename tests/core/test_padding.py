@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.tokenizer import PADDING_ID, pad
+from core.sequences import pad
+from core.tokenizer import PADDING_ID
 
 
 @given(st.lists(st.lists(st.integers(1, 2**40), min_size=1, max_size=9), min_size=1, max_size=20))

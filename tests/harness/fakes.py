@@ -35,8 +35,8 @@ from core.manifest import (
     describe_file,
 )
 from core.scoring import CentredIsotonic, Logistic, Run, compare, raw_scores, read_similarity, similarity
-from core.sequences import WordFeeds
-from core.tokenizer import Tokenizer, pad
+from core.sequences import WordFeeds, pad
+from core.tokenizer import Tokenizer
 
 WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa . , not".split()  # noqa: SIM905
 PIECES = ["m", "##o", "##w", "##s", "run", "##ning"]

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.tokenizer import Tokenizer, pad
+from core.sequences import pad
+from core.tokenizer import Tokenizer
 from training.data.pairs import Pair
 from training.data.words.tables import WordTable
 from training.models import (

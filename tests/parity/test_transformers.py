@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,9 +15,10 @@ import torch
 from core.errors import TokenizerError
 from core.manifest import Manifest, Provenance, TrainingData
 from core.scoring import CentredIsotonic, Logistic
+from core.sequences import pad
 from core.subwords import Subwords
-from core.tokenizer import pad
 from tests.harness import toy_wordpiece
+from tests.harness.tiny_bert import TINY, spread
 from training.families import transformer
 from training.families.heads import HeadCalibrations
 from training.families.transformer import (
@@ -26,7 +27,6 @@ from training.families.transformer import (
     write_encoder,
 )
 from training.models.transformer import (
-    BERTConfig,
     CrossEncoder,
     CrossEncoderConfig,
     SentenceBERT,
@@ -37,7 +37,6 @@ from training.publish.network_graph import network_graph
 from training.publish.runtime import PublishedModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # two graphs are exported
-TINY = BERTConfig(vocabulary=105, hidden=24, layers=1, attention_heads=3, inner=48, positions=300)
 PAIRS = (
     ("the cat sat on the sofa", "a cat sleeps"),
     ("the man plays the guitar", "the woman plays the flute."),
@@ -51,18 +50,8 @@ CALIBRATIONS = HeadCalibrations(
     paraphrase=Logistic(slope=4.0, intercept=-0.5),
     relevance=Logistic(slope=9.0, intercept=0.5),
 )
-Model = TypeVar("Model", bound=torch.nn.Module)
 DATA = (TrainingData(name="none", use="none", rows=0, licence="CC0-1.0", source="made up"),)
 PROVENANCE = Provenance(created=date(2026, 1, 2), recipe={}, commands=("none",), seed=0, environment={})
-
-
-def spread(model: Model) -> Model:
-    """With weights so large that texts differ."""
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.dim() == 2:
-                parameter.normal_(std=0.3, generator=torch.Generator().manual_seed(len(name)))
-    return model.eval()
 
 
 def encoder() -> SentenceBERT:

@@ -8,9 +8,8 @@ import pytest
 
 from core.manifest import MANIFEST_NAME, Manifest
 from core.scoring import Floats, raw_scores
-from core.sequences import Pair
+from core.sequences import Pair, pad
 from core.tensors import load_tensors
-from core.tokenizer import pad
 from service.engine.graph import open_session
 from tests.harness.effort import EFFORT
 

@@ -72,6 +72,7 @@ def test_merged_updates_answer_as_before() -> None:
         torch.testing.assert_close(output, before[head], atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.extras
 def test_what_was_fitted_once_is_there_again_when_they_are_built_without_data(
     toy: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

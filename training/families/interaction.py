@@ -15,8 +15,9 @@ from torch import nn
 from core.golden import GOLDEN_TEXTS
 from core.golden import TOLERANCE as GOLDEN_TOLERANCE
 from core.manifest import ExplanationGraph, Limits, SimilarityTask
+from core.sequences import pad
 from core.subwords import AnyTokenizer
-from core.tokenizer import Tokenizer, pad
+from core.tokenizer import Tokenizer
 from training.data.words.storage import shrink
 from training.families.words import TOKENIZER, WordFamily, arrays_of, embedding, write_words
 from training.models import MGIM, PWIM, InteractionConfig, InteractionNetwork, PWIMConfig, build_interaction

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from core.graph import SPECS, GraphKind
 from core.scoring import Array, Run
-from core.tokenizer import PADDING_ID, pad
+from core.sequences import pad
+from core.tokenizer import PADDING_ID
 from training.models import InteractionNetwork
 from training.publish.export import Matrices, token_reader
 from training.publish.graphs import ParityError

@@ -88,7 +88,7 @@ def test_nothing_heavy_is_imported() -> None:
     assert not {name for name, _ in imports("semblance")} & {"torch", "sklearn", "onnxruntime", "fastapi"}
 
 
-@pytest.mark.parametrize(("command", "others"), [("choose", "claims"), ("claims", "threshold"), ("score", "threshold")])
+@pytest.mark.parametrize(("command", "others"), [("choose", "claims"), ("claims", "threshold")])
 def test_a_command_is_imported_when_it_is_called(command: str, others: str) -> None:
     done = python(
         "import atexit; from semblance.__main__ import main\n"

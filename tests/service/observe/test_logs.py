@@ -33,9 +33,10 @@ sys.stdout.flush()
 
 
 def test_standard_error_that_nobody_reads_stops_neither_answers_nor_the_end(models: Path) -> None:
-    with running(models, access_log=True) as (process, url):  # nobody reads its pipe, of 64 KiB
+    few = {"service.observe.logs.MAX_WAITING": 100}
+    with running(models, access_log=True, patches=few) as (process, url):  # nobody reads its pipe, of 64 KiB
         with closing(HTTPConnection(*address_of(url), timeout=NEEDED_SECONDS)) as connection:
-            for _ in range(1500):  # more lines than the pipe and the queue take
+            for _ in range(600):  # more lines than the pipe and the queue take
                 connection.request("GET", "/health/live")
                 answer = connection.getresponse()
                 assert (answer.status, answer.read()) == (200, b'{"status":"alive"}')

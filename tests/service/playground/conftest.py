@@ -16,21 +16,27 @@ ROOT = Path(__file__).parents[3]
 MODELS = ("avg-paraphrase", "avg-sick", "pwim-sick", "mgim-sick")
 PUBLIC = re.compile(r"/(?:playground/[\w./-]+|models|similarity|rank|entailment|claims|dedupe|explain)?")
 PATIENCE_MS = 120_000  # of a busy machine
+VIEWPORT = {"width": 1280, "height": 900}
 
 
 class Watched:
     """A page, with everything that a person must never find in the browser's console."""
 
-    def __init__(self, page: Any, base: str) -> None:
+    def __init__(self, page: Any) -> None:
         self.page = page
-        self.base = base
-        self.problems: list[str] = []
-        self.asked: list[str] = []  # paths, in order
-        self.refusals_expected = False
+        self.begin("")
         page.set_default_timeout(PATIENCE_MS)
         page.on("console", self._said)
         page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
         page.on("request", self._requested)
+
+    def begin(self, base: str) -> None:
+        """Forget what was before, of another test."""
+        self.base = base
+        self.problems: list[str] = []
+        self.asked: list[str] = []  # paths, in order
+        self.refusals_expected = False
+        self.anything_asked = False  # also of other paths
 
     def _said(self, message: Any) -> None:
         # The browser itself notes every answer of 4xx and 5xx, and every one that did not come.
@@ -43,7 +49,8 @@ class Watched:
         if url.scheme == "blob":
             return
         self.asked.append(url.path)
-        if f"{url.scheme}://{url.netloc}" != self.base or not PUBLIC.fullmatch(url.path):
+        expected = f"{url.scheme}://{url.netloc}" == self.base and PUBLIC.fullmatch(url.path)
+        if not expected and not self.anything_asked:
             self.problems.append(f"asked {request.url}")
 
     def open(self, search: str = "") -> Any:
@@ -82,22 +89,32 @@ def service(chromium: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def kept_pages(browser: Any) -> dict[str, list[Watched]]:
+    """Pages that no test uses now, by their settings: a new one takes longer than most tests."""
+    return {}
+
+
 @pytest.fixture
-def open_page(browser: Any, service: str) -> Iterator[Open]:
-    """`open_page(color_scheme="dark")` is a new page, which must have had no problem when the test ends."""
-    contexts, pages = [], []
+def open_page(browser: Any, service: str, kept_pages: dict[str, list[Watched]]) -> Iterator[Open]:
+    """`open_page(color_scheme="dark")` is an empty page, which must have had no problem when the test ends."""
+    pages: list[tuple[str, Watched]] = []
 
     def opened(base: str = service, **settings: Any) -> Watched:
-        context = browser.new_context(
-            **({"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | settings)
-        )
-        contexts.append(context)
-        pages.append(Watched(context.new_page(), base))
-        return pages[-1]
+        free = kept_pages.setdefault(repr(settings), [])
+        if not free:
+            context = browser.new_context(**({"viewport": VIEWPORT, "reduced_motion": "reduce"} | settings))
+            free.append(Watched(context.new_page()))
+        pages.append((repr(settings), free.pop()))
+        pages[-1][1].begin(base)
+        return pages[-1][1]
 
     yield opened
-    for page in pages:
-        page.page.unroute_all(behavior="ignoreErrors")  # requests may be under way when the page closes
-    for context in contexts:
-        context.close()
-    assert [problem for page in pages for problem in page.problems] == []
+    problems: list[str] = []
+    for settings, each in pages:
+        each.page.unroute_all(behavior="ignoreErrors")  # requests may be under way
+        problems += each.problems
+        each.page.goto("about:blank")
+        each.page.set_viewport_size(VIEWPORT)
+        kept_pages[settings].append(each)
+    assert problems == []

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from core.tokenizer import pad
+from core.sequences import pad
 from tests.harness import toys
 from training.data.words.storage import Int8Embedding
 from training.models import (

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from core.golden import GOLDEN_TEXTS
 from core.manifest import Manifest, Provenance
-from core.tokenizer import pad
+from core.sequences import pad
 from tests.harness import toys
 from tests.harness.by_hand import matched
 from training.families import family_of, heads

@@ -10,9 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.sequences import Pooling, PoolingMode
+from core.sequences import Pooling, PoolingMode, pad
 from core.subwords import Subwords
-from core.tokenizer import pad
 from tests.harness import toys
 from training.models.transformer import (
     BERTConfig,

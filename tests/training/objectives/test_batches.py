@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.tokenizer import pad
+from core.sequences import pad
 from tests.harness import toys
 from training.objectives import nearest
 from training.objectives.batches import Sentences, alike, by_size, shuffled

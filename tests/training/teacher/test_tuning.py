@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from core.scoring import expected_rating
-from core.tokenizer import pad
+from core.sequences import pad
 from tests.harness import toys
 from training.objectives.supervised import LABELS
 from training.teacher import encoder, tuning, weights

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.special import softmax
 
-from core.tokenizer import pad
+from core.sequences import pad
 from tests.harness.hub import Hub
 from tests.workbench import foreign
 from workbench.imports.folder import import_model
@@ -21,6 +21,7 @@ pytestmark = [
     pytest.mark.timeout(1500),
     pytest.mark.filterwarnings("ignore"),  # of the other libraries
     pytest.mark.slow,
+    pytest.mark.extras,
 ]
 A = ("the cat sat on the sofa", "A man plays the guitar.", "Dog", "\U0001f600 zz the park, 123 n\u00e4ive \u732b")
 B = ("a cat sleeps", "the woman plays the flute " * 30, "the big dog runs in the park", "the cat")

@@ -20,7 +20,7 @@ from workbench.imports.files import ImportRefused, read_stated
 from workbench.imports.folder import id_of, import_model
 from workbench.imports.sources import _hub_errors, open_source
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of the other libraries
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.extras]
 NAME = "people/Tiny_Static.v2"
 CARD = "---\nmodel-index:\n- name: x\nlanguage:\n- multilingual\n- de\n- zh-Hant\n- no\nlicense: mit\n---\n# Tiny\n"
 

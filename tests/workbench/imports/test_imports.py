@@ -32,6 +32,7 @@ pytestmark = [
     pytest.mark.timeout(1500),
     pytest.mark.filterwarnings("ignore"),  # of the other libraries
     pytest.mark.slow,
+    pytest.mark.extras,
 ]
 ROOT = Path(__file__).parents[3]
 A = ("the cat sat on the sofa", "A man plays the guitar.", "Dog", "\U0001f600 zz the park, 123 n\u00e4ive")

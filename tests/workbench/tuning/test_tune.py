@@ -12,7 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 from core.manifest import Manifest
-from core.tokenizer import pad
+from core.sequences import pad
 from semblance.tables.labelled_pairs import PairsError, read_own
 from tests.harness.tables import write
 from tests.workbench import foreign
@@ -152,6 +152,7 @@ def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Tune) -> None:
 
 
 @pytest.mark.slow  # an import and an export
+@pytest.mark.extras
 @pytest.mark.filterwarnings("ignore")  # of the other libraries
 def test_what_was_imported_is_tuned_and_can_be_tuned_again(tmp_path: Path, tuned: Tune) -> None:
     folder = foreign.encoder(tmp_path / "theirs", "roberta", "cls")
