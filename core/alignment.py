@@ -184,8 +184,9 @@ def _is_same(a: Amount, b: Amount) -> bool:
 
 
 def _keeps(said: Amount, bound: Amount) -> bool:
-    """Whether an exact value lies within a bound."""
-    return any(not y.exact and x.exact and includes(y, x) for x in said.facts for y in bound.facts)
+    """Whether a value or a range lies within a bound."""
+    ended = [each for each in said.facts if each.low is not None and each.high is not None]
+    return any(not y.exact and x != y and includes(y, x) for x in ended for y in bound.facts)
 
 
 def _is_limit(value: Amount, bound: Amount) -> bool:

@@ -21,6 +21,8 @@ def alike(claim: str, passage: str) -> str:
         ("At least 60 % came.", "Turnout was 62 %.", "62 % came."),
         ("At least 60 % came.", "Turnout was 58 %.", "At least 60 % came."),
         ("Up to twenty days are free.", "Up to eight days are free.", "Up to twenty days are free."),
+        ("It takes up to a week.", "It takes 5 to 7 days.", "It takes 5 to 7 days."),
+        ("It takes up to six days.", "It takes 5 to 7 days.", "It takes up to six days."),
         ("Two months ahead.", "Up to 60 days ahead.", "Up to 60 days ahead."),
         ("Nobody takes more than eight.", "There is a fee for eight.", "Nobody takes more than eight."),
         ("It opens once a week.", "Open up to seven days ahead.", "It opens once a week."),
