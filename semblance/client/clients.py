@@ -64,14 +64,15 @@ class _Endpoint:
             raise InvalidArgument(f"max_items must be at least 1, found {max_items!r}")
         if not (isinstance(timeout, int | float) and timeout > 0 and isfinite(timeout)):
             raise InvalidArgument(f"timeout must be seconds, more than 0, found {timeout!r}")
-        if not isinstance(retries, int | Retries):
+        wanted = Retries(retries) if isinstance(retries, int) else retries
+        if not hasattr(wanted, "plan"):
             raise InvalidArgument(f"retries must be a number, or Retries, found {retries!r}")
         self._url = url
         self._headers = {"user-agent": f"semblance/{version()}", "content-type": "application/json"}
         if api_key is not None:
             self._headers["authorization"] = f"Bearer {api_key}"
         self._seconds, self._timeout = timeout, httpx.Timeout(timeout)
-        self._plan = (Retries(retries) if isinstance(retries, int) else retries).plan()
+        self._plan = wanted.plan()
         self._requests = ServiceRequests(max_items)
 
     def _answer(self) -> "_Answer":
