@@ -1,7 +1,7 @@
 """One spelling for what two texts say alike: a claim's amounts, dates and durations as a passage writes them.
 
 A model that reads both need not know that 1921-05-03 is 3 May 1921, nor that 62 % is at least 60 %. Where no model
-reads, a text's own amounts get one spelling: 2 hrs and two hours are 120 min, two weeks are 14 days.
+reads, a text's own amounts get one spelling: 2 hrs and two hours are 120 min, two weeks are 14 day.
 """
 
 import re
@@ -27,8 +27,6 @@ _HALF_DAY = re.compile(r"(?<![^\W\d_])[ap]\.?m", re.IGNORECASE)
 _FAHRENHEIT = re.compile("\u2109|f(?:ahrenheit)?$", re.IGNORECASE)
 _NAMES = {unit: word for word, unit in reversed(UNITS.items())}  # the first of each
 _MAX_PLACES = 13  # of decimals
-_MINUTE, _DAY = 60, 86400  # seconds
-_MAX_WORDS = 5  # of a bound: a minimum stay of two nights
 _MAX_WORDS = 6  # of a bound: a minimum stay of two nights
 _MORNING = range(60, 780)  # minutes: 1:00 to 12:59 may be of either half of the day
 
