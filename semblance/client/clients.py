@@ -53,7 +53,9 @@ class _Endpoint:
         try:
             parts = urlsplit(url)
             sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            sound = sound and not (parts.query or parts.fragment) and bool(httpx.URL(url).host)
+            sound = (
+                sound and not (parts.query or parts.fragment) and bool(httpx.URL(url).raw_host.decode().encode("idna"))
+            )
         except (ValueError, TypeError, AttributeError, httpx.InvalidURL):  # also a number without a scheme
             sound = False
         if not sound:

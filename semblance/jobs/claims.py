@@ -203,6 +203,7 @@ async def _answers(
             except RequestFailed as error:
                 raise _said_of(error, part, [names[i] for i in documents]) from None
             used |= {answer.model, answer.encoder}
+            model, encoder = answer.model, answer.encoder  # also where a default changes meanwhile
             for claim, result in zip(part, answer.results, strict=True):
                 answers[claim] = _at(result, documents)
     if changed(served, await client.models(), used):

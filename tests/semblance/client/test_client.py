@@ -333,6 +333,8 @@ def test_an_answer_about_other_items_is_none(method: str, given: tuple[Any, ...]
         ({"url": "http://host\n"}, "expected a URL such as"),
         ({"url": "http://ex\xe4mple..com"}, "expected a URL such as"),
         ({"url": "http://host/?a=b"}, "expected a URL such as"),
+        ({"url": "http://a..b"}, "expected a URL such as"),
+        ({"url": f"http://{'a' * 70}.com"}, "expected a URL such as"),
         ({"url": "http://host", "timeout": None}, "timeout must be seconds"),
         ({"url": "http://host", "retries": "3"}, "retries must be a number"),
         ({"url": "http://host", "timeout": float("nan")}, "timeout must be seconds"),

@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from semblance.errors import BatchError, MissingExtra
 from semblance.jobs.claims import check
 from semblance.tables.documents import text_of_file
 from semblance.tables.formats import AS_FOUND
+from semblance.types import Claims
 from tests.harness.commands import Run
 from tests.harness.printed import shortened
 from tests.harness.replaced import Replaced
@@ -83,6 +85,27 @@ def test_answers_of_a_model_and_its_successor_are_not_mixed(url: str) -> None:
     with pytest.raises(BatchError, match="a model changed while claims were asked"):
         asyncio.run(checked())
     assert not Path("out.csv").exists()
+
+
+def test_claims_asked_apart_are_read_by_one_model(url: str) -> None:
+    """Whatever the defaults are by then."""
+    lines = [{"claim": "a woman reads", "document": name} for name in ("man.md", "other.txt")]
+    write(Path("claims.jsonl"), lines)
+    asked: list[tuple[str | None, str | None]] = []
+
+    class Noted(AsyncClient):
+        async def claims(self, *args: Any, **options: Any) -> Claims:
+            asked.append((options["model"], options["encoder"]))
+            return await super().claims(*args, **options)
+
+    async def checked() -> None:
+        async with Noted(url) as client:
+            await check(client, [Path("man.md"), Path("other.txt")], Path("claims.jsonl"), None, "claim", AS_FOUND)
+
+    asyncio.run(checked())
+    first, second = asked
+    assert first == (None, None)
+    assert None not in second
 
 
 def test_where_evidence_stands_is_not_lost_in_a_column_that_is_empty(semblance: Run, url: str) -> None:
