@@ -72,6 +72,8 @@ async def _with_labels(
     said = f"{amount(count, 'texts')} with {amount(len(labels), 'labels')} are {pairs} pairs"
     call.check_count("labels", pairs, "max_pairs", said)
     check_texts(both.texts, both.where)
+    repeated = count * sum(map(len, labels))  # of the answer, which names all labels with each text
+    call.check_count("labels", repeated, "max_body_bytes", f"repeated with each text {repeated} characters")
     if template is None:
         template = TEMPLATE
     else:
