@@ -56,7 +56,7 @@ _FIRST = re.compile(
     r"\b(?:[Ww]ar|[Tt]ype|[Pp]hase|[Pp]art|[Ss]tage|[Cc]lass|[Tt]itle|[Vv]olume|[Gg]rade|[Ll]evel) (I)(?!\w)(?!')"
 )
 # What may have a letter for its name: user A.
-LETTERED = frozenset(
+BEFORE_A_LETTER = frozenset(
     (
         *("appendix", "block", "building", "bus", "category", "channel", "class", "clause", "client", "company", "cup"),
         *("customer", "exit", "flat", "gate", "grade", "group", "hall", "hepatitis", "influenza", "level", "line"),
@@ -153,7 +153,7 @@ def _named_by_letter(text: str) -> dict[tuple[str, str], str]:
     unsure = ("a", "A", "I", "i") if text.isupper() else ("a", "I", "i")  # an article, a numeral, who writes
     for word, after in pairwise([*_WORD_OR_MARK.findall(text), ""]):
         noun = word.casefold()
-        if noun in LETTERED and after not in unsure:
+        if noun in BEFORE_A_LETTER and after not in unsure:
             lettered = len(after) == 1 and after.isalpha()
             found[f"which {noun}", after.upper() if lettered else ""] = f"{word} {after}" if lettered else word
     return found

@@ -22,7 +22,7 @@ _COMPARED_AS = {"month": "s"}  # months are compared with other durations, in se
 # Kinds without a unit: of these the same digits are never "of another unit".
 _UNITLESS = frozenset(("number", "code", "model", "version", "date", "time", "ordinal", "times"))
 _DIGITS = re.compile(r"\d[\d.,]*")
-_LETTERED = re.compile(r"(\d{1,30})[a-wyz]{1,3}$", re.ASCII)  # 3s, 603xl; 2x counts
+_NUMBER_AND_LETTERS = re.compile(r"(\d{1,30})[a-wyz]{1,3}$", re.ASCII)  # 3s, 603xl; 2x counts
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
 
 
@@ -193,7 +193,7 @@ def _more_specific_codes(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
     models = any(fact.kind in ("model", "code") for fact in b.spellings)
     versions = any(fact.kind == "version" for fact in b.spellings)
     for fact, written in a.spellings.items():
-        if (found := _LETTERED.match(fact.name)) and fact.kind in ("model", "code") and not models:
+        if (found := _NUMBER_AND_LETTERS.match(fact.name)) and fact.kind in ("model", "code") and not models:
             number = Fact("number", Fraction(found[1]), Fraction(found[1]))
             if number in b.spellings and number not in a.spellings:
                 yield written, b.spellings[number]

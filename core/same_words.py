@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from core.alignment import in_one_spelling
-from core.attributes import LETTERED
+from core.attributes import BEFORE_A_LETTER
 from core.numerals import APOSTROPHES
 from core.text import normalise
 from core.units import SMALL
@@ -228,7 +228,7 @@ def _with_digits(words: Sequence[str]) -> Iterator[str]:
 def _without_articles(words: Iterator[str]) -> Iterator[str]:
     before = ""
     for word, after in pairwise([*words, ""]):
-        named = word == "a" and (before in LETTERED or before[-1:].isdecimal() or after in _AFTER_A_NAME)
+        named = word == "a" and (before in BEFORE_A_LETTER or before[-1:].isdecimal() or after in _AFTER_A_NAME)
         kept = word not in _ARTICLES or not after or named
         if kept and word != "please":
             yield word

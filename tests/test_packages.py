@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "service/published/"
 WIDE = 300.0  # seconds: compressing takes ten of one CPU, and the machine may do much else
 
-pytestmark = [pytest.mark.artifacts, pytest.mark.slow, pytest.mark.timeout(4 * WIDE)]
+pytestmark = [pytest.mark.artifacts, pytest.mark.timeout(4 * WIDE)]
 
 
 @pytest.fixture(scope="module")

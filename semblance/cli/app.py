@@ -4,6 +4,7 @@ Without a URL they open the models in this process; with one they ask that servi
 """
 
 import os
+import re
 import sys
 from importlib.util import find_spec
 from io import TextIOWrapper
@@ -27,6 +28,7 @@ from semblance.cli.options import (
     TopK,
     expand_option_groups,
 )
+from semblance.errors import BatchError
 from semblance.extras import TRAINING, needs, needs_distribution, version
 
 # The workbench imports this package, so its commands are only named here.
@@ -101,6 +103,7 @@ _TEXTS = {
     "multi_label": "--multi-label",
 }
 _SENTENCES = {"sentences": "the sentences", "sentences.*": "sentence {}"}
+_NOT_UTF_8 = re.compile("[\udc80-\udcff]")  # the bytes that `surrogateescape` lets pass
 
 
 def _tell_version(wanted: bool) -> None:
@@ -288,6 +291,7 @@ def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]
 
     Raises:
         BadParameter: both are given, standard input is a terminal, or there is no text.
+        BatchError: they are not UTF-8.
     """
     if given and file:
         raise typer.BadParameter(f"give {what} or --file, not both")
@@ -296,10 +300,17 @@ def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]
     if file is None and (sys.stdin is None or sys.stdin.isatty()):  # None: the shell closed it
         raise typer.BadParameter(f"give {what}, --file, or lines on standard input")
     if isinstance(sys.stdin, TextIOWrapper):
-        sys.stdin.reconfigure(errors="surrogateescape")  # the service refuses what is not text, and names it
-    texts = [text for line in file or sys.stdin if (text := line.strip())]
+        sys.stdin.reconfigure(errors="surrogateescape")
+    name = getattr(file or sys.stdin, "name", "<stdin>")
+    where = "standard input" if name == "<stdin>" else name
+    texts = []
+    for number, line in enumerate(file or sys.stdin, 1):
+        if bad := _NOT_UTF_8.search(line):
+            byte = ord(bad[0]) - 0xDC00
+            raise BatchError(f"{where}: line {number}: byte {byte:02X} is not UTF-8: save it as UTF-8")
+        if text := line.strip():
+            texts.append(text)
     if not texts:
-        where = "standard input" if file is None or file is sys.stdin else "the file"
         raise typer.BadParameter(f"there are no {what}: none were given, and {where} has no line with text")
     return texts
 

@@ -44,8 +44,11 @@ def choose(
         typer.Option(help="an FAQ (columns question, answer and id) to choose for: models, texts and a confidence"),
     ] = None,
     output: Annotated[
-        Path, typer.Option(help="with --faq: where to write what was chosen, for POST /rank and the client")
-    ] = Path("faq.json"),
+        Path | None,
+        typer.Option(
+            help="with --faq: where to write what was chosen, for POST /rank and the client [default: faq.json]"
+        ),
+    ] = None,
     model: Annotated[list[str] | None, typer.Option(help="once for each to compare [default: the main ones]")] = None,
     every: Annotated[
         bool, typer.Option("--all", help="compare every model that is served, which takes longer")
@@ -85,7 +88,7 @@ def choose(
             read_as,
             faq,
             pairs,
-            output,
+            output or Path("faq.json"),
             models=model or None,
             every=every,
             columns=column or (),
@@ -94,6 +97,8 @@ def choose(
             as_json=as_json,
         )
         return
+    if output is not None:
+        raise typer.BadParameter("is for an FAQ: give --faq too", param_hint="--output")
     from semblance.jobs.threshold import (
         COLUMNS,
         OF_A_PAIR,

@@ -30,6 +30,7 @@ def run_shown(
 ) -> T:
     """Run it with a client, and show its steps; after Ctrl-C say whether the command can go on.
 
+    Where all is done already, Ctrl-C stops nothing.
     A service that refuses a request because it is busy is asked again for `patience` seconds.
     """
     errors = Console(stderr=True)
@@ -49,15 +50,20 @@ def run_shown(
                 last_shown = monotonic()
                 say(f"{what}, {share:.0%}")
 
-        async def run() -> T:
+        done: list[T] = []
+
+        async def run() -> None:
             async with service.of_batch(patience) as client:
-                return await work(client, step, say)
+                done.append(await work(client, step, say))
 
         try:
-            return asyncio.run(run())
+            asyncio.run(run())
         except KeyboardInterrupt:
+            if done:
+                return done[0]
             say("interrupted; the same command " + ("goes on from here" if resumable else "begins again"))
             raise
+        return done[0]
 
 
 def print_end(lines: Sequence[str], summary: Mapping[str, Any], output: Path | None, as_json: bool) -> None:

@@ -97,6 +97,10 @@ async def check(
     inputs, written = [claims, *documents], None
     if output is not None:
         written = OutputFile(output, inputs, overwrite=overwrite, quote_formulas=quote_formulas)
+    else:
+        for name, given in (("prefix", prefix), ("quote-formulas", quote_formulas), ("overwrite", overwrite)):
+            if given:
+                raise BatchError(f"--{name} is for a file that is written: give --output too")
     names = names_of(documents)
     adds = {f"{prefix}{name}": kind for name, kind in _ADDS.items()}
     source = open_column(claims, column, read_as)

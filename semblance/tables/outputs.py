@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from datetime import date, time
 from decimal import Decimal
@@ -15,8 +16,8 @@ import numpy as np
 from semblance.errors import BatchError
 from semblance.tables.rows import Answered, Kind, Row, Rows, RowSource
 
-# How cells begin that a spreadsheet may run; the last four are the full-width forms of the first.
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# How cells begin that a spreadsheet may run: with a sign or its full-width form, behind what it may leave out.
+_FORMULA = re.compile(r'[\s\0\ufeff"]*[=+@\uff1d\uff0b\uff0d\uff20-]')
 
 
 def write_json_lines(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:
@@ -109,7 +110,7 @@ def _cell(value: Any) -> str:
 
 def no_formula(cell: str) -> str:
     """The cell with an apostrophe before what a spreadsheet would run as a formula; a number stays one."""
-    if not cell.startswith(_FORMULAS):
+    if not _FORMULA.match(cell):
         return cell
     try:
         float(cell)

@@ -73,6 +73,9 @@ class RerankRequest(ForeignRequest):
     top_n: Annotated[int | None, ChangesAnswer(1)] = Field(
         None, ge=0, description="how many of the best to return; all without it, or with 0"
     )
+    top_k: Annotated[int | None, ChangesAnswer(1)] = Field(
+        None, ge=1, description="the same, as Voyage calls it; with both, the fewer"
+    )
     return_documents: Annotated[bool | None, ChangesAnswer(True)] = None
     rank_fields: Annotated[_RankFields | None, ChangesAnswer(["title"])] = Field(
         None, description="fields that make a document's text (Cohere), each once"
@@ -227,7 +230,7 @@ async def _rerank(request: RerankRequest, call: ServedRequest, api_version: str)
         RequestTexts.of("documents", texts, request.cutting(request.max_tokens_per_doc, request.max_chunks_per_doc)),
         raw=request.raw,
     )
-    best = found.order[: request.top_n or None]
+    best = found.order[: request.top_n or None][: request.top_k]
     results: list[RerankResult] = [{"index": i, "relevance_score": found.scores[i]} for i in best]
     if request.return_documents:
         for result in results:

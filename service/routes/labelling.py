@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from starlette.responses import Response
 
-from service.errors import InvalidRequest, amount, quote
+from service.errors import InvalidRequest, TooLarge, amount, quote
 from service.routes.dialects import OURS
 from service.routes.limits import RequestTexts
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
@@ -72,8 +72,11 @@ async def _with_labels(
     said = f"{amount(count, 'texts')} with {amount(len(labels), 'labels')} are {pairs} pairs"
     call.check_count("labels", pairs, "max_pairs", said)
     check_texts(both.texts, both.where)
-    repeated = count * sum(map(len, labels))  # of the answer, which names all labels with each text
-    call.check_count("labels", repeated, "max_body_bytes", f"repeated with each text {repeated} characters")
+    most, of_a_text = call.service.settings.max_body_bytes, sum(map(len, labels))  # the answer names all with each text
+    if count * of_a_text > most:
+        fit = most // of_a_text
+        why = f"with labels of {of_a_text} characters, which the answer has with each, {amount(fit, 'texts')} fit"
+        raise TooLarge(f"{count} texts: {why} (SEMBLANCE_MAX_BODY_BYTES)", field="text", limit=fit)
     if template is None:
         template = TEMPLATE
     else:

@@ -54,6 +54,8 @@ async def test_the_answer_has_every_dialects_fields(lasting: Client, path: str) 
     }
     for top_n, count in ((None, 3), (0, 3), (1, 1), (2, 2), (99, 3)):
         assert (await posted(lasting, path, RERANK, top_n=top_n))["results"] == (await own(lasting, DOCUMENTS))[:count]
+    for both, count in (({"top_k": 2}, 2), ({"top_k": 2, "top_n": 1}, 1), ({"top_k": 1, "top_n": 0}, 1)):
+        assert (await posted(lasting, path, RERANK, **both))["results"] == (await own(lasting, DOCUMENTS))[:count]
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -36,7 +36,7 @@ from training.publish.folders import assemble, finish
 from training.publish.network_graph import network_graph
 from training.publish.runtime import PublishedModel
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # two graphs are exported
+pytestmark = [pytest.mark.timeout(600)]  # two graphs are exported
 PAIRS = (
     ("the cat sat on the sofa", "a cat sleeps"),
     ("the man plays the guitar", "the woman plays the flute."),

@@ -45,6 +45,12 @@ class BatchOptions:
     rerank_model: str | None = None
     rerank_top: int | None = None
 
+    def __post_init__(self) -> None:
+        """Look that no option of a ranking is given to another task; raises BatchError."""
+        for name in ("top_k", "rerank_model", "rerank_top"):
+            if self.task != "rank" and getattr(self, name) is not None:
+                raise BatchError(f"--{name.replace('_', '-')} is for the task rank, not for {self.task}")
+
 
 class Task(ABC):
     """One kind of request to one model; a ranking in two stages has two models.

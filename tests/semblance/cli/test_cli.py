@@ -89,6 +89,19 @@ def test_candidates_from_a_file_and_from_standard_input(
         assert json.loads(here("rank", "guitar", *arguments, "--json").out) == from_file
 
 
+@pytest.mark.parametrize("command", [("rank", "guitar"), ("embed",), ("classify", "--label", "a cat")])
+def test_a_file_that_is_not_utf_8_is_named_with_its_line(
+    semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    path, lines = tmp_path / "old.txt", "a dog\n\na café\n".encode("cp1252")
+    path.write_bytes(lines)
+    why = "line 3: byte E9 is not UTF-8: save it as UTF-8\n"
+    assert semblance(*command, "--file", path) == Ran(2, "", f"semblance: {path}: {why}")
+    for arguments in ((), ("--file", "-")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines), encoding="utf-8"))
+        assert semblance(*command, *arguments) == Ran(2, "", f"semblance: standard input: {why}")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -134,6 +147,7 @@ def test_no_service_is_one_line(semblance: Run, tmp_path: Path, monkeypatch: pyt
         ("serve", "--set", "cache_bites=3"),
         ("serve", "--set", "cache_bytes"),
         ("batch", "x.jsonl", "y.jsonl", "--task", "guess"),
+        ("choose", __file__, "--output", "faq.json"),
         ("nothing",),
     ],
 )

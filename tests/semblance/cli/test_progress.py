@@ -1,6 +1,7 @@
 """How far a long command is, and how it ended."""
 
 import json
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -48,6 +49,21 @@ def test_an_interrupted_command_says_whether_it_goes_on(
     with pytest.raises(KeyboardInterrupt):
         progress.run_shown(SERVICE, interrupted, resumable=resumable)
     assert capsys.readouterr().err == f"semblance: interrupted; the same command {end}\n"
+
+
+def test_an_interruption_when_all_is_done_stops_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    async def interrupted_at_its_end(client: AsyncClient, step: Step, say: Say) -> str:
+        signal.raise_signal(signal.SIGINT)
+        return "done"
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert progress.run_shown(SERVICE, interrupted_at_its_end) == "done"
+    except KeyboardInterrupt:
+        pytest.fail("what was done is lost")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == ""
 
 
 DONE, SKIPPED = {"rows": 3, "skipped": 0}, {"rows": 3, "skipped": 1}

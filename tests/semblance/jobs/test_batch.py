@@ -291,6 +291,13 @@ def test_a_replaced_output_and_its_progress_are_as_private_as_it_was(
     assert (output.stat().st_mode & 0o777, modes) == (0o640, [0o600])
 
 
+@pytest.mark.parametrize("option", ["--top-k=1", "--rerank-model=avg-sick", "--rerank-top=1"])
+def test_an_option_of_a_ranking_is_refused_for_another_task(batch: Batch, tmp_path: Path, option: str) -> None:
+    source, name = write(tmp_path / "in.jsonl", rows(3)), option.partition("=")[0]
+    expected = Ran(2, "", f"semblance: {name} is for the task rank, not for similarity\n")
+    assert batch(source, tmp_path / "out.csv", option) == expected
+
+
 @pytest.mark.parametrize("name", ["folder.csv", "link.csv", "nowhere.csv"])
 def test_an_output_that_is_a_folder_or_a_link_is_refused_before_anything_is_asked(
     batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

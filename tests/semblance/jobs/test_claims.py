@@ -17,7 +17,7 @@ from semblance.jobs.claims import check
 from semblance.tables.documents import text_of_file
 from semblance.tables.formats import AS_FOUND
 from semblance.types import Claims
-from tests.harness.commands import Run
+from tests.harness.commands import Ran, Run
 from tests.harness.printed import shortened
 from tests.harness.replaced import Replaced
 from tests.harness.tables import read, write
@@ -36,6 +36,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("other.txt").write_text("a woman reads")
     Path("claims.txt").write_text("a dog runs in the park 4 times\n\nthe cat sleeps\n")
     return tmp_path
+
+
+@pytest.mark.parametrize("option", ["--prefix=x_", "--quote-formulas", "--overwrite"])
+def test_an_option_of_the_output_needs_one(semblance: Run, url: str, option: str) -> None:
+    ran = semblance("claims", "man.md", "claims.txt", option, "--url", url)
+    name = option.partition("=")[0]
+    assert ran == Ran(2, "", f"semblance: {name} is for a file that is written: give --output too\n")
 
 
 def test_each_claim_gets_a_row_with_its_evidence_and_where_it_stands(semblance: Run, url: str) -> None:

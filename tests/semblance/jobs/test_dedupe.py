@@ -19,7 +19,7 @@ from semblance.jobs.dedupe.corpus import Matrix
 from semblance.jobs.dedupe.neighbours import ApproximateNeighbours, nearest_of
 from semblance.jobs.dedupe.review import ReviewRow, read_review, write_review
 from semblance.tables.formats import AS_FOUND
-from tests.harness.commands import Run
+from tests.harness.commands import Ran, Run
 from tests.harness.tables import SUFFIXES, read, sentences, write
 
 FILES = files_of("development")
@@ -377,6 +377,16 @@ def test_answers_given_while_it_runs_are_kept(
     ran = semblance(*command, "--reviewed", review)
     assert (ran.code, "out.review.csv: the file changed while it was read" in ran.err) == (2, True), ran.err
     assert review.read_bytes() == later
+
+
+@pytest.mark.parametrize("name", ["out.review.csv", "out.apart.csv"])
+def test_a_file_of_pairs_that_is_a_link_is_refused(semblance: Run, url: str, tmp_path: Path, name: str) -> None:
+    source, link, real = written(tmp_path / "rows.csv", sentences(5)), tmp_path / name, tmp_path / "real.csv"
+    real.write_text("precious")
+    link.symlink_to(real)
+    ran = semblance("dedupe", source, tmp_path / "out.csv", "--url", url, "--overwrite", "--reviewed", link)
+    assert ran == Ran(2, "", f"semblance: {link} is a link: name another output\n")
+    assert (link.is_symlink(), real.read_text()) == (True, "precious")
 
 
 def test_answers_about_quoted_formulas_are_read(semblance: Run, url: str, tmp_path: Path) -> None:

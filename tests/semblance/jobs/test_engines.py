@@ -15,7 +15,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", PAGE, fl
 PACKAGES = ("semblance", "ray", "pyspark", "duckdb")
 EXTRAS = {"pyspark": "spark"}  # where they have another name than the package
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.artifacts]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.artifacts]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -15,6 +15,7 @@ from semblance.jobs.batch.job import run_batch
 from semblance.jobs.batch.tasks import BatchOptions
 from semblance.tables import decoding
 from semblance.tables.formats import open_source
+from semblance.tables.outputs import no_formula
 from semblance.tables.rows import Unreadable
 from semblance.types import Similarities
 from tests.harness.commands import Run
@@ -171,13 +172,20 @@ def test_without_a_standard_input_a_text_is_asked_for(
 def test_cells_that_a_spreadsheet_would_run_are_quoted_where_asked(
     url: str, semblance: Run, tmp_path: Path, suffix: str
 ) -> None:
-    given = [{"=n": n, "a": "x", "b": "y"} for n in ("=1+1", "+cmd", "@sum", "\uff1d1+1", "-2", "plain")]
+    given = [{"=n": n, "a": "x", "b": "y"} for n in ("=1+1", "+cmd", "@sum", "\uff1d1+1", '"=1+1"', "-2", "plain")]
     source, output = write(tmp_path / "in.jsonl", given), tmp_path / f"out{suffix}"
     assert semblance("batch", source, output, "--quote-formulas", "--url", url).code == 0
-    assert [row["'=n"] for row in read(output)] == ["'=1+1", "'+cmd", "'@sum", "'\uff1d1+1", "-2", "plain"]
+    assert [row["'=n"] for row in read(output)] == ["'=1+1", "'+cmd", "'@sum", "'\uff1d1+1", '\'"=1+1"', "-2", "plain"]
     assert semblance("batch", source, output, "--overwrite", "--url", url).code == 0
     assert [row["=n"] for row in read(output)] == [row["=n"] for row in given]
     assert semblance("batch", source, tmp_path / "out.jsonl", "--quote-formulas", "--url", url).code == 2
+
+
+@pytest.mark.parametrize("before", ["\n", "\r\n", "\t", " ", "\u00a0", "\ufeff"])
+def test_so_are_formulas_behind_what_a_spreadsheet_leaves_out(before: str) -> None:
+    assert no_formula(f"{before}=1+1") == f"'{before}=1+1"
+    assert no_formula(f"{before}-2") in (f"{before}-2", f"'{before}-2")
+    assert no_formula(f"{before}plain = text") == f"{before}plain = text"
 
 
 def test_so_are_those_of_groups_their_files_of_pairs_and_claims(url: str, semblance: Run, tmp_path: Path) -> None:

@@ -144,4 +144,6 @@ async def test_labels_that_each_text_would_repeat_are_no_longer_than_a_body(serv
             body = {"text": ["a man"] * 100, "labels": ["a dog".rjust(size, "x")]}
             answer = await client.post("/classify", json=body)
             assert answer.status_code == status, answer.text
-    assert answer.json()["error"]["field"] == "labels"
+    error = answer.json()["error"]
+    assert (error["field"], error["limit"]) == ("text", 95)
+    assert "95 texts fit" in error["message"]

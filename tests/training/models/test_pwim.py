@@ -190,7 +190,6 @@ def test_the_channel_of_same_words_marks_equal_tokens() -> None:
     assert "related" in several().heads
 
 
-@pytest.mark.slow
 def test_its_folder_answers_as_the_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = served_heads(several())
     assert isinstance(kept, PWIMTasks)

@@ -20,7 +20,6 @@ pytest.importorskip("sentence_transformers", reason="missing here: pip install '
 pytestmark = [
     pytest.mark.timeout(1500),
     pytest.mark.filterwarnings("ignore"),  # of the other libraries
-    pytest.mark.slow,
     pytest.mark.extras,
 ]
 A = ("the cat sat on the sofa", "A man plays the guitar.", "Dog", "\U0001f600 zz the park, 123 n\u00e4ive \u732b")

@@ -52,7 +52,6 @@ def two(folder: Path, *labels: str) -> Path:
     return foreign.with_graph(foreign.transformer(folder / "two", "bert", labels))
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1500)
 @pytest.mark.filterwarnings("ignore")
 class TestServed:

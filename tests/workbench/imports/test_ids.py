@@ -17,7 +17,7 @@ from workbench.imports.folder import import_model
 
 transformers = pytest.importorskip("transformers", reason="missing here: pip install '.[distill]'")
 
-pytestmark = [pytest.mark.timeout(1500), pytest.mark.filterwarnings("ignore"), pytest.mark.slow, pytest.mark.extras]
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.filterwarnings("ignore"), pytest.mark.extras]
 NEW = {"content": "[new]"} | dict.fromkeys(("lstrip", "rstrip", "normalized", "single_word", "special"), False)
 
 

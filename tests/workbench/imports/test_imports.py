@@ -31,7 +31,6 @@ pytest.importorskip("sentence_transformers", reason="missing here: pip install '
 pytestmark = [
     pytest.mark.timeout(1500),
     pytest.mark.filterwarnings("ignore"),  # of the other libraries
-    pytest.mark.slow,
     pytest.mark.extras,
 ]
 ROOT = Path(__file__).parents[3]

@@ -151,7 +151,6 @@ def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Tune) -> None:
     assert not held[0] & held[1] | held[0] & held[2] | held[1] & held[2]
 
 
-@pytest.mark.slow  # an import and an export
 @pytest.mark.extras
 @pytest.mark.filterwarnings("ignore")  # of the other libraries
 def test_what_was_imported_is_tuned_and_can_be_tuned_again(tmp_path: Path, tuned: Tune) -> None:
