@@ -64,6 +64,12 @@ def test_what_is_printed_of_24_pairs(models: Path, tmp_path: Path, options: str,
     assert lines == text.splitlines()
 
 
+def test_an_output_is_refused_without_an_faq(models: Path, tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.csv", [{"a": a, "b": b, "label": 1} for a, b in ALIKE])
+    ran = CliRunner().invoke(app, ["choose", str(path), "--models-dir", str(models), "--output", "chosen.json"])
+    assert (ran.exit_code, "--output: is for an FAQ" in ran.output) == (2, True), ran.output
+
+
 def test_the_command_compares_the_main_models_and_every_one_where_asked(models: Path, tmp_path: Path) -> None:
     rows = [{"a": a, "b": b, "label": int(pairs is ALIKE)} for pairs in (ALIKE, UNLIKE) for a, b in pairs]
     path = write(tmp_path / "pairs.csv", rows * 3)

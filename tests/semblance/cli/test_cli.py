@@ -147,7 +147,6 @@ def test_no_service_is_one_line(semblance: Run, tmp_path: Path, monkeypatch: pyt
         ("serve", "--set", "cache_bites=3"),
         ("serve", "--set", "cache_bytes"),
         ("batch", "x.jsonl", "y.jsonl", "--task", "guess"),
-        ("choose", __file__, "--output", "faq.json"),
         ("nothing",),
     ],
 )
