@@ -4,7 +4,7 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,6 +29,63 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+def refuse_special(path: Path) -> None:
+    """Refuse a path to write to that is there and no plain file.
+
+    Raises:
+        BatchError: it is a folder, a link, a pipe or a device.
+    """
+    if path.is_dir():
+        raise BatchError(f"{path} is a folder: name another output")
+    if path.is_symlink():
+        raise BatchError(f"{path} is a link: name another output")
+    if path.exists() and not path.is_file():
+        raise BatchError(f"{path} is a pipe or a device: name another output")
+
+
+def open_alone(path: Path, mode: int = 0o666, *, anew: bool = True) -> int:
+    """A descriptor of a file that nobody else writes until it is closed.
+
+    Args:
+        path: of the file; it is made if there is none.
+        mode: its permissions then, but for those that the umask takes.
+        anew: without what it has.
+
+    Raises:
+        BatchError: it is no plain file, or another run is writing it.
+        OSError: it cannot be opened.
+    """
+    refuse_special(path)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), mode)
+    try:
+        with naming(path):
+            _lock(handle, path)
+            if anew:
+                os.ftruncate(handle, 0)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _lock(handle: int, path: Path) -> None:
+    if os.name != "posix":
+        return
+    import fcntl
+
+    with suppress(BlockingIOError, FileNotFoundError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(handle), path.stat()):  # else its writer has just removed or renamed it
+            return
+    raise BatchError(f"{path}: another run is writing it")
+
+
+def write_alone(path: Path, text: str) -> None:
+    """Write a text in UTF-8; raises as `open_alone`, and OSError on a full disk."""
+    with naming(path), open(open_alone(path), "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+
+
 def unfinished_of(path: Path) -> Path:
     """The file that is written beside another one, to take its place."""
     return path.with_name(f"{path.name}.unfinished")
@@ -39,13 +96,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a file that takes the place of another one, and its permissions, once all is written.
 
     Raises:
+        BatchError: as `open_alone`.
         OSError: the disk is full; the earlier file stays, and what was written goes.
     """
     unfinished, replaces = unfinished_of(path), path.exists()
+    handle = open_alone(unfinished, 0o600 if replaces else 0o666)
     try:
-        if replaces:
-            unfinished.touch(mode=0o600)
-        with naming(path), unfinished.open("wb") as file:
+        with naming(path), open(handle, "wb") as file:
             if replaces:
                 unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
             yield file
@@ -79,8 +136,8 @@ class OutputFile:
             quote_formulas: in CSV and TSV, put an apostrophe before cells that a spreadsheet would run.
 
         Raises:
-            BatchError: its suffix is unknown, it exists, it is a link, its folder is not there, or a file to write is
-                a folder, or an input under whatever name.
+            BatchError: its suffix is unknown, it exists, its folder is not there, or a file to write is no plain file,
+                or an input under whatever name.
             MissingExtra: Parquet, and pyarrow is not installed.
         """
         self._write = write_of(path, quote_formulas=quote_formulas)
@@ -89,10 +146,7 @@ class OutputFile:
         for each in (path, errors_of(path), unfinished_of(path), *others):
             if each.exists() and any(each.samefile(given) for given in there):
                 raise BatchError(f"{each} is the input too: name another output")
-            if each.is_dir():
-                raise BatchError(f"{each} is a folder: name another output")
-        if path.is_symlink():
-            raise BatchError(f"{path} is a link: name the file that it leads to")
+            refuse_special(each)
         if path.exists() and not overwrite:
             raise BatchError(f"{path} exists; --overwrite replaces it")
         if not path.parent.is_dir():
@@ -116,7 +170,8 @@ class OutputFile:
             bad: numbers of rows without an answer, from 0, and why.
 
         Raises:
-            BatchError: the format has nothing for a value, or the input changed while it was read.
+            BatchError: the format has nothing for a value, the input changed while it was read, or another run is
+                writing the output.
             OSError: the disk is full.
         """
         with replacing(self._path) as file:
@@ -129,8 +184,7 @@ class OutputFile:
             source.file.check_content()
             errors = errors_of(self._path)
             if lines := [_line(row, why) for row, why in bad]:
-                with naming(errors):
-                    errors.write_text("".join(lines), encoding="utf-8")
+                write_alone(errors, "".join(lines))
             elif errors.exists():
                 errors.unlink()
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from semblance.errors import BatchError
-from semblance.tables.output_file import naming
+from semblance.tables.output_file import naming, open_alone
 from semblance.tables.rows import BadRow, Outcome
 
 _CRC_BYTES = 10  # with the space before it and the end of the line
@@ -38,18 +38,16 @@ class Journal:
             overwrite: begin anew.
 
         Raises:
-            BatchError: it is of another batch, no journal, or another batch is writing it.
+            BatchError: it is of another batch, no journal, no plain file, or another run is writing it.
             OSError: the disk is full, here and when more is written.
         """
         self.path = path
         self.rows = self.skipped = 0
         self._crc = 0
-        path.touch(mode=0o600)  # where it is new, it is its owner's alone
-        self._file = path.open("a+b")
+        self._file = os.fdopen(
+            open_alone(path, 0o600, anew=overwrite), "r+b"
+        )  # where it is new, it is its owner's alone
         try:
-            _lock(self._file.fileno(), path)
-            if overwrite:
-                self._file.truncate(0)
             if not os.fstat(self._file.fileno()).st_size:
                 self._write(_line({"batch": identity}))
             self._resume(identity)
@@ -105,7 +103,7 @@ class Journal:
                 break
             self._count(_read(content))
             whole, self._crc = whole + len(line), crc
-        self._file.truncate(whole)
+        self._file.seek(self._file.truncate(whole))
 
     def _count(self, outcomes: Sequence[Any]) -> None:
         self.rows += len(outcomes)
@@ -134,14 +132,3 @@ def _read(line: bytes) -> Any:
 def _unpacked(found: dict[str, Any]) -> Any:
     packed = found.get("float32")
     return found if packed is None else np.frombuffer(base64.b64decode(packed), np.float32)
-
-
-def _lock(handle: int, path: Path) -> None:
-    if os.name != "posix":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise BatchError(f"{path}: another batch is writing it") from None

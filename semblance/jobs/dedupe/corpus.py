@@ -21,7 +21,7 @@ from semblance.extras import needs
 from semblance.jobs.batch.job import partial_of
 from semblance.jobs.batch.tasks import BatchOptions, default_of, find_model
 from semblance.jobs.dedupe.session import DedupeSession
-from semblance.tables.output_file import errors_of, naming
+from semblance.tables.output_file import errors_of, naming, open_alone, write_alone
 from semblance.tables.rows import BadRow, RowSource, no_column, readable, text_of
 
 with needs("near-duplicates of a file", extra="search"):
@@ -127,7 +127,7 @@ def collect(source: RowSource, column: str, path: Path) -> DistinctTexts:
     found = DistinctTexts(path)
     known: dict[str, None] = {}  # columns of the first rows
     numbers: dict[bytes, int] = {}  # by digest: the texts themselves stay on disk
-    with naming(path), path.open("w", encoding="utf-8", newline="\n") as file:
+    with naming(path), open(open_alone(path), "w", encoding="utf-8", newline="\n") as file:
         for row, text in _texts(source, column, known, found.line_of_row):
             if isinstance(text, BadRow):
                 found.bad[row] = text
@@ -184,8 +184,7 @@ async def _embed(session: DedupeSession, texts: DistinctTexts, output: Path) -> 
         batch = BatchOptions("embed", (TEXT,), model=found.id, prefix="")
         doing = ("embedding", len(texts.first_row), "texts")
         await session.batch(texts.path, output, batch, overwrite=options.overwrite, doing=doing)
-        with naming(identity_path):
-            identity_path.write_text(json.dumps(identity), encoding="utf-8")
+        write_alone(identity_path, json.dumps(identity))
     errors = errors_of(output)
     lines = errors.read_text(encoding="utf-8").splitlines() if errors.exists() else []
     bad = {line["row"] - 1: BadRow(line["code"], line["reason"]) for line in map(json.loads, lines)}

@@ -70,10 +70,11 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
     `cosine` with that first row; `kept_apart`, the nearest row that differs in a fact, and how.
 
     Raises:
-        BatchError: a file cannot be read or written, or answers of a review do not fit it.
+        BatchError: a file cannot be read or written, answers of a review do not fit it, or another run has its working
+            files.
         SemblanceError: the service does not answer; what was embedded is kept for the next time.
     """
-    options, path, output, step = session.options, session.path, session.output, session.step
+    options, path, output = session.options, session.path, session.output
     files = (review_path(output), apart_path(output))
     written = OutputFile(
         output, [path], overwrite=options.overwrite, others=files, quote_formulas=options.quote_formulas
@@ -82,6 +83,12 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
         check_no_answers_lost(file, options.reviewed, overwrite=options.overwrite)
     if options.keep is not None:
         options.keep.mkdir(parents=True, exist_ok=True)
+    with session.alone():
+        return await _dedupe(session, written, files)
+
+
+async def _dedupe(session: DedupeSession, written: OutputFile, files: tuple[Path, Path]) -> DedupeSummary:
+    options, path, step = session.options, session.path, session.step
     names: dict[str, Kind] = {"cluster": "integer", "cluster_size": "integer", "cosine": "number"}
     names |= {"kept_apart": "text"} if options.guard else {}
     adds = {f"{options.prefix}{name}": kind for name, kind in names.items()}

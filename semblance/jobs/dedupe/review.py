@@ -59,10 +59,8 @@ def check_no_answers_lost(path: Path, given: Path | None, *, overwrite: bool) ->
         overwrite: whether a file without an answer may be replaced.
 
     Raises:
-        BatchError: it is a link, or there is a file that is neither `given` nor one that may be replaced.
+        BatchError: there is a file that is neither `given` nor one that may be replaced.
     """
-    if path.is_symlink():
-        raise BatchError(f"{path} is a link: name another output")
     if not path.exists() or (given is not None and given.exists() and path.samefile(given)):
         return
     if not overwrite:

@@ -2,17 +2,20 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.duplicates import PairReading
 from semblance.client.clients import AsyncClient
+from semblance.errors import BatchError
 from semblance.jobs.batch.job import BatchProgress, run_batch
 from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND
-from semblance.tables.output_file import errors_of, naming
+from semblance.tables.output_file import errors_of, open_alone, write_alone
 from semblance.tables.rows import Say, Step
 
 Texts = tuple[str, str]
@@ -65,11 +68,30 @@ class DedupeSession:
     say: Say
 
     def working_file(self, name: str) -> Path:
-        """A file of this input, in the folder that keeps such files, or beside the output."""
-        keep, path = self.options.keep, self.path
+        """A file of this input, in the folder that keeps such files, or beside the output.
+
+        Its name has a digest of the input's path: inputs of one name in other folders have other files.
+        """
+        keep, digest = self.options.keep, hashlib.sha256(os.fsencode(os.path.abspath(self.path))).hexdigest()[:12]
         if keep is None:
-            return self.output.with_name(f"{self.output.name}.{path.stem}.{name}")
-        return keep / f"{path.name}.{name}"
+            return self.output.with_name(f"{self.output.name}.{digest}.{name}")
+        return keep / f"{self.path.name}.{digest}.{name}"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other runs from the working files.
+
+        Raises:
+            BatchError: another run has them.
+        """
+        lock = self.working_file("lock")
+        handle = open_alone(lock)
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # it may be gone with its folder
+                lock.unlink()  # before another run may have it
+            os.close(handle)
 
     async def batch(
         self, source: Path, output: Path, options: BatchOptions, *, overwrite: bool, doing: tuple[str, int, str]
@@ -77,17 +99,20 @@ class DedupeSession:
         """Run a batch, as the options have it; `doing` is what, of how many, of which things.
 
         Raises:
-            BatchError, SemblanceError: as `run_batch`.
+            BatchError, SemblanceError: as `run_batch`; a BatchError names the input.
         """
         verb, count, things = doing
 
         def watch(done: BatchProgress) -> None:
             self.step(f"{verb} {done.rows:,} of {count:,} {things}", done.position / max(1, done.total))
 
-        await run_batch(
-            self.client, source, output, options,
-            overwrite=overwrite, concurrency=self.options.concurrency, watch=watch, say=self.say,
-        )  # fmt: skip
+        try:
+            await run_batch(
+                self.client, source, output, options,
+                overwrite=overwrite, concurrency=self.options.concurrency, watch=watch, say=self.say,
+            )  # fmt: skip
+        except BatchError as error:
+            raise BatchError(f"{self.path}: {error}") from error
 
     async def read_pairs(self, pairs: Sequence[Texts], model: str) -> list[PairReading | None]:
         """What a model with paraphrase and entailment says of each pair of texts; None of one that it cannot read.
@@ -107,8 +132,7 @@ class DedupeSession:
     async def _scores(self, pairs: Sequence[Texts], task: Name, model: str) -> list[float | None]:
         pairs_path, names = self.working_file("pairs.jsonl"), DEFAULT_COLUMNS[task]
         lines = [json.dumps({"n": n, **dict(zip(names, pair, strict=True))}) + "\n" for n, pair in enumerate(pairs)]
-        with naming(pairs_path):
-            pairs_path.write_text("".join(lines), encoding="utf-8", newline="\n")
+        write_alone(pairs_path, "".join(lines))
         # The name has a digest of the pairs: a run on other pairs does not resume from these answers.
         digest = hashlib.sha256(f"{model} {task}\n{''.join(lines)}".encode()).hexdigest()[:12]
         scored = self.working_file(f"{digest}.scored.jsonl")

@@ -1,6 +1,7 @@
 """`semblance batch`: files of every kind in and out, bad rows, interruptions."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from semblance import AsyncClient, Client
+from semblance.errors import BatchError
 from semblance.jobs.batch.journal import Journal
+from semblance.tables.output_file import open_alone, replacing
 from tests.harness.commands import Ran, Run
 from tests.harness.tables import SUFFIXES, read, rows, sentences, write
 
@@ -310,10 +313,33 @@ def test_an_output_that_is_a_folder_or_a_link_is_refused_before_anything_is_aske
     before = sorted(tmp_path.iterdir())
     monkeypatch.setattr(AsyncClient, "models", None)
     ran = batch(source, tmp_path / name, "--overwrite")
-    what = "a folder: name another output" if name == "folder.csv" else "a link: name the file that it leads to"
-    assert ran == Ran(2, "", f"semblance: {tmp_path / name} is {what}\n")
+    what = "a folder" if name == "folder.csv" else "a link"
+    assert ran == Ran(2, "", f"semblance: {tmp_path / name} is {what}: name another output\n")
     assert sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "real.csv").read_text() == "precious"
+
+
+@pytest.mark.parametrize("ending", ["partial", "unfinished", "errors.jsonl"])
+@pytest.mark.parametrize("what", ["a link", "a pipe or a device"])
+def test_so_is_a_file_beside_it(batch: Batch, tmp_path: Path, what: str, ending: str) -> None:
+    source, output = write(tmp_path / "in.jsonl", [*rows(3), {"a": "", "b": "x"}]), tmp_path / "out.csv"
+    beside, real = tmp_path / f"out.csv.{ending}", tmp_path / "real.txt"
+    real.write_text("precious")
+    if what == "a link":
+        beside.symlink_to("real.txt")
+    else:
+        os.mkfifo(beside)
+    ran = batch(source, output, "--overwrite")
+    assert ran == Ran(2, "", f"semblance: {beside} is {what}: name another output\n")
+    assert (real.read_text(), sorted(tmp_path.iterdir())) == ("precious", sorted([source, beside, real]))
+
+
+def test_two_at_once_do_not_write_one_output(tmp_path: Path) -> None:
+    with replacing(tmp_path / "out.csv") as first:
+        with pytest.raises(BatchError, match="unfinished: another run is writing it"), replacing(tmp_path / "out.csv"):
+            pass
+        first.write(b"whole")
+    assert (tmp_path / "out.csv").read_bytes() == b"whole"
 
 
 def test_what_an_output_cannot_hold_leaves_nothing_unfinished(batch: Batch, tmp_path: Path) -> None:
@@ -375,9 +401,17 @@ def test_a_batch_that_cannot_be_says_why_in_a_line(
 
 @pytest.mark.parametrize("out", SUFFIXES)
 @pytest.mark.parametrize("full", ["partial", "unfinished"])
-def test_a_full_disk_is_told_with_the_file(batch: Batch, tmp_path: Path, out: str, full: str) -> None:
+def test_a_full_disk_is_told_with_the_file(
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str, full: str
+) -> None:
     source, output = write(tmp_path / "in.csv", rows(20)), tmp_path / f"out{out}"
-    output.with_name(f"{output.name}.{full}").symlink_to("/dev/full")
+
+    def opened(path: Path, *mode: int, **anew: bool) -> int:
+        return os.open("/dev/full", os.O_RDWR) if path.suffix == f".{full}" else open_alone(path, *mode, **anew)
+
+    monkeypatch.setattr(
+        f"semblance.{'jobs.batch.journal' if full == 'partial' else 'tables.output_file'}.open_alone", opened
+    )
     named = f"{output}.partial" if full == "partial" else str(output)
     assert batch(source, output) == Ran(2, "", f"semblance: {named}: No space left on device\n")
     assert not output.exists()

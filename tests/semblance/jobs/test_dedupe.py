@@ -1,10 +1,16 @@
 """`semblance dedupe`: files of every kind, judged pairs, the files to review, what a person answers; interruptions."""
 
+import asyncio
 import json
+import os
 import random
+import re
+import sys
+from asyncio.subprocess import PIPE
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import numpy as np
 import pytest
@@ -12,14 +18,16 @@ import pytest
 from benchmarks.duplicates.__main__ import f1, files_of
 from benchmarks.duplicates.edits import EDITS
 from core.facts import facts_of
-from semblance import Client
+from semblance import AsyncClient, Client
 from semblance.errors import BatchError, NoAnswer
 from semblance.jobs.dedupe import neighbours, session
 from semblance.jobs.dedupe.corpus import Matrix
 from semblance.jobs.dedupe.neighbours import ApproximateNeighbours, nearest_of
 from semblance.jobs.dedupe.review import ReviewRow, read_review, write_review
+from semblance.tables import output_file
 from semblance.tables.formats import AS_FOUND
 from tests.harness.commands import Ran, Run
+from tests.harness.process import ROOT
 from tests.harness.tables import SUFFIXES, read, sentences, write
 
 FILES = files_of("development")
@@ -280,8 +288,6 @@ def test_a_mistake_is_said_before_anything_is_embedded(
 
 
 def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from semblance.client.clients import AsyncClient
-
     source = write(tmp_path / "in.csv", [{"sentence": f"a dog {i}"} for i in range(200)])
     asked: list[int] = []
     embed = AsyncClient.embed
@@ -314,12 +320,72 @@ def test_kept_embeddings_are_used_again(
         assert semblance("dedupe", source, output, "--url", url, "--keep", tmp_path / "kept" / "here").code == 0
         return read(output), [name for name, _ in batches]
 
-    first, asked = found()
-    assert asked == ["in.csv.texts.jsonl"]
+    first, (asked,) = found()
+    assert re.fullmatch(r"in\.csv\.[0-9a-f]{12}\.texts\.jsonl", asked)
+    assert found() == (first, [])
+    (tmp_path / "other").mkdir()
+    written(source, ["another file"]).rename(tmp_path / "other" / "in.csv")
+    written(source, sentences(20))
+    source = tmp_path / "other" / "in.csv"
+    rows, (other,) = found()
+    assert (rows[0]["sentence"], other != asked) == ("another file", True)
+    source = tmp_path / "in.csv"
     assert found() == (first, [])
     written(source, ["another file"])
-    rows, asked = found()
-    assert (rows[0]["sentence"], asked) == ("another file", ["in.csv.texts.jsonl"])
+    assert found() == (rows, [asked])
+
+
+@pytest.mark.parametrize("keep", [(), ("--keep", "kept")])
+def test_two_runs_at_once_do_not_share_working_files(
+    url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "in.csv", sentences(5))
+    models, ran = AsyncClient.models, list[Ran]()
+
+    async def another(self: AsyncClient) -> Any:
+        if not ran:
+            ran.append(Ran(0, "", ""))
+            command = [sys.executable, "-m", "semblance", "dedupe", "in.csv", "out.csv", "--url", url, *keep]
+            process = await asyncio.create_subprocess_exec(
+                *command, stderr=PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            )
+            _, err = await process.communicate()
+            ran[0] = Ran(process.returncode or 0, "", err.decode())
+        return await models(self)
+
+    monkeypatch.setattr(AsyncClient, "models", another)
+    assert semblance("dedupe", "in.csv", "out.csv", "--url", url, *keep).code == 0
+    (lock,) = re.findall(r"^semblance: (\S+): another run is writing it\n$", ran[0].err)
+    assert (ran[0].code, Path(lock).parent) == (2, Path(*keep[1:])), ran[0].err
+    assert not list(tmp_path.rglob("*.lock"))
+
+
+def test_an_interrupted_run_that_another_does_not_go_on_with_names_the_input(
+    url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = written(tmp_path / "in.csv", [f"a dog {i}" for i in range(200)])
+    command = ("dedupe", source, tmp_path / "out.csv", "--url", url)
+    with monkeypatch.context() as broken:
+        broken.setattr(AsyncClient, "embed", AsyncMock(side_effect=NoAnswer("gone")))
+        assert semblance(*command).code == 3
+    written(source, sentences(5))
+    ran = semblance(*command)
+    assert (ran.code, ran.err.startswith(f"semblance: {source}: ")) == (2, True), ran.err
+    assert ran.err.endswith("; --overwrite begins again\n")
+    assert semblance(*command, "--overwrite").code == 0
+
+
+def test_a_working_file_that_is_a_link_is_refused(url: str, semblance: Run, tmp_path: Path) -> None:
+    source, real, kept = written(tmp_path / "in.csv", sentences(5)), tmp_path / "real.txt", tmp_path / "kept"
+    real.write_text("precious")
+    command = ("dedupe", source, tmp_path / "out.csv", "--url", url, "--overwrite", "--keep", kept)
+    assert semblance(*command).code == 0
+    (texts,) = kept.glob("*.texts.jsonl")
+    texts.unlink()
+    texts.symlink_to(real)
+    assert semblance(*command) == Ran(2, "", f"semblance: {texts} is a link: name another output\n")
+    assert real.read_text() == "precious"
 
 
 @pytest.mark.parametrize("texts", [["\u200b", "\u200b\u200d"], ["a" * 200_000, "b" * 200_000]], ids=["unseen", "long"])
@@ -433,8 +499,8 @@ def test_no_column_of_json_is_replaced(semblance: Run, url: str, tmp_path: Path,
     assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
 
 
-def test_a_review_that_a_full_disk_does_not_take_is_named(tmp_path: Path) -> None:
-    (tmp_path / "review.csv.unfinished").symlink_to("/dev/full")
+def test_a_review_that_a_full_disk_does_not_take_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_file, "open_alone", lambda *_: os.open("/dev/full", os.O_WRONLY))
     with pytest.raises(OSError, match="No space left on device") as raised:
         write_review(tmp_path / "review.csv", [])
     assert raised.value.filename == str(tmp_path / "review.csv")

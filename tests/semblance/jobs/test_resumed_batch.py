@@ -194,7 +194,7 @@ def test_two_at_once_do_not_write_one_file(url: str, tmp_path: Path) -> None:
     source, output = write(tmp_path / "in.jsonl", rows(3)), tmp_path / "out.jsonl"
 
     held = Journal(tmp_path / "out.jsonl.partial", {})
-    with pytest.raises(BatchError, match=r"out\.jsonl\.partial: another batch is writing it"):
+    with pytest.raises(BatchError, match=r"out\.jsonl\.partial: another run is writing it"):
         ask_all(url, source, output)
     held.close()
     assert ask_all(url, source, output, overwrite=True).rows == 3
