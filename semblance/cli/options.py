@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
@@ -13,7 +14,7 @@ import typer
 
 from semblance.client.clients import AsyncClient, Client
 from semblance.client.retries import Retries
-from semblance.errors import RequestFailed
+from semblance.errors import InvalidArgument, RequestFailed
 from semblance.tables.delimited import FileFormat
 
 ModelsDir = Annotated[
@@ -34,6 +35,7 @@ QuoteFormulas = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="begin again, and replace OUTPUT")]
 PATIENCE = 600.0  # seconds
+_TIMEOUT = 30.0  # seconds
 Concurrency = Annotated[int, typer.Option(min=1, help="requests under way at once")]
 Patience = Annotated[
     float, typer.Option(min=0, help="seconds to go on asking a service that refuses everything because it is busy")
@@ -75,13 +77,24 @@ class ServiceOptions:
             help="of the service; in the variable other users do not see it",
         ),
     ] = None
-    timeout: Annotated[float, typer.Option(min=0.001, help="seconds to wait for an answer of a service")] = 30.0
+    timeout: Annotated[float, typer.Option(min=0.001, help="seconds to wait for an answer of a service")] = _TIMEOUT
 
     @property
     def is_here(self) -> bool:
-        """Whether to open the models in this process; if so, silences the service's log: errors carry its messages."""
+        """Whether to open the models in this process; if so, silences the service's log: errors carry its messages.
+
+        Raises:
+            InvalidArgument: so it is, and an option says which service to ask, or how.
+        """
         here = self.url is None or self.local or self.models_dir is not None
         if here:
+            for option, given, unsaid in (
+                ("--url", self.url, os.environ.get("SEMBLANCE_URL")),
+                ("--api-key", self.api_key, os.environ.get("SEMBLANCE_API_KEY")),
+                ("--timeout", self.timeout, _TIMEOUT),
+            ):
+                if given not in (None, unsaid):
+                    raise InvalidArgument(f"{option} is for a service, not for models that are opened here")
             logging.getLogger("service").addHandler(logging.NullHandler())
         return here
 

@@ -147,10 +147,15 @@ class OutputFile:
             if each.exists() and any(each.samefile(given) for given in there):
                 raise BatchError(f"{each} is the input too: name another output")
             refuse_special(each)
-        if path.exists() and not overwrite:
-            raise BatchError(f"{path} exists; --overwrite replaces it")
+        self.refuse_earlier(overwrite=overwrite)
         if not path.parent.is_dir():
             raise BatchError(f"{path}: there is no folder {path.parent}")
+
+    def refuse_earlier(self, *, overwrite: bool) -> None:
+        """Refuse to replace a file that is there, now and when it is written; raises BatchError."""
+        self._overwrite = overwrite
+        if self._path.exists() and not overwrite:
+            raise BatchError(f"{self._path} exists; --overwrite replaces it")
 
     def check(self, source: RowSource) -> None:
         """Look that the format can hold the columns of an input, before anything is asked; raises BatchError."""
@@ -171,10 +176,11 @@ class OutputFile:
 
         Raises:
             BatchError: the format has nothing for a value, the input changed while it was read, or another run is
-                writing the output.
+                writing the output, or has written it.
             OSError: the disk is full.
         """
         with replacing(self._path) as file:
+            self.refuse_earlier(overwrite=self._overwrite)  # another run may have ended meanwhile
             try:
                 self._write(file, source, adds, rows)
                 file.flush()  # a full disk leaves the earlier file of errors too

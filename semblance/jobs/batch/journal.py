@@ -27,6 +27,7 @@ class Journal:
     Attributes:
         rows: number of input rows that have one.
         skipped: number of these that are bad.
+        resumed: whether there was one of this batch.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any], *, overwrite: bool = False) -> None:
@@ -44,11 +45,11 @@ class Journal:
         self.path = path
         self.rows = self.skipped = 0
         self._crc = 0
-        self._file = os.fdopen(
-            open_alone(path, 0o600, anew=overwrite), "r+b"
-        )  # where it is new, it is its owner's alone
+        # Where it is new, only its owner reads it.
+        self._file = os.fdopen(open_alone(path, 0o600, anew=overwrite), "r+b")
         try:
-            if not os.fstat(self._file.fileno()).st_size:
+            self.resumed = os.fstat(self._file.fileno()).st_size > 0
+            if not self.resumed:
                 self._write(_line({"batch": identity}))
             self._resume(identity)
         except BaseException:

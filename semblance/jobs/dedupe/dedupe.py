@@ -81,6 +81,8 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
     )
     for file in files:
         check_no_answers_lost(file, options.reviewed, overwrite=options.overwrite)
+    if options.cosine is not None and options.pair_model is not None:
+        raise BatchError("--rerank is for near pairs that a model reads, not for --cosine")
     if options.keep is not None:
         options.keep.mkdir(parents=True, exist_ok=True)
     with session.alone():

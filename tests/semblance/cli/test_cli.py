@@ -76,6 +76,15 @@ def test_without_a_url_the_models_are_opened_here(semblance: Run, url: str, mode
     assert found == semblance("score", *PAIR, "--url", url)
 
 
+@pytest.mark.parametrize("option", [("--url", "http://127.0.0.1:1"), ("--api-key", "x"), ("--timeout", 5)])
+@pytest.mark.parametrize("here", [("--local",), ("--models-dir", "models")])
+def test_options_of_a_service_are_refused_where_models_are_opened(
+    semblance: Run, here: tuple[str, ...], option: tuple[str, object]
+) -> None:
+    why = f"semblance: {option[0]} is for a service, not for models that are opened here\n"
+    assert semblance("score", *PAIR, *here, *option) == Ran(2, "", why)
+
+
 def test_candidates_from_a_file_and_from_standard_input(
     here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -268,6 +268,10 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[dict[str, A
             "dedupe in.jsonl out.csv",
             "in.jsonl: there is no column 'sentence', but 'text', 'id'; --column names another",
         ),
+        (
+            "dedupe in.csv out.csv --cosine 0.9 --rerank minilm-cross",
+            "--rerank is for near pairs that a model reads, not for --cosine",
+        ),
         ("dedupe void.jsonl out.csv", "void.jsonl: no row has a text in the column 'sentence'"),
         ("dedupe blank.jsonl out.csv", "blank.jsonl: no row has a text in the column 'sentence'"),
     ],
