@@ -145,12 +145,21 @@ def _decimal(value: Fraction) -> str | None:
     return None
 
 
+def whole_amounts(claim: str) -> list[Amount]:
+    """The amounts of a claim that say all that their words do.
+
+    Not "more than four", which nobody may take: a negation before it is a part of the bound.
+    """
+    found = ((each, amounts_in(claim[each.start : each.end])) for each in amounts_in(claim))
+    return [each for each, alone in found if alone[:1] == [Amount(each.facts, 0, each.end - each.start)]]
+
+
 def written_alike(claim: str, own: Sequence[Amount], passage: str, other: Sequence[Amount]) -> str:
     """The claim, with what the passage says too, or a bound that it keeps, as the passage writes it.
 
     Args:
         claim: a text.
-        own: its amounts.
+        own: its `whole_amounts`.
         passage: another text.
         other: its amounts.
     """
@@ -160,8 +169,8 @@ def written_alike(claim: str, own: Sequence[Amount], passage: str, other: Sequen
     for amount in own:
         written = claim[amount.start : amount.end]
         first = _first_word(claim, amount)
-        if written in spellings or amounts_in(written)[:1] != [Amount(amount.facts, 0, len(written))]:
-            continue  # also "more than four", which nobody may take: a negation before it is a part of the bound
+        if written in spellings:
+            continue
         same = next((each for each in other if _is_same(amount, each)), None)
         if same is None and first not in SOME_BOUNDS:  # "after two months" is a condition
             same = next((each for each in other if _keeps(each, amount)), None)

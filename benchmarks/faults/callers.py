@@ -37,6 +37,7 @@ CHUNKED = b"POST /similarity HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r
 HEAD = b"POST /similarity HTTP/1.1\r\nHost: a\r\n"
 EXPECTING = HEAD + b"Content-Type: text/plain\r\nExpect: 100-continue\r\nContent-Length: 100000\r\n\r\n"
 CROSS = {"query": _new(60, 0), "candidates": [_new(100, i) for i in range(30)], "model": "minilm-cross"}
+COUNTED = {"documents": "Nine in ten of 3 cost 5 to 7 kg. " * 150, "model": "pwim-general", "encoder": "avg-paraphrase"}
 FOREIGN = {"input_type": "classification", "embedding_types": ["float"]}
 EXPLAINED = {"a": _new(60, 1), "b": _new(60, 2), "model": "minilm"}
 # Name -> connections, and what each sends again and again.
@@ -56,6 +57,9 @@ ATTACKS: dict[str, tuple[int, Callable[[int], bytes]]] = {
     ),
     "60 passages by minilm-cross, 200 connections": (
         200, lambda i: _post("/rank", CROSS | {"query": _new(60, i), "candidates": [_new(20, j) for j in range(60)]}),
+    ),
+    "40 claims full of numbers, 24 connections": (
+        24, lambda i: _post("/claims", COUNTED | {"claims": [f"{i} {j} one in ten of 5 kg" for j in range(40)]}),
     ),
     "explanations by minilm": (1, lambda i: _post("/explain", EXPLAINED | {"a": _new(60, i)})),
     "256 long texts embedded": (

@@ -3,7 +3,8 @@
 **Turn.** That of a request is the work after which it would end if callers had equal shares of the threads, a caller's
 requests equal shares of his, and nobody else came. The lowest turn is served first (`service/engine/queue.py`). So
 small requests come before large ones, who asks for much waits for himself alone, and nobody waits for ever: the fair
-sojourn protocol (Friedman & Henderson, SIGMETRICS 2003), by caller.
+sojourn protocol (Friedman & Henderson, SIGMETRICS 2003), by caller. Work of a request that becomes known later takes
+the turn of a new request.
 
 **Admission.** A request is let in if it waits no longer than the settings say, unless its caller has nothing else
 there, and if it and those behind it end in time in this order. Those behind it do not count where their caller has more
@@ -218,7 +219,8 @@ class Admissions:
                 raise Overloaded("others were served first, and too little time is left", seconds=self.seconds)
             raise TooSlow(whole, possible)
         if known is not None:
-            known.turn += whole - known.left
+            more = whole - known.left
+            known.turn = max(known.turn + more, self._turn_of(context, max(0.0, more)))
             known.left = whole
             return known
         admission = self._admission_of(context, whole)
@@ -261,8 +263,13 @@ class Admissions:
                     ahead += each.left
 
     def _admission_of(self, context: RequestContext, seconds: float) -> Admission:
-        own = (each.left for each in self._all.values() if each.context.caller == context.caller)
-        return Admission(context, seconds, self._served + seconds + sum(min(left, seconds) for left in own))
+        return Admission(context, seconds, self._turn_of(context, seconds))
+
+    def _turn_of(self, context: RequestContext, seconds: float) -> float:
+        """The turn of so many expected seconds of work that are new now."""
+        others = (each for each in self._all.values() if each.context is not context)
+        own = (min(each.left, seconds) for each in others if each.context.caller == context.caller)
+        return self._served + seconds + sum(own)
 
     def _refusal(self, new: Admission) -> Overloaded | None:
         recent, pace = self.pace.recent / self._threads, self.pace.cautious / self._threads

@@ -14,6 +14,7 @@ from service.service import Service
 
 router = router_for(OURS, "scoring")
 CONTRADICTION = "contradiction"  # the label that a model must have
+_SENTENCE_CHARS = 250  # more than most have: a guess from below, before documents are read
 
 
 @router.post("/claims", summary="What documents say of claims, and where", response_model=ClaimsResponse)
@@ -33,7 +34,10 @@ async def claims(request: ClaimsRequest, call: ServedRequest) -> Response:
     check_fixed("documents", sum(map(len, given)), MAX_DOCUMENT_CHARS, "characters of documents")
     pair = await registry.pick(context, name, "entailment")
     encoder = await registry.pick(context, request.encoder or defaults["/embed"], "embedding", "encoder")
-    documents = await read_documents(context, service.queue, given)
+    guessed = sum(map(len, given)) // _SENTENCE_CHARS
+    once, each = expected_seconds(encoder, pair, guessed, guessed)
+    later = min(once + len(request.claims) * each, service.queue.admissions.possible(context))  # `_check_time` refuses
+    documents = await read_documents(context, service.queue, given, later)
     for i in sorted(set(range(len(given))) - set(documents.of)):
         field = "documents" if isinstance(request.documents, str) else f"documents.{i}"
         if not given[i].strip():

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from core.alignment import Amount, amounts_in, written_alike
+from core.alignment import Amount, amounts_in, whole_amounts, written_alike
 from core.answers import ClaimLabel
 from core.facts import facts_of, rules_out
 from core.same_words import same_words
@@ -25,6 +25,7 @@ from service.scoring.verdicts import MAX_CHARS, Reading, Statement, Verdict, ver
 
 _READ_SECONDS = 4e-6  # expected, of a character: to find sentences and their words
 _JOIN_SECONDS = 1e-3  # expected, to aggregate the passages of one claim
+_AMOUNT_SECONDS = 1e-4  # expected, to hold an amount of a passage against a claim
 _WORDS_SECONDS = 5e-6  # expected, of a character: to find the words and amounts of a claim and its passages
 _SEARCH_SECONDS = 1e-7  # expected, to compare a passage with a claim
 MAX_SENTENCES = 10_000  # of a request: their vectors, and those of neighbours, take some 60 MB
@@ -46,14 +47,24 @@ class Documents(NamedTuple):
     passages: list[Passage]
 
 
-async def read_documents(context: RequestContext, queue: Queue, documents: Sequence[str]) -> Documents:
+async def read_documents(
+    context: RequestContext, queue: Queue, documents: Sequence[str], later_seconds: float
+) -> Documents:
     """Find the sentences of documents, and the passages that they make; in a thread where that takes long.
 
+    Args:
+        context: of the request.
+        queue: runs the work.
+        documents: their texts.
+        later_seconds: expected, of the work that follows.
+
     Raises:
+        Overloaded, TooSlow: it would not end in time.
         TooLarge: more sentences than `MAX_SENTENCES`.
     """
     pieces = [(len(each) * _READ_SECONDS, partial(sentences_in, each)) for each in documents]
-    found = await queue.run_all(context, pieces)
+    reading = sum(seconds for seconds, _ in pieces)
+    found = await queue.run_all(context, pieces, total_seconds=reading + later_seconds)
     if (count := sum(map(len, found))) > MAX_SENTENCES:
         message = f"{count:,} sentences, list items and table rows; {MAX_SENTENCES:,} at most"
         raise TooLarge(message, field="documents", limit=MAX_SENTENCES)
@@ -90,6 +101,7 @@ async def verify(
     texts = [each.text for each in passages[: len(documents.sentences)]]
     once, each_claim = expected_seconds(encoder, pair, len(texts), len(passages))
     finding = once + len(claims) * encoder.seconds_per_new_pair / 2
+    reading = once + len(claims) * each_claim - finding
     # The encoder's share of all work; at least a thousandth, as it is tiny beside a slow pair model.
     with context.part(max(1e-3, finding / (once + len(claims) * each_claim))):
         claim_tokens = await encoder.tokenise(context, claims, lambda i: f"claims.{i}", role="query")
@@ -97,7 +109,8 @@ async def verify(
         matrix = await encoder.embed(context, [*text_tokens, *claim_tokens])
     chars = sum(len(text) for text in texts)
     seconds = chars * _READ_SECONDS + len(claims) * len(passages) * _SEARCH_SECONDS
-    found = await queue.run(context, seconds, partial(_find, passages, matrix, claims))
+    search = partial(_find, passages, matrix, claims)
+    (found,) = await queue.run_all(context, [(seconds, search)], total_seconds=seconds + reading)
     candidates = [(i, each) for i, passages_of_claim in enumerate(found) for each in passages_of_claim]
     indices = list(dict.fromkeys(each.passage for _, each in candidates))
     premises = dict(
@@ -117,7 +130,9 @@ async def verify(
         )
         for claim, passages_of_claim in zip(claims, found, strict=True)
     ]
-    compared = list(chain.from_iterable(await queue.run_all(context, comparing)))
+    seconds = sum(each for each, _ in comparing)
+    parts = await queue.run_all(context, comparing, total_seconds=seconds + reading)
+    compared = list(chain.from_iterable(parts))
     spelt = [each.spelt for each in compared]
     others = list(dict.fromkeys(text for text in spelt if text is not None))
     rewritten = dict(zip(others, await pair.tokenise(context, others, lambda _: "claims"), strict=True))
@@ -136,7 +151,7 @@ async def verify(
             readings_with_words[i].append(reading)
     tasks = [
         (
-            _JOIN_SECONDS,
+            _JOIN_SECONDS + sum(len(known[each.found.passage].amounts) for each in all_readings) * _AMOUNT_SECONDS,
             partial(verdict, claim, with_words) if with_words else partial(_no_verdict, claim, all_readings),
         )
         for claim, with_words, all_readings in zip(claims, readings_with_words, readings, strict=True)
@@ -179,7 +194,7 @@ class _Comparison(NamedTuple):
 
 def _compared(documents: Documents, claim: str, found: Sequence[Found], known: dict[int, _Words]) -> list[_Comparison]:
     """A claim beside each passage that was found for it; `known` passages are read once for all claims."""
-    amounts = amounts_in(claim[:MAX_CHARS])
+    amounts = whole_amounts(claim[:MAX_CHARS])
     own = same_words(claim).split() if len(claim) <= MAX_CHARS else []
     compared = []
     for each in found:

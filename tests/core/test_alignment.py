@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.alignment import amounts_in, in_one_spelling, written_alike
+from core.alignment import amounts_in, in_one_spelling, whole_amounts, written_alike
 from core.facts import facts_of
 from core.units import UNITS
 
 
 def alike(claim: str, passage: str) -> str:
-    return written_alike(claim, amounts_in(claim), passage, amounts_in(passage))
+    return written_alike(claim, whole_amounts(claim), passage, amounts_in(passage))
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,43 @@ async def test_callers_share_equally_whatever_number_of_requests_they_have(queue
     assert served["c"] >= 0.8 * served["b"]
 
 
+def test_a_later_stage_that_was_not_announced_takes_the_turn_of_a_newcomer(queue) -> None:
+    """A caller with many requests of many small stages does not come before whoever else comes meanwhile."""
+    admissions = queue.admissions
+    many = [admissions.admit(RequestContext("many"), 0.01) for _ in range(24)]
+    for _ in range(10):
+        for each in many:
+            admissions.done([(each, 0.01)], 0.01)
+            admissions.admit(each.context, 0.01)
+    other = admissions.admit(RequestContext("another"), 0.005)
+    assert [each for each in many if each.turn < other.turn] == []
+
+
+def test_a_later_stage_that_was_announced_keeps_its_turn(queue) -> None:
+    one = queue.admissions.admit(context := RequestContext("one"), 0.01, total_seconds=0.5)
+    turn = one.turn
+    queue.admissions.done([(one, 0.01)], 0.01)
+    queue.admissions.admit(RequestContext("one"), 0.4)
+    assert queue.admissions.admit(context, 0.49).turn == pytest.approx(turn)
+
+
+async def test_a_request_of_many_stages_gets_its_share_beside_newcomers(queue, clock) -> None:
+    world = World(queue, clock)
+    staged = Request(0.0, 20, "staged", "one")
+    others = [Request(0.01 + i * PIECE, 1, "other", "another") for i in range(100)]
+    whole = world._ask
+
+    async def ask(request: Request) -> None:
+        context = RequestContext(request.caller)
+        for _ in range(request.pieces):
+            await queue.run(context, PIECE, partial(world._work, request.name))
+        queue.release(context)
+
+    world._ask = lambda request: ask(request) if request is staged else whole(request)  # type: ignore[method-assign]
+    await world.run([staged, *others])
+    assert max(i for i, name in enumerate(world.served) if name == "staged") < 2.5 * staged.pieces
+
+
 async def test_who_has_little_there_is_let_in_though_much_of_another_caller_will_be_late(queue, clock) -> None:
     """Which is dropped as soon as that is known: its caller asked for more than his share of the time."""
     large = Request(0.0, 70, "large", "one")

@@ -1,12 +1,16 @@
 """`POST /claims`: documents and claims through HTTP: labels, evidence and where it stands, limits, bounds by cost."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from service.engine.admission import RequestContext
+from service.engine.queue import Queue
+from service.scoring import verification
 from service.scoring.documents import sentences_in
 from service.scoring.scorer import Scorer
 from tests.harness import fakes
@@ -231,3 +235,25 @@ async def test_a_passage_is_the_premise_and_a_claim_the_hypothesis(
     monkeypatch.setattr(Scorer, "read_claims", watched)
     await asked(client, documents="A man plays the guitar in the park.", claims=["A man plays"])
     assert [(premise > 5, hypothesis) for premise, hypothesis in read] == [(True, 3)]
+
+
+async def test_the_first_stage_says_what_work_follows() -> None:
+    queue, context = Queue(1), RequestContext()
+    await verification.read_documents(context, queue, ["A dog runs. " * 200], 2.0)
+    queue.close()
+    assert context.expected > 2.0
+
+
+@pytest.mark.parametrize("sentence", ["a dog runs in the park", "9 in 10 dogs of 5 kg run 3 times"])
+async def test_passages_full_of_numbers_are_joined_beside_the_event_loop(
+    client: Client, monkeypatch: pytest.MonkeyPatch, sentence: str
+) -> None:
+    threads, verdict = [], verification.verdict
+
+    def noted(*args: Any) -> Any:
+        threads.append(threading.current_thread())
+        return verdict(*args)
+
+    monkeypatch.setattr(verification, "verdict", noted)
+    await asked(client, documents=f"{sentence}. " * 20, claims=["one in ten dogs runs"])
+    assert [each is threading.main_thread() for each in threads] == ["9" not in sentence]
