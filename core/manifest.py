@@ -190,6 +190,9 @@ class Manifest(_Frozen):
     tensors: dict[TensorName, FileName] = Field(
         default_factory=dict, description="external weights of the graphs: name of the initializer -> .npy file"
     )
+    on_cuda: dict[FileName, FileName] = Field(
+        default_factory=dict, description="graphs that multiply integers -> what a GPU opens instead, in float32"
+    )
     training_data: tuple[TrainingData, ...] = Field(min_length=1)
     figures: tuple[Figure, ...]
     domain: tuple[TaskDomain, ...] | None = Field(
@@ -247,7 +250,10 @@ class Manifest(_Frozen):
             raise ValueError(f"domain states each task of the model once, got {stated}")
         if self.explanation is not None and siamese:
             raise ValueError("explanation belongs to the interaction family")
-        for name in (self.tokenizer, self.golden, self.network_config, *self.graphs, *self.tensors.values()):
+        if not self.on_cuda.keys() <= set(self.graphs):
+            raise ValueError(f"on_cuda replaces graphs of the model, got {', '.join(self.on_cuda)}")
+        named = (self.tokenizer, self.golden, self.network_config, *self.graphs, *self.tensors.values())
+        for name in (*named, *self.on_cuda.values()):
             if name is not None and name not in self.files:
                 raise ValueError(f"{name!r} is used but not listed in files")
         return self

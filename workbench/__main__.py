@@ -38,18 +38,6 @@ def upgrade(models: Annotated[Path, typer.Argument(help="a models folder")] = Pa
 
 
 @app.command()
-def integers(
-    source: Annotated[Path, typer.Argument(help="the folder of a transformer, as models/minilm-small")],
-    models: Annotated[Path, typer.Option(help="where the new model goes, as ID-int8")] = Path("own-models"),
-) -> None:
-    """Give a published transformer integer products: less CPU, and digits of its own (docs/own-model.md)."""
-    from workbench.integers import with_integers
-
-    done = with_integers(source, models)
-    _say(f"wrote {done.folder}: its golden answers are at most {done.difference:.4f} from those of {source}")
-
-
-@app.command()
 def publish_minilm(
     teacher: TeacherPath = None, models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models")
 ) -> None:

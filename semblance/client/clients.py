@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
-from math import isfinite
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -21,6 +20,7 @@ from semblance.errors import InvalidArgument, NoAnswer, TimedOut, UnexpectedAnsw
 from semblance.extras import version
 
 MAX_ANSWER_BYTES = 2**28
+LONGEST_TIMEOUT = 86_400  # seconds
 WAITS_OF_AN_ANSWER = 10  # timeouts within which an answer is whole
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,8 +64,10 @@ class _Endpoint:
             raise InvalidArgument("an API key travels in a header: expected printable ASCII")
         if max_items is not None and not (isinstance(max_items, int) and max_items >= 1):
             raise InvalidArgument(f"max_items must be at least 1, found {max_items!r}")
-        if not (isinstance(timeout, int | float) and timeout > 0 and isfinite(timeout)):
-            raise InvalidArgument(f"timeout must be seconds, more than 0, found {timeout!r}")
+        if not (isinstance(timeout, int | float) and 0 < timeout <= LONGEST_TIMEOUT):
+            raise InvalidArgument(
+                f"timeout must be seconds, more than 0 and at most {LONGEST_TIMEOUT}, found {timeout!r}"
+            )
         wanted = Retries(retries) if isinstance(retries, int) else retries
         if not hasattr(wanted, "plan"):
             raise InvalidArgument(f"retries must be a number, or Retries, found {retries!r}")

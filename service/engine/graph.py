@@ -22,7 +22,7 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 from core.errors import ArtifactError
-from core.graph import GraphKind, GraphSignature, Signature, read_signature
+from core.graph import SLOW_FUSIONS, GraphKind, GraphSignature, Signature, read_signature
 from core.manifest import Manifest
 from core.scoring import Array, Run
 from core.sequences import Feeds, Ids, Pair, SequenceFeeds, WordFeeds
@@ -37,7 +37,7 @@ CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 _EXTERNAL_DATA = b"\x0a\x08location\x12"
 # How ONNX writes the kinds of node that run a graph again and again: the key "op_type", before its value.
 _LOOP_NODES = (b"\x22\x04Loop", b"\x22\x04Scan")
-_INTEGER_NODE = b"\x22\x0dMatMulInteger"
+_INTEGER_NODES = (b"\x22\x0dMatMulInteger", b"\x22\x14MatMulIntegerToFloat")
 _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 
 _MIN_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
@@ -203,14 +203,15 @@ def open_session(
     if CUDA in providers:
         _load_cuda()
     ordered = [(name, dict(cuda or {}) if name == CUDA else {}) for name in providers]
+    slow = [] if CUDA in providers else list(SLOW_FUSIONS)
     try:
-        session = ort.InferenceSession(str(path), sess_options=options, providers=ordered)
+        session = ort.InferenceSession(str(path), options, ordered, disabled_optimizers=slow)
     except Exception as error:  # onnxruntime's own exceptions share no public base class
         first_line, _, _ = str(error).strip().partition("\n")
         raise ArtifactError(f"{path}: onnxruntime cannot open it: {first_line}") from error
     found = read_signature(kind, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
     has_loop = any(each in content for each in _LOOP_NODES)
-    has_integers = _INTEGER_NODE in content
+    has_integers = any(each in content for each in _INTEGER_NODES)
     opened = Session(session, found, list(weights.values()), has_loop=has_loop, has_integers=has_integers)
     if must_use_cuda and not opened.has_cuda:
         raise ProviderError(f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on the CPU")
@@ -253,6 +254,7 @@ class Graph:
         `has_loop`: it has a loop. Then no measured time is a bound, and no run is in the event loop.
         """
         self.run = run
+        self.has_cuda = getattr(run, "has_cuda", False)
         self.has_loop = has_loop
         self._name = name
         self._model = manifest.id

@@ -115,13 +115,14 @@ class Opener:
             self.verify_again(model)
         tokenizer, golden = self._tokenizer(model), self._golden(model)
         tensors = load_tensors(folder, manifest, self._tensors)
-        sessions = {name: self._session(model, name, kind, tensors) for name, kind in manifest.graph_kinds.items()}
+        sessions = self._open_sessions(model, tensors)
         has_cuda = any(session.has_cuda for session in sessions.values())
         if CUDA in self._providers and not has_cuda:
             log.warning(
                 "CUDA does not start here: this model and all others run on the CPU", extra=fields(model=release.id)
             )
             self._providers = [CPU]  # one attempt, and its many lines of ONNX Runtime, are enough
+            sessions = self._open_sessions(model, tensors)  # of other graphs, where a GPU has its own
         provider = "cuda" if has_cuda else "cpu"
         telemetry = ModelTelemetry(manifest.graphs)
         graphs: dict[str, Graph] = {}
@@ -137,7 +138,7 @@ class Opener:
             graphs[name] = KINDS[kind](name, session, manifest, telemetry, feeds, **more)
         parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._queue, self._cache)
         scorer = FAMILIES[manifest.family](parts)
-        has_integers = any(session.has_integers for session in sessions.values())
+        has_integers = bool(manifest.on_cuda) or any(session.has_integers for session in sessions.values())
         opened = OpenModel(release.id, scorer, telemetry, golden, provider, has_integers=has_integers)
         opened.prove(self._settings.cache)
         log.info(
@@ -204,12 +205,16 @@ class Opener:
                 raise ArtifactError(f"{path}: no golden pair, or one without words, {text!r}")
         return golden
 
+    def _open_sessions(self, model: ServedModel, tensors: Mapping[str, Array]) -> dict[str, Session]:
+        return {name: self._session(model, name, kind, tensors) for name, kind in model.manifest.graph_kinds.items()}
+
     def _session(self, model: ServedModel, name: str, kind: GraphKind, tensors: Mapping[str, Array]) -> Session:
-        """Open a graph; its sizes follow from its use in the manifest."""
+        """Open a graph, or what a GPU has in its place; its sizes follow from its use in the manifest."""
         settings, manifest = self._settings, model.manifest
-        path = manifest.path_of(model.release.folder, name)
-        outside = {tensor: manifest.files[file].sha256 for tensor, file in manifest.tensors.items()}
-        same = (kind, manifest.files[name].sha256, *sorted(tensors_of(path.read_bytes(), outside).items()))
+        file = manifest.on_cuda.get(name, name) if CUDA in self._providers else name
+        path = manifest.path_of(model.release.folder, file)
+        outside = {tensor: manifest.files[each].sha256 for tensor, each in manifest.tensors.items()}
+        same = (kind, manifest.files[file].sha256, *sorted(tensors_of(path.read_bytes(), outside).items()))
         session = self._sessions.get(same)
         if session is None:
             session = self._sessions[same] = open_session(

@@ -6,6 +6,7 @@ of a large body are counted before it is parsed: a few bytes each would become o
 
 import asyncio
 import codecs
+import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -172,8 +173,14 @@ class JsonAnswer(Response):
         self._model = model
 
     def render(self, content: Any) -> bytes:
-        """JSON by orjson, which writes NumPy's arrays in a third of the time of lists, and floats in their digits."""
-        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+        """JSON by orjson, which writes NumPy's arrays in a third of the time of lists, and floats in their digits.
+
+        Documents that are given back as they were sent may have what it does not write, such as integers of 65 bits.
+        """
+        try:
+            return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+        except orjson.JSONEncodeError:
+            return json.dumps(content, default=np.ndarray.tolist).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Note which model answered, for metrics and logs, and send the answer."""

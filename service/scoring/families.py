@@ -12,13 +12,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from core.labels import classification, classify, entailment, entailment_by_head
-from core.manifest import Family
+from core.manifest import Family, Manifest
 from core.scoring import Embeddings, pair_scores, similarity
 from core.sequences import Ids, Pair
 from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
 from service.engine.cache import Vectors
-from service.engine.graph import PairGraph, Rows, SentenceGraph
+from service.engine.graph import Graph, PairGraph, Rows, SentenceGraph
 from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vector_codec import VectorSpace
 from service.scoring.scorer import MEASURED_PAIRS, Capability, Scorer, as_pairs
@@ -39,7 +39,7 @@ class SiameseScorer(Scorer):
         manifest, of_tokens = parts.manifest, parts.manifest.token_embeddings
         self._encoder = cast(SentenceGraph, parts.graphs[manifest.encoder or ""])
         self._token_graph = None if of_tokens is None else cast(SentenceGraph, parts.graphs[of_tokens])
-        space = VectorSpace(manifest.fingerprint, manifest.dim or 0)
+        space = _space(manifest, self._encoder, manifest.encoder or "", manifest.dim or 0)
         self.embeddings = Vectors(self._encoder, parts.queue, parts.cache, space)
         self.inputs = dict.fromkeys(manifest.tasks, (self.embeddings,))
         self.scores_of = {}
@@ -124,12 +124,13 @@ class InteractionScorer(Scorer):
                 cast(PairGraph, parts.graphs[name]),
                 parts.queue,
                 parts.cache,
-                VectorSpace(manifest.fingerprint, width, name),
+                _space(manifest, parts.graphs[name], name, width, name),
             )
             for name, width in manifest.outputs().items()
         }
         if (encoder := manifest.bi_encoder) is not None:
-            graph, space = parts.graphs[encoder.graph], VectorSpace(manifest.fingerprint, encoder.dim, encoder.graph)
+            graph = parts.graphs[encoder.graph]
+            space = _space(manifest, graph, encoder.graph, encoder.dim, encoder.graph)
             self.embeddings = Vectors(cast(SentenceGraph, graph), parts.queue, parts.cache, space)
         blended = {name for name, task in manifest.score_tasks.items() if task.blend}  # with the cosine of embeddings
         self.inputs = {
@@ -175,6 +176,12 @@ class InteractionScorer(Scorer):
     def _explanation_graph(self) -> PairGraph:
         assert self.manifest.explanation is not None, "asked only of models that have one"
         return cast(PairGraph, self.graphs[self.manifest.explanation.graph])
+
+
+def _space(manifest: Manifest, graph: Graph, name: str, dim: int, space: str = "") -> VectorSpace:
+    """Where a graph's vectors are kept. What a GPU opens in its place has other last digits, and its own space."""
+    instead = manifest.on_cuda.get(name) if graph.has_cuda else None
+    return VectorSpace(manifest.fingerprint, dim, instead or space)
 
 
 FAMILIES: Mapping[Family, type[Scorer]] = {"siamese": SiameseScorer, "interaction": InteractionScorer}

@@ -60,7 +60,8 @@ async def test_the_answer_has_every_dialects_fields(lasting: Client, path: str) 
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_documents_come_back_when_asked_with_more_than_their_texts(lasting: Client, path: str) -> None:
-    documents = [{"text": "a dog", "page": 4, "tags": ["x"], "of": {"a": None}}, {"text": "a man", "id": "7"}, "a cat"]
+    more = {"page": 4, "tags": ["x"], "of": {"a": None}, "of 65 bits": 2**64}
+    documents = [{"text": "a dog", **more}, {"text": "a man", "id": "7"}, "a cat"]
     answer = await posted(lasting, path, RERANK, documents=documents, return_documents=True)
     silent = await posted(lasting, path, RERANK, documents=documents, return_documents=False)
     expected = await own(lasting, ["a dog", "a man", "a cat"])

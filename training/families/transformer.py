@@ -56,7 +56,14 @@ from training.objectives.objective import Objective
 from training.objectives.tasks import EVALUATION_BATCH, PairTokens, predict
 from training.publish.calibrate import Floats
 from training.publish.graphs import leave_outside
-from training.publish.network_graph import GraphStorage, StoredNetwork, network_graph, store
+from training.publish.network_graph import (
+    CUDA_SUFFIX,
+    GraphStorage,
+    StoredNetwork,
+    for_cuda,
+    network_graph,
+    store,
+)
 from training.publish.shared_files import share
 from training.recipes.recipe import Publication
 from training.recipes.sources.source import needed
@@ -211,7 +218,7 @@ def write_encoder(
     """
     words = _tokenizer(tokenizer, model.bert, model.feeds)
     graph = _graph(StatesOfTokens(model.bert), model.bert, model.feeds, STATES, max_tokens, model_id)
-    tensors, shared = _write(graph, folder / ENCODER, words, storage)
+    tensors, shared, on_cuda = _write(graph, folder / ENCODER, words, storage)
     config: Any = model.bert.config
     (folder / CONFIG).write_text(config.to_json_string(use_diff=False), encoding="utf-8")
     return {
@@ -224,6 +231,7 @@ def write_encoder(
         "limits": Limits(max_tokens=max_tokens),
         "similarity": SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), label_scale=STS_SCALE, symmetric=True),
         "tensors": tensors,
+        "on_cuda": on_cuda,
         "shared": shared | {ENCODER: share(folder / ENCODER, folder.parent)},  # a cross-encoder's blend may have it too
     }
 
@@ -265,7 +273,7 @@ def write_cross_encoder(
         raise ValueError("a blend wants a bi-encoder with the words of the cross-encoder")
     columns = columns_of(model)
     graph = _graph(AnswersOfPairs(model.eval()), model.bert, feeds, RAW_OUTPUT, 2 * max_tokens, model_id)
-    tensors, shared = _write(graph, folder / PAIR, words, "int8")
+    tensors, shared, on_cuda = _write(graph, folder / PAIR, words, "int8")
     fields: dict[str, Any] = {
         "family": "interaction",
         "tokenizer": TOKENIZER,
@@ -275,9 +283,10 @@ def write_cross_encoder(
     if blend is not None:
         of_encoder = write_encoder(blend.encoder, tokenizer, folder, blend.model_id, max_tokens=max_tokens)
         (folder / CONFIG).unlink()
-        tensors, shared = tensors | of_encoder["tensors"], of_encoder["shared"]
+        tensors, shared = tensors | of_encoder["tensors"], shared | of_encoder["shared"]
+        on_cuda |= of_encoder["on_cuda"]
         fields["bi_encoder"] = BiEncoder(graph=ENCODER, dim=of_encoder["dim"], pooling=MEAN)
-    return {**fields, "tensors": tensors, "shared": shared}
+    return {**fields, "tensors": tensors, "on_cuda": on_cuda, "shared": shared}
 
 
 def as_stored(model: CrossEncoder, max_tokens: int) -> CrossEncoder:
@@ -299,17 +308,32 @@ def _graph(
 
 def _write(
     graph: ModelProto, path: Path, tokenizer: Subwords, storage: GraphStorage
-) -> tuple[dict[str, str], dict[str, FileEntry]]:
-    """Write a graph, and its words and tokenizer among the shared files beside its folder: of all models that froze
-    these words they are the same."""
+) -> tuple[dict[str, str], dict[str, FileEntry], dict[str, str]]:
+    """Write a graph; and among the shared files beside its folder its words and tokenizer, which all models that froze
+    these words have, and what a GPU opens in its place.
+
+    Returns:
+        As in a manifest: its tensors, the entries of the shared files, and `on_cuda`.
+    """
+    on_cuda, shared = dict[str, str](), dict[str, FileEntry]()
+    if storage == "int8":
+        name = on_cuda[path.name] = f"{path.stem}{CUDA_SUFFIX}"
+        _save(for_cuda(graph), path.with_name(name))
+        shared[name] = share(path.with_name(name), path.parent.parent)
     store(graph, storage)
-    words = [name for name in (each.name for each in graph.graph.initializer) if WORDS in name]
-    arrays = {each.name: numpy_helper.to_array(each) for each in graph.graph.initializer if each.name in words}
+    arrays = _save(graph, path)
+    tensors, of_words = write_words(arrays, tokenizer, path.parent, "words")
+    return tensors, shared | of_words, on_cuda
+
+
+def _save(graph: ModelProto, path: Path) -> dict[str, Any]:
+    """Write a graph without its words, which are returned: arrays by name."""
     onnx.checker.check_model(graph)
-    leave_outside(graph.graph, words)
+    words = {each.name: numpy_helper.to_array(each) for each in graph.graph.initializer if WORDS in each.name}
+    leave_outside(graph.graph, list(words))
     path.write_bytes(graph.SerializeToString(deterministic=True))
     logger.info("wrote %s, %d bytes", path, path.stat().st_size)
-    return write_words(arrays, tokenizer, path.parent, "words")
+    return words
 
 
 def _tokenizer(path: Path, network: nn.Module, feeds: SequenceFeeds) -> Subwords:

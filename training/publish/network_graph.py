@@ -19,13 +19,14 @@ import torch
 from onnx import ModelProto, numpy_helper
 from torch import Tensor, nn
 
-from core.graph import IDS, MASK, OPSET, SEGMENTS
+from core.graph import IDS, MASK, OPSET, SEGMENTS, SLOW_FUSIONS
 from core.manifest import Manifest
 from core.tensors import load_tensors
 from training.publish.graphs import ParityError, clean, graphs_in, rename_values
 from training.publish.integers import CODES, HALF, float_weights, to_half, to_integers
 
 GraphStorage = Literal["int8", "float16", "float32"]
+CUDA_SUFFIX = ".cuda.onnx"  # of the file that a GPU opens, after the name of the graph
 TRANSPOSED = ".T"  # after the name of a matrix that the graph holds as [inputs, outputs]
 TOLERANCE = 1e-5  # of ours
 SIZES = ((1, 1), (1, 7), (5, 40), (3, 129))  # (batch, longest) that a graph is held against its module with
@@ -88,6 +89,14 @@ def store(model: ModelProto, storage: GraphStorage) -> int:
     return 0 if storage == "float32" else (to_integers if storage == "int8" else to_half)(model)
 
 
+def for_cuda(graph: ModelProto) -> ModelProto:
+    """A copy of a graph with the weights that `store` gives it in int8, for a GPU, which multiplies no integers."""
+    copied = ModelProto()
+    copied.CopyFrom(graph)
+    to_integers(copied, products=False)
+    return copied
+
+
 class StoredNetwork(nn.Module):
     """A network that runs as it is stored: its states come from its graph in ONNX Runtime."""
 
@@ -129,7 +138,9 @@ def _session(model: ModelProto) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), options, ["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS
+    )
 
 
 def _name_matrices(model: ModelProto, module: nn.Module) -> None:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from core.errors import ArtifactError
-from core.graph import GraphKind, GraphSignature, read_signature
+from core.graph import SLOW_FUSIONS, GraphKind, GraphSignature, read_signature
 from core.labels import classification, classify, entailment
 from core.manifest import Manifest, ProbabilityTask, Role, ScoreTask, SimilarityTask
 from core.scoring import (
@@ -66,7 +66,9 @@ def open_graph(path: Path, kind: GraphKind, tensors: Mapping[str, Array] | None 
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path))
     options.log_severity_level = 3  # errors only; failures are raised as exceptions
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            str(path), options, ["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS
+        )
     except Exception as error:  # onnxruntime's own exceptions share no public base class
         raise ArtifactError(f"{path}: onnxruntime cannot open it: {str(error).strip()}") from error
 

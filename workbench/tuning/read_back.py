@@ -23,34 +23,14 @@ from training.errors import UserError
 from training.models import WordAveragingConfig, build_encoder
 from training.models.layers import WordEmbedding
 from training.models.transformer import (
-    BERTConfig,
-    SentenceBERT,
-    SentenceBERTConfig,
     SequenceEncoder,
     inputs_of,
     words_of,
 )
 from training.publish.network_graph import GraphStorage, stored_weights
-from training.recipes.recipe import without_removed
 
 # How the weights of a network are named in its graph, by the module that was exported: here, and by an import.
 _EXPORTED_AS = ("network.", "model.")
-# minilm-small was published with names of our own, and blocks of int8: names of modules there -> those of transformers.
-_EARLIER = ("minilm", SentenceBERTConfig.name)
-_EARLIER_NAMES = {
-    "words": "embeddings.word_embeddings",
-    "positions": "embeddings.position_embeddings",
-    "segments": "embeddings.token_type_embeddings",
-    "norm": "embeddings.LayerNorm",
-    "query": "attention.self.query",
-    "key": "attention.self.key",
-    "value": "attention.self.value",
-    "attended": "attention.output.dense",
-    "attended_norm": "attention.output.LayerNorm",
-    "inner": "intermediate.dense",
-    "outer": "output.dense",
-    "outer_norm": "output.LayerNorm",
-}
 
 
 class TuneRefused(UserError, ValueError):
@@ -107,10 +87,7 @@ def read_start(folder: Path) -> Start:
         return Start(manifest, encoder.eval(), tokenizer, storage)
     arrays = graph_arrays(folder, manifest)
     storage = "int8" if any(name.endswith(".codes") for name in arrays) else "float32"
-    if manifest.architecture in _EARLIER:
-        network: nn.Module = _earlier(manifest, arrays)
-    else:
-        network = build_encoder(WordAveragingConfig(), WordEmbedding(rows_of(folder, arrays)))
+    network = build_encoder(WordAveragingConfig(), WordEmbedding(rows_of(folder, arrays)))
     return Start(manifest, network.eval(), tokenizer, storage)
 
 
@@ -118,7 +95,7 @@ def check_kind(manifest: Manifest) -> None:
     """Raise TuneRefused for a model of another kind; the message says which ones are tuned."""
     if manifest.similarity is None or manifest.similarity.comparison != "cosine":
         reason = "its score is not the cosine of two embeddings"
-    elif manifest.network_config is None and manifest.architecture not in (WordAveragingConfig.name, *_EARLIER):
+    elif manifest.network_config is None and manifest.architecture != WordAveragingConfig.name:
         reason = f"{manifest.architecture!r} is neither an average of words nor a transformer imported by its weights"
     else:
         return
@@ -147,34 +124,6 @@ def _transformer(folder: Path, manifest: Manifest, tokenizer: AnyTokenizer) -> t
     words_of(network).weight.requires_grad_(False)
     feeds = SequenceFeeds(tokenizer.special_tokens(1), inputs_of(network), None, manifest.limits.max_tokens)
     return SequenceEncoder(network, feeds, manifest.pooling), storage
-
-
-def _earlier(manifest: Manifest, arrays: Mapping[str, npt.NDArray[np.generic]]) -> SentenceBERT:
-    """A bi-encoder of our own names; int8 weights are their codes times their scale."""
-    settings = manifest.provenance.recipe.get("architecture")
-    bert = settings.get("bert") if isinstance(settings, dict) else None
-    try:
-        model = SentenceBERT(SentenceBERTConfig(BERTConfig(**without_removed(bert, BERTConfig))))  # type: ignore[arg-type]
-    except (TypeError, AttributeError) as error:
-        raise TuneRefused(f"{manifest.id}: its manifest does not say how large it is: {error}") from error
-    weights = {}
-    for name, array in arrays.items():
-        owner, _, kind = name.removeprefix("bert.").rpartition(".")
-        *place, module = owner.split(".")  # of a layer: layers, its number
-        if kind == "scale" or module not in _EARLIER_NAMES:
-            continue
-        value = np.asarray(array, dtype=np.float32)
-        if kind == "codes":
-            scale = np.asarray(arrays[name.removesuffix("codes") + "scale"], dtype=np.float32)
-            # Words [V, H] have a scale for each row; layers [inputs, outputs] one for each block of an output's inputs.
-            parts = value.reshape(len(scale), -1, value.shape[1]) if scale.ndim == 3 else value
-            value = (parts * scale).reshape(value.shape)
-            value = value if module == "words" else value.T
-            kind = "weight"
-        within = f"encoder.layer.{place[1]}." if place else ""
-        weights[f"{within}{_EARLIER_NAMES[module]}.{kind}"] = value
-    _load(model.bert, weights, manifest)
-    return model
 
 
 def _load(network: nn.Module, weights: Mapping[str, npt.NDArray[np.float32]], manifest: Manifest) -> None:

@@ -338,6 +338,7 @@ def test_an_answer_about_other_items_is_none(method: str, given: tuple[Any, ...]
         ({"url": "http://host", "timeout": None}, "timeout must be seconds"),
         ({"url": "http://host", "retries": "3"}, "retries must be a number"),
         ({"url": "http://host", "timeout": float("nan")}, "timeout must be seconds"),
+        ({"url": "http://host", "timeout": 1e300}, "timeout must be seconds, more than 0 and at most 86400"),
         ({"url": "http://host", "max_items": 0}, "max_items must be at least 1"),
         ({"url": "http://host", "concurrency": 0}, "concurrency must be at least 1"),
     ],

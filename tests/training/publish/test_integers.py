@@ -15,7 +15,7 @@ from core.sequences import Pooling, SequenceFeeds
 from core.subwords import SpecialTokens
 from training.publish import integers
 from training.publish.integers import float_weights, to_half, to_integers
-from training.publish.network_graph import network_graph
+from training.publish.network_graph import for_cuda, network_graph
 
 transformers = pytest.importorskip("transformers", reason="missing here: pip install '.[distill]'")
 INPUTS = ("input_ids", "attention_mask")
@@ -81,6 +81,18 @@ def test_an_answer_is_the_same_to_the_last_bit_in_any_company(mine: list[Any], o
     assert (together * feeds.rows(whole, [[*mine, *others]])).sum(axis=1).min() > 0.98  # cosines
 
 
+def products(nodes: list[Any], weight: Any, *others: Any) -> ModelProto:
+    """A graph of x [n, 80] -> y and z, which reads a weight as w and w2, and other constants."""
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 80])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", None]) for name in "yz"],
+        [*others, numpy_helper.from_array(weight, "w2")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
 @pytest.mark.parametrize("transposed", [False, True])
 def test_the_equation_is_that_of_the_docstring(transposed: bool) -> None:
     rng = np.random.default_rng(0)
@@ -90,29 +102,61 @@ def test_the_equation_is_that_of_the_docstring(transposed: bool) -> None:
     )  # fmt: skip
     constants = [numpy_helper.from_array(weight.T.copy() if transposed else weight, "w")]
     constants += [numpy_helper.from_array(bias, "b")] if transposed else []
-    graph = helper.make_graph(
-        [node, helper.make_node("MatMul", ["x", "w2"], ["z"])],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 80])],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", None]) for name in "yz"],
-        [*constants, numpy_helper.from_array(weight, "w2")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    model = products([node, helper.make_node("MatMul", ["x", "w2"], ["z"])], weight, *constants)
     x = (rng.normal(size=(5, 80)) * [[1e-3], [1], [1e3], [0], [1]]).astype(np.float32)
     assert to_integers(model) == 2 * weight.size
     assert [each.op_type for each in model.graph.node].count("QuantizeLinear") == 1  # one for both products
     found, other = session(model).run(None, {"x": x})
-    least = x.min(axis=1, keepdims=True)
-    t = np.maximum((x.max(axis=1, keepdims=True) - least) / 255, 1e-12)
-    q, s = np.rint((x - least) / t), np.abs(weight).max(axis=0) / 63
-    codes = np.rint(weight / s)
-    wanted = q @ codes * t * s + least * codes.sum(axis=0) * s
+    t = np.maximum(np.abs(x).max(axis=1, keepdims=True) / 127, 1e-12)
+    s = np.abs(weight).max(axis=0) / 63
+    wanted = np.rint(x / t) @ np.rint(weight / s) * t * s
     assert found - (bias if transposed else 0) == pytest.approx(wanted, rel=1e-4, abs=1e-6 * 1e3)
     assert other == pytest.approx(wanted, rel=1e-4, abs=1e-6 * 1e3)
     # No two neighbouring products exceed 16 bits, where a CPU without VNNI would cut them.
     codes = next(numpy_helper.to_array(each) for each in model.graph.initializer if each.name == "w2.codes")
     assert np.abs(codes.astype(int)).max() * 255 * 2 <= np.iinfo(np.int16).max
     assert model.ByteSize() < 3 * weight.size  # each weight once, in a byte
+
+
+def test_what_a_gelu_gives_has_steps_above_its_least_value() -> None:
+    rng = np.random.default_rng(0)
+    weight = rng.normal(size=(80, 64)).astype(np.float32)
+    nodes = [helper.make_node("Gelu", ["x"], ["g"]), helper.make_node("MatMul", ["g", "w2"], ["y"])]
+    model = products([*nodes, helper.make_node("Identity", ["g"], ["z"])], weight)
+    to_integers(model)
+    x = (rng.normal(size=(4, 80)) * [[1e-3], [1], [5], [100]]).astype(np.float32)
+    found, g = session(model).run(None, {"x": x})
+    t = np.maximum(g.max(axis=1, keepdims=True), 0.1701 / 24 * 231) / 231
+    s = np.abs(weight).max(axis=0) / 63
+    wanted = np.rint(g / t) @ np.rint(weight / s) * t * s
+    assert found == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+
+
+def test_the_graph_of_a_gpu_has_the_same_weights_and_multiplies_no_integers() -> None:
+    _, on_cpu = exported()
+    on_cuda = for_cuda(on_cpu)
+    to_integers(on_cpu)
+    arrays = [{t.name: numpy_helper.to_array(t) for t in each.graph.initializer} for each in (on_cpu, on_cuda)]
+    weights = [float_weights(each) for each in arrays]
+    assert any(name.endswith(".codes") for name in arrays[1])
+    for name, weight in weights[1].items():
+        if weight.ndim == 2:
+            assert np.array_equal(weight, weights[0][name]), name
+    assert {"MatMulIntegerToFloat", "QuantizeLinear"}.isdisjoint(node.op_type for node in on_cuda.graph.node)
+    feeds = {"input_ids": np.arange(1, 13).reshape(2, 6), "attention_mask": np.ones((2, 6), np.int64)}
+    ours, other = (session(each).run(None, feeds)[0] for each in (on_cpu, on_cuda))
+    assert other == pytest.approx(ours, abs=0.05 * float(np.abs(ours).max()))
+
+
+def test_no_operator_that_kinds_of_cpu_compute_otherwise_is_left() -> None:
+    # Softmax sums eight or sixteen numbers at a time, by the CPU; one digit of it would move a code.
+    _, graph = exported()
+    whole = session(graph)
+    assert "Softmax" in {node.op_type for node in graph.graph.node}
+    to_integers(graph)
+    assert "Softmax" not in {node.op_type for node in graph.graph.node}
+    feeds = {"input_ids": np.arange(1, 13).reshape(2, 6), "attention_mask": np.array([[1] * 6, [1] * 3 + [0] * 3])}
+    assert session(graph).run(None, feeds)[0] == pytest.approx(whole.run(None, feeds)[0], abs=0.2)
 
 
 def test_weights_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
