@@ -89,8 +89,9 @@ def serve() -> int:
 def _check_host(settings: Settings) -> None:
     try:
         socket.getaddrinfo(settings.host, settings.port)
-    except OSError as error:
-        raise SettingsError(f"{PREFIX}HOST: {settings.host!r} has no address: {error.strerror}") from None
+    except (OSError, UnicodeError) as error:  # the latter of labels that are empty or too long
+        reason = error.strerror if isinstance(error, OSError) else "no name of a host"
+        raise SettingsError(f"{PREFIX}HOST: {settings.host!r} has no address: {reason}") from None
 
 
 if __name__ == "__main__":

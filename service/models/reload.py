@@ -85,7 +85,7 @@ class Reloader:
         for name, reason in broken:
             if not models or name in must or ALL in self._settings.preload:
                 raise ModelError(reason)
-        if not models:
+        if not models and not self._settings.models:  # of names that are not there the next lines speak
             where = ", ".join(str(root.absolute()) for root in roots)
             raise ModelError(f"SEMBLANCE_MODELS_DIR: {where} holds no model (a folder with {MANIFEST_NAME})")
         for _, problem_of_setting in unmet(self._required, models):

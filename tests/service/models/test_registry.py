@@ -36,6 +36,11 @@ def test_a_folder_without_models(tmp_path) -> None:
     assert f"{tmp_path} holds no model" in refusal(tmp_path)
 
 
+def test_a_name_that_no_model_has(root) -> None:
+    with pytest.raises(StartupError, match="SEMBLANCE_MODELS.*nope"):
+        create_app(Settings(models_dir=root, models=("nope",)))
+
+
 def test_a_folder_without_manifest(root) -> None:
     (root / "half-copied").mkdir()
     assert f"{root}/half-copied/manifest.json: cannot be read" in refusal(root)

@@ -139,10 +139,11 @@ def test_misspelt_and_earlier_names_are_warned_of_and_a_missing_folder_ends_it_w
     assert sorted(said[:-1]) == [("warning", message) for message in warnings]
 
 
-def test_a_host_without_an_address_is_named(models: Path) -> None:
-    code, lines = failed(models_dir=models, host="nowhere.invalid")
+@pytest.mark.parametrize("host", ["nowhere.invalid", "bad..host"])
+def test_a_host_without_an_address_is_named(models: Path, host: str) -> None:
+    code, lines = failed(models_dir=models, host=host)
     assert (code, len(lines)) == (2, 1)
-    assert lines[0].startswith("SEMBLANCE_HOST: 'nowhere.invalid' has no address")
+    assert lines[0].startswith(f"SEMBLANCE_HOST: {host!r} has no address")
 
 
 def test_a_port_in_use_ends_it(models: Path) -> None:
