@@ -37,7 +37,7 @@ def test_a_folder_without_models(tmp_path) -> None:
 
 
 def test_a_name_that_no_model_has(root) -> None:
-    with pytest.raises(StartupError, match="SEMBLANCE_MODELS.*nope"):
+    with pytest.raises(StartupError, match=r"SEMBLANCE_MODELS.*nope"):
         create_app(Settings(models_dir=root, models=("nope",)))
 
 
