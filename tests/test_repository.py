@@ -77,8 +77,8 @@ def test_models_stay_small() -> None:
         parts = path.relative_to(ROOT).parts
         if parts[0] == "models":
             sizes[parts[1]] = sizes.get(parts[1], 0) + path.stat().st_size
-    assert sum(sizes.values()) <= 251 * MB
-    assert sizes.pop("minilm-cross") <= 39 * MB  # its similarity runs two transformers
+    assert sum(sizes.values()) <= 260 * MB
+    assert sizes.pop("minilm-cross") <= 20 * MB
     # What several models share is stored once, and counts in the sum.
     assert {name: size for name, size in sizes.items() if name != "shared" and size > 20 * MB} == {}
 

@@ -145,10 +145,10 @@ async def verify(
     readings_with_words: list[list[Reading]] = [[] for _ in claims]
     for (i, each), answer, more, words in zip(candidates, answers, aux_scores, compared, strict=True):
         e, c = answer["entailment"], answer["contradiction"]
-        reading = Reading(each, passages[each.passage], e, c, more, words.same_words, words.other_fact)
-        readings[i].append(reading)
-        if reading.same_words or (pair.has_word(premises[each.passage]) and pair.has_word(hypotheses[i])):
-            readings_with_words[i].append(reading)
+        one = Reading(each, passages[each.passage], e, c, more, words.same_words, words.other_fact)
+        readings[i].append(one)
+        if one.same_words or (pair.has_word(premises[each.passage]) and pair.has_word(hypotheses[i])):
+            readings_with_words[i].append(one)
     tasks = [
         (
             _JOIN_SECONDS + sum(len(known[each.found.passage].amounts) for each in all_readings) * _AMOUNT_SECONDS,

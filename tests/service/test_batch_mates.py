@@ -19,7 +19,9 @@ OF_PAIRS = [
     path.parent
     for path in sorted(MODELS.glob(f"*/{MANIFEST_NAME}"))
     if Manifest.load(path.parent).family == "interaction"
-    and (EFFORT > 1 or path.parent.name in ("mgim-sick", "minilm-cross", "pwim-sick"))
+    and (EFFORT > 1 or path.parent.name in ("mgim-sick", "pwim-sick"))
+    # Transformers are the same to the last bit: tests/service/models/test_published_integers.py.
+    and Manifest.load(path.parent).architecture != "cross_encoder"
 ]
 
 
@@ -46,8 +48,7 @@ def test_repeated_words_score_the_same_in_any_company(folder: Path) -> None:
         feeds = {"input_ids_a": ids_a, "lengths_a": lengths_a, "input_ids_b": ids_b, "lengths_b": lengths_b}
         return raw_scores(task, run(feeds))
 
-    # A transformer takes no decision by rounding, and is the slowest: one batch shows as much.
-    pairs = [(text(), text()) for _ in range(32 if manifest.architecture == "cross_encoder" else 256)]
+    pairs = [(text(), text()) for _ in range(256)]
     alone = np.concatenate([score([pair]) for pair in pairs])
     together = np.concatenate([score(pairs[i : i + 32]) for i in range(0, len(pairs), 32)])
     assert np.abs(alone - together).max() <= 1e-6
