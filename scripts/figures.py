@@ -43,9 +43,9 @@ _USES = {
     "minilm-small": "any text: the default of similarity, ranking and embeddings",
     "minilm": "FAQs, search by meaning",
     "minilm-cross": "a pair judged with care: paraphrase, entailment, which sentence answers; a second stage",
-    "mpnet": "FAQs and search, where a right answer is worth four times the CPU (`make models-large`)",
+    "mpnet": "FAQs and search, where a right answer is worth five times the CPU (`make models-large`)",
     "mpnet-cross": "entailment of everyday and science texts, likewise",
-    "pwim-general": "entailment at a twelfth of the cost, less often right",
+    "pwim-general": "entailment at a fifth of the cost, less often right",
     "avg-sick-tuned": "captions, as people rate them; no other text",
 }
 
