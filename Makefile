@@ -53,7 +53,7 @@ fix: .venv/.development  ## format, and mend what ruff can mend
 
 setup: .venv/.teacher  ## .venv for tests, training and distillation from a sentence-transformers teacher
 
-models-large: .venv/.teacher  ## mpnet and mpnet-cross into own-models: better rankings at four times the CPU; downloads 440 MB
+models-large: .venv/.teacher  ## mpnet and mpnet-cross into own-models: better rankings at five times the CPU; downloads 440 MB
 	@.venv/bin/python -m workbench large
 
 bench: .venv/.teacher build/infinity/.installed  ## a user's loads beside infinity and sentence-transformers, under 15 minutes; ARGS=--quick
