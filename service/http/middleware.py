@@ -23,6 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import HttpError, InternalError, NotHttp, RequestError, ShuttingDown, Unauthorized, quote
+from service.http.loop_time import LoopTime
 from service.observe.logs import REQUEST_ID, fields
 from service.observe.metrics import PHASES
 from service.observe.telemetry import OTHER_ROUTE, Telemetry
@@ -264,6 +265,7 @@ class AccessControl:
         self._keys = [(name, bytes.fromhex(digest)) for name, digest in keys.items()]
         self._rate_limit = rate_limit
         self._paths = paths
+        self._time = LoopTime()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on.
@@ -283,7 +285,15 @@ class AccessControl:
             state.key = self._owner(_given(state.received))
         address = client_of((scope.get("client") or ("",))[0])
         state.caller = f"address:{address}" if state.key is None else f"key:{state.key}"
-        if not self._is_open(scope["path"]):
+        if scope["path"] in self._paths.open:  # such as those of health
+            await self._app(scope, receive, send)
+        else:
+            await self._time.share(state.caller, self._admit(scope, receive, send))
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on that counts and shows its key, unless it asks for a file."""
+        state: RequestState = scope[STATE]
+        if not self._is_file(scope["path"]):
             if self._rate_limit is not None:
                 await self._rate_limit.take(state.caller)
             if self._keys and state.key is None:
@@ -291,9 +301,8 @@ class AccessControl:
                 raise Unauthorized("this API key is not known here" if _given(state.received) else how)
         await self._app(scope, receive, send)
 
-    def _is_open(self, path: str) -> bool:
-        paths = self._paths
-        return path in paths.open or (f"{path}/".startswith(paths.files) and paths.find(path) is None)
+    def _is_file(self, path: str) -> bool:
+        return f"{path}/".startswith(self._paths.files) and self._paths.find(path) is None
 
     def _owner(self, given: bytes) -> str | None:
         """The name of a key; compares all keys in constant time."""
