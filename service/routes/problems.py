@@ -82,7 +82,7 @@ def _said(problem: Any, fields_at: FieldsAt) -> str:
         near = get_close_matches(str(name)[:_LONGEST_NAME], there, 1)
         return f"unknown field; {f'did you mean {near[0]}? ' if near else ''}there are {', '.join(there)}"
     said: str = _SAID.get(problem["type"], problem["msg"]).format_map(problem.get("ctx", {}))
-    return said
+    return said.removeprefix("Value error, ")
 
 
 def _not_utf8(body: bytes) -> str | None:

@@ -63,6 +63,8 @@ async def rank(request: RankRequest, call: ServedRequest) -> Response:
 def _candidates(call: ServedRequest, request: RankRequest) -> Candidates:
     """The texts to order, and where in the request each stands; their number within its limit."""
     if request.candidates is not None:
+        if "match" in request.model_fields_set:
+            raise InvalidRequest("it says what of entries is compared, and candidates are texts", field="match")
         call.check_count("candidates", len(request.candidates), "max_candidates")
         return Candidates("candidates", request.candidates)
     entries = request.entries or []
