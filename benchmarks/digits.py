@@ -1,4 +1,4 @@
-"""What published models answer to the same texts on this CPU, as a digest of the bits.
+"""What the graphs of published models give for the same texts on this CPU, as a digest of the bits.
 
     python -m benchmarks.digits minilm-small minilm minilm-cross
     qemu-x86_64 -cpu Haswell .venv/bin/python -m benchmarks.digits minilm-small    # as a CPU with AVX2 alone
@@ -10,6 +10,8 @@ follow from the CPU.
 import argparse
 import hashlib
 
+import numpy as np
+
 from benchmarks.report import ROOT, machine
 from benchmarks.sentences import sentences
 from training.publish.runtime import PublishedModel
@@ -19,14 +21,19 @@ LONG = "The fee is waived for members who order online before noon. " * 20
 
 
 def digest(name: str) -> str:
-    """Of the raw scores, or of the probabilities of labels, of some pairs."""
+    """Of what a model's graphs give for some pairs: its embeddings to six digits, and its outputs of pairs.
+
+    The digits behind are NumPy's, which takes the mean of tokens in another order on another CPU.
+    """
     model = PublishedModel(ROOT / "models" / name)
     a, b = [*sentences(PAIRS, 1), LONG], [*sentences(PAIRS, 2), LONG[7:]]
     found = hashlib.sha256()
-    for task in model.manifest.score_tasks:
-        found.update(model.similarity(a, b, task).raw_score.tobytes())
-    if model.manifest.entailment is not None:
-        found.update(repr(model.entailment(a, b)).encode())
+    for graph, kind in model.manifest.graph_kinds.items():
+        if kind == "encoder":
+            ids = [model.tokenizer.encode(text, model.manifest.limits.max_tokens).ids for text in (*a, *b)]
+            found.update(np.round(model.embed_ids(ids), 6).tobytes())
+        elif kind == "pair":
+            found.update(model.outputs(graph, a, b).tobytes())
     return found.hexdigest()[:16]
 
 

@@ -23,7 +23,7 @@ def tolerance_on(provider: str, *, has_integers: bool = False) -> float:
 
     CUDA's kernels sum in another order, in full float32: TensorFloat-32 is off. That was not yet measured on a GPU. On
     a CPU, kernels that are not fused move no golden answer by more than 7e-7. Integer products give the published
-    answers to the last bit on x86 CPUs with AVX2; on others a last digit moves one code, and later ones follow (the
+    answers as exactly on x86 CPUs with AVX2; on others a last digit moves one code, and later ones follow (the
     cosine of all-MiniLM-L6-v2 by .011), and a GPU opens a graph in float32 in their place.
     """
     return INTEGER_TOLERANCE if has_integers else _TOLERANCE_ON[provider]
