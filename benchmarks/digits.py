@@ -10,30 +10,33 @@ follow from the CPU.
 import argparse
 import hashlib
 
-import numpy as np
-
 from benchmarks.report import ROOT, machine
 from benchmarks.sentences import sentences
-from training.publish.runtime import PublishedModel
+from core.manifest import Manifest
+from core.sequences import SequenceFeeds, feeds_of
+from core.subwords import load_tokenizer
+from core.tensors import load_tensors
+from training.publish.runtime import open_graph
 
 PAIRS = 8
 LONG = "The fee is waived for members who order online before noon. " * 20
 
 
 def digest(name: str) -> str:
-    """Of what a model's graphs give for some pairs: its embeddings to six digits, and its outputs of pairs.
-
-    The digits behind are NumPy's, which takes the mean of tokens in another order on another CPU.
-    """
-    model = PublishedModel(ROOT / "models" / name)
-    a, b = [*sentences(PAIRS, 1), LONG], [*sentences(PAIRS, 2), LONG[7:]]
-    found = hashlib.sha256()
-    for graph, kind in model.manifest.graph_kinds.items():
-        if kind == "encoder":
-            ids = [model.tokenizer.encode(text, model.manifest.limits.max_tokens).ids for text in (*a, *b)]
-            found.update(np.round(model.embed_ids(ids), 6).tobytes())
-        elif kind == "pair":
-            found.update(model.outputs(graph, a, b).tobytes())
+    """Of all that the graphs of a transformer give for some texts, or pairs of them, each by itself."""
+    folder, found = ROOT / "models" / name, hashlib.sha256()
+    manifest = Manifest.load(folder)
+    tokenizer, tensors = load_tokenizer(manifest.path_of(folder, manifest.tokenizer)), load_tensors(folder, manifest)
+    sides = [[*sentences(PAIRS, 1), LONG], [*sentences(PAIRS, 2), LONG[7:]]]
+    ids = [[tokenizer.encode(text, manifest.limits.max_tokens).ids for text in texts] for texts in sides]
+    for graph, kind in manifest.graph_kinds.items():
+        run, most = open_graph(manifest.path_of(folder, graph), kind, tensors), manifest.max_tokens(graph)
+        feeds = feeds_of(run.signature, kind, tokenizer, manifest.pooling_of(graph), most, where=graph)
+        if not isinstance(feeds, SequenceFeeds):
+            raise SystemExit(f"{name}: {graph} is no transformer")
+        texts = zip(*ids, strict=True) if kind == "pair" else zip([*ids[0], *ids[1]], strict=True)
+        for each in texts:
+            found.update(run(feeds.joined([[text] for text in each]).feeds).tobytes())
     return found.hexdigest()[:16]
 
 
