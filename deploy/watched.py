@@ -31,7 +31,7 @@ from spans import collector
 HERE = Path(__file__).resolve().parent
 SECONDS_BETWEEN_LOADS = 0.1
 LATENCY = "semblance_request_seconds_bucket"
-EXEMPLARS = 20  # the last ones: the collector may have come later than the first ones
+EXEMPLARS = 20  # the newest: the collector may have come later than the first, and keeps the last traces only
 # What Grafana puts in the place of its variables.
 VARIABLES = {"$__rate_interval": "1m", **dict.fromkeys(("$model", "$job", "$namespace", "$instance"), ".*")}
 
@@ -96,8 +96,10 @@ def exemplar(prometheus: str, traces: str, seconds: str = str(PATIENCE_SECONDS))
     def known() -> list[str]:
         query = {"query": LATENCY, "start": began - 300, "end": time.time()}
         found = json.loads(ask(f"{prometheus}/api/v1/query_exemplars?{urlencode(query)}"))["data"]
-        ids = [example["labels"]["trace_id"] for series in found for example in series["exemplars"]]
-        return [spans for name in ids[-EXEMPLARS:] if (spans := _spans(traces, name))][:1]
+        all_of_them = [example for series in found for example in series["exemplars"]]
+        newest = sorted(all_of_them, key=lambda example: float(example["timestamp"]))[-EXEMPLARS:]
+        ids = [example["labels"]["trace_id"] for example in newest]
+        return [spans for name in ids if (spans := _spans(traces, name))][:1]
 
     soon(lambda: bool(known()), True, "an exemplar whose trace the collector has", float(seconds))
     return f"an exemplar leads to its trace: {known()[0]}"
