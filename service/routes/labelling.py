@@ -49,7 +49,7 @@ async def own_labels(call: ServedRequest, texts: RequestTexts, model: str | None
             "without labels there is no default model: no model here has labels of its own", field="labels"
         )
     labelling = await call.service.registry.pick(context, name, "classification")
-    call.check_count(texts.field, len(texts.texts), "max_sentences")
+    call.check_count(texts.field, len(texts.texts), "max_sentences", amount(len(texts.texts), "texts"))
     check_texts(texts.texts, texts.where)
     sentences = await labelling.tokenise(context, texts.texts, texts.where)
     context.items = texts.field, len(sentences)
