@@ -37,7 +37,7 @@ MIN_MATRIX, NARROWEST = 1_024, 16  # weights of a matrix that is worth it, and i
 MIN_TABLE = 1_000_000  # of a table: one of positions is small beside one of words, and counts in every text
 COLUMN_STEPS, TABLE_STEPS = 63, 127  # of the largest value
 _LEAST = 1e-12  # of a scale
-_GELUS = ("Gelu", "FastGelu", "QuickGelu", "BiasGelu")
+_GELUS = ("Gelu", "FastGelu", "BiasGelu")
 Matrix = npt.NDArray[np.float32]
 
 
@@ -227,9 +227,9 @@ class _Builder:
         ]
 
     def softmax(self, node: NodeProto) -> None:
-        """Replace a softmax over the last axis."""
+        """Replace a softmax over the last axis; before opset 13 it had another meaning, and stays."""
         attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
-        if attributes.get("axis", -1) not in (-1, 3):  # of attention, which has four axes
+        if self._opset < 13 or attributes.get("axis", -1) not in (-1, 3):  # of attention, which has four axes
             return
         x, output = node.input[0], node.output[0]
         axes, last = self._last_axis()

@@ -159,6 +159,19 @@ def test_no_operator_that_kinds_of_cpu_compute_otherwise_is_left() -> None:
     assert session(graph).run(None, feeds)[0] == pytest.approx(whole.run(None, feeds)[0], abs=0.2)
 
 
+def test_a_graph_of_an_early_opset_keeps_its_softmax() -> None:
+    weight = np.random.default_rng(0).normal(size=(80, 64)).astype(np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "w2"], ["y"]), helper.make_node("Softmax", ["y"], ["z"], axis=-1)]
+    model = products(nodes, weight)
+    model.opset_import[0].version, model.ir_version = 11, 6
+    whole = session(model)
+    assert to_integers(model) == weight.size
+    x = np.random.default_rng(1).normal(size=(3, 80)).astype(np.float32)
+    found, expected = session(model).run(None, {"x": x}), whole.run(None, {"x": x})
+    assert found[0] == pytest.approx(expected[0], abs=1.0)
+    assert found[1].sum(axis=1) == pytest.approx(np.ones(3), abs=1e-6)
+
+
 def test_weights_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(integers, "MIN_TABLE", 1)
     for store, off in ((to_integers, 1 / 126), (to_half, 1e-3)):
