@@ -134,6 +134,21 @@ def keep(
 
 
 @app.command()
+def restore(
+    recipe: Annotated[str, typer.Argument(help="name of a recipe whose model was published, a cross-encoder")],
+    seed: Seed = 1,
+    models: Models = Path("models"),
+    runs: Runs = Path("runs"),
+) -> None:
+    """Make a finished run of the weights of a published cross-encoder, for recipes that start from it."""
+    from training.families import family_of
+    from training.families.restored import restore as restore_run
+    from training.recipes import find
+
+    console.print(f"{restore_run(family_of(find(recipe), runs, seed), models / recipe)}")
+
+
+@app.command()
 def train(
     recipe: Annotated[str, typer.Argument(help="name of a recipe (see `recipes`)")],
     seed: Seed = 1,

@@ -48,6 +48,7 @@ WRITTEN: Mapping[str, Callable[[written.Part], list[Pair]]] = {
     "written-crossed-edits": written.crossed_edits,
     "written-entailment": written.entailment,
     "written-claims": written.claims,
+    "written-near-claims": written.near_claims,
     "written-answers": written.answers,
 }
 
@@ -58,7 +59,7 @@ TEACHES: dict[str, tuple[Task, ...]] = {
         (
             *("snli-train", "mnli-train", "mnli-not", "litl", "san-wiki", "wanli", "fever-nli", "fever-dev"),
             *("fool-me-twice", "entailment-bank", "qnli-not", "cad-nli", "breaking-nli", "cannot"),
-            *("written-entailment", "written-claims"),
+            *("written-entailment", "written-claims", "written-near-claims"),
         ),
         ("entailment",),
     ),

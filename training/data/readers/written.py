@@ -22,7 +22,7 @@ _SUBJECTS: dict[str, Part] = {
 _NUMBERS: dict[str, Part] = {  # of FAQs and of policies
     **dict.fromkeys(("10", "13", "14", "37", "38"), "dev"),
     **dict.fromkeys(("11", "12", "15", "16", "39", "40", "41"), "test"),
-    **dict.fromkeys(("61", "62"), "fresh"),
+    **dict.fromkeys(("61", "62", "63", "64"), "fresh"),
 }
 _EDIT = ("kind", "subject", "sentence", "edit", "paraphrase")
 _SENTENCES = {"entailed": "entailment", "contradicted": "contradiction", "not_stated": "neutral"}
@@ -158,6 +158,22 @@ def claims(part: Part) -> list[Pair]:
             deciding = [f"{heading_of[sentence]}: {sentence}" for sentence in claim.deciding]
             label = _SENTENCES[claim.label]
             pairs.append(Pair(" ".join(deciding) or nearest, claim.text, label=label, group=policy.name))
+    return pairs
+
+
+def near_claims(part: Part) -> list[Pair]:
+    """The sentence of a policy that shares most words with a claim of those that do not decide it, and the claim.
+
+    What decides it is said elsewhere, so the label is neutral: of a policy `/claims` reads such sentences too.
+    """
+    pairs: list[Pair] = []
+    for policy in policies(part):
+        for claim in policy.claims:
+            if claim.deciding:
+                words = set(claim.text.lower().split())
+                others = [f"{heading}: {each}" for heading, each in policy.sentences if each not in claim.deciding]
+                nearest = max(others, key=lambda sentence: len(words & set(sentence.lower().split())))
+                pairs.append(Pair(nearest, claim.text, label="neutral", group=policy.name))
     return pairs
 
 
