@@ -41,6 +41,8 @@ def restore(family: ModelFamily[Any], folder: Path) -> Path:
         raise RecipeError(f"{family.recipe.name} is no cross-encoder: train it")
     manifest = Manifest.load(folder)
     manifest.verify(folder)
+    if missing := {PAIR, ENCODER} - manifest.files.keys():
+        raise RecipeError(f"{folder} has no {min(missing)}: it is no cross-encoder that was published with a blend")
     model = family.initial_model()
     own = model.state_dict()
     found = _weights(folder, manifest, PAIR, "model.")

@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 import torch
 
+from core.subwords import Subwords
 from tests.harness import toy_runs, toy_wordpiece, toys
 from training.data.hard import GROUP
 from training.data.pairs import Pair
 from training.families import family_of, teaching, transformer, updates
 from training.families.heads import load_ratings, ratings_file, save_ratings
+from training.families.restored import restore
 from training.families.teaching import development_figures, load_learnt, save_learnt
 from training.families.transformer import START_NAME, CrossEncoderFamily
 from training.families.words import TOKENIZER
 from training.models.transformer import BERTConfig, CrossEncoderConfig, words_of
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens, Rated, predict
+from training.publish.runtime import PublishedModel
 from training.recipes import RECIPES, find
 from training.recipes.recipe import Recipe
 from training.recipes.sources.source import RecipeError
@@ -107,6 +110,27 @@ def test_a_second_run_begins_with_all_weights_of_the_first_and_keeps_no_encoder(
     toy_runs.trained(second, runs, teacher=encoder)
     assert not (run_folder(runs, second, 1) / START_NAME).exists()
     assert_equal(bi_encoder(second, runs, 1), kept(CROSS, runs, 1, START_NAME))
+
+
+def test_a_published_model_is_a_finished_run_again(tmp_path: Path) -> None:
+    """It answers as what is served of it, up to the steps of its codes, and a run goes on from it."""
+    published = Path("models/minilm-cross")
+    family = family_of(FULL, tmp_path, 2)
+    folder = restore(family, published)
+    pairs = [Pair(*texts) for texts in (("A man plays a guitar.", "A man plays music."), ("It rains.", "It is dry."))]
+    output = predict(family.load(), PairTokens(pairs, Subwords.load(folder / TOKENIZER), 128))["entailment"]
+    served = PublishedModel(published)
+    expected = served.probabilities([p.a for p in pairs], [p.b for p in pairs], LABELS)["entailment"]
+    temperature = served.manifest.entailment.temperature
+    assert torch.softmax(torch.from_numpy(output) / temperature, 1).numpy() == pytest.approx(expected, abs=0.05)
+    second = family_of(find("minilm-cross-second"), tmp_path, 1)
+    assert_equal(second.build(None).state_dict(), kept(FULL, tmp_path, 2))
+    encoder = bi_encoder(second.recipe, tmp_path, 1)
+    assert torch.equal(encoder["embeddings.word_embeddings.weight"], words_of(second.build(None).bert).weight)
+    with pytest.raises(RecipeError, match="is no cross-encoder: train it"):
+        restore(family_of(find("pwim-general"), tmp_path, 2), published)
+    with pytest.raises(RecipeError, match="has no pair"):
+        restore(family, Path("models/minilm"))
 
 
 def test_what_was_learnt_beside_published_weights_is_the_model_again(
