@@ -31,6 +31,7 @@ from service.routes.fields import (
 )
 from service.routes.foreign import compare, tokenise
 from service.routes.limits import RequestTexts, Truncation
+from service.routes.problems import check_finite
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import Text
 from service.scoring.tokenising import check_chars
@@ -221,6 +222,9 @@ async def rerank_v2(request: RerankRequest, call: ServedRequest) -> Response:
 async def _rerank(request: RerankRequest, call: ServedRequest, api_version: str) -> Response:
     call.check_count("documents", len(request.documents), "max_candidates")
     texts = [request.text_of(i) for i in range(len(request.documents))]
+    for i, document in enumerate(request.documents if request.return_documents else ()):
+        if not isinstance(document, str):
+            check_finite(f"documents.{i}", document)
     found = await compare(
         call.context,
         call.service,
@@ -234,8 +238,8 @@ async def _rerank(request: RerankRequest, call: ServedRequest, api_version: str)
     results: list[RerankResult] = [{"index": i, "relevance_score": found.scores[i]} for i in best]
     if request.return_documents:
         for result in results:
-            document = request.documents[result["index"]]
-            result["document"] = {"text": document} if isinstance(document, str) else dict(document)
+            given = request.documents[result["index"]]
+            result["document"] = {"text": given} if isinstance(given, str) else dict(given)
     meta: Meta = {
         "api_version": {"version": api_version},
         "billed_units": {"search_units": -(-len(texts) // _SEARCH_UNIT)},

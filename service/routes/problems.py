@@ -2,8 +2,9 @@
 
 import codecs
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from math import isfinite
 from typing import Any
 
 from service.errors import InvalidRequest, NotJson, RequestError, UnsupportedField, quote
@@ -85,6 +86,16 @@ def _said(problem: Any, fields_at: FieldsAt) -> str:
     return said.removeprefix("Value error, ")
 
 
+def check_finite(field: str, value: Mapping[str, Any]) -> None:
+    """Check an object of a body that is given back: 1e400 is read as infinite, and JSON cannot say that again.
+
+    Raises:
+        InvalidRequest: a number is beyond the range of a float; names its field.
+    """
+    if (found := _infinite(value)) is not None:
+        raise _invalid(".".join([field, *reversed(found)]), "a number beyond the range of a double")
+
+
 def _not_utf8(body: bytes) -> str | None:
     """How a body is encoded that is not UTF-8, as JSON is; None if it is."""
     marked = next((name for mark, name in _MARKS if body.startswith(mark)), None)
@@ -128,6 +139,21 @@ def _find_surrogate(value: Any) -> list[str] | None:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         found = [] if isinstance(key, str) and _find_surrogate(key) is not None else _find_surrogate(item)
+        if found is not None:
+            found.append(str(key))
+            return found
+    return None
+
+
+def _infinite(value: Any) -> list[str] | None:
+    """The path to the first number that is not finite, innermost first; most values are neither number nor list."""
+    for key, item in value.items() if type(value) is dict else enumerate(value):
+        kind = type(item)
+        found: list[str] | None = None
+        if kind is float:
+            found = None if isfinite(item) else []
+        elif kind is dict or kind is list:
+            found = _infinite(item)
         if found is not None:
             found.append(str(key))
             return found
