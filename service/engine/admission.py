@@ -45,6 +45,7 @@ class RequestContext:
         phase_seconds: that it has spent in each of `PHASES`.
         spans: phase, begin and end of each of its intervals; None: nobody traces it.
         share: of its work from here on, that is asked of the engine now; see `part`.
+        later: expected seconds of its work that follows what is asked now, and not a share of it; see `before`.
         expected: seconds of all its work, as far as the queue knows; 0 while none needs a thread.
         items: the field of the request whose items it works on now, and their number: an error that this takes too long
             says how many would not.
@@ -56,6 +57,7 @@ class RequestContext:
     phase_seconds: list[float] = field(default_factory=([0.0] * len(PHASES)).copy)
     spans: list[tuple[int, float, float]] | None = None
     share: float = 1.0
+    later: float = 0.0
     expected: float = 0.0
     items: tuple[str, int] | None = None
     ended: bool = False
@@ -98,6 +100,18 @@ class RequestContext:
             yield
         finally:
             self.share = 1.0
+
+    @contextmanager
+    def before(self, seconds: float) -> Iterator[None]:
+        """After what the block asks of the engine so much work is expected: it decides who is let in, and the turn.
+
+        It is a guess: part of it may be in a cache. So nothing is refused as too slow for it.
+        """
+        self.later = seconds
+        try:
+            yield
+        finally:
+            self.later = 0.0
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -210,14 +224,16 @@ class Admissions:
             Overloaded: too much is waiting already.
             TooSlow: it would not end in time if it were alone.
         """
-        whole = max(seconds, total_seconds) / context.share
-        context.expected = max(context.expected, whole)
+        stages = max(seconds, total_seconds) / context.share
         known = self._all.get(context)
-        surely = max(seconds / context.share, _MIN_OF_GUESS * whole)
+        surely = max(seconds / context.share, _MIN_OF_GUESS * stages)
         if surely > (possible := self.possible(context)):
+            context.expected = max(context.expected, stages)
             if known is not None and surely <= self._feasible_within(self._max_seconds):
                 raise Overloaded("others were served first, and too little time is left", seconds=self.seconds)
-            raise TooSlow(whole, possible)
+            raise TooSlow(stages, possible)
+        whole = max(stages, min(stages + context.later, possible))
+        context.expected = max(context.expected, whole)
         if known is not None:
             more = whole - known.left
             known.turn = max(known.turn + more, self._turn_of(context, max(0.0, more)))

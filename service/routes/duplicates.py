@@ -27,7 +27,7 @@ async def dedupe(request: DedupeRequest, call: ServedRequest) -> Response:
     encoder = await service.registry.pick(context, request.model or service.defaults["/embed"], "embedding")
     pair = await _pair_model(context, service, request.pair_model)
     check_texts(request.texts, f"{FIELD}.{{}}".format)
-    seconds, possible = expected_seconds(encoder, pair, count), service.queue.admissions.possible(context)
+    seconds, possible = sum(expected_seconds(encoder, pair, count)), service.queue.admissions.possible(context)
     if seconds / 2 > possible:
         raise TooSlow(seconds, possible).of(FIELD, count)
     context.items = FIELD, count

@@ -84,14 +84,16 @@ async def _with_labels(
         if PLACE not in template:
             raise InvalidRequest(f"the template has no {PLACE} for the label", field="template")
         _check_expanded(call, template, labels)
-    await scorer.tokenise(context, labels, options.where)  # raises where one is empty: its template has words
+    with context.before(pairs * scorer.seconds_per_new_pair):
+        await scorer.tokenise(context, labels, options.where)  # raises where one is empty: its template has words
     known: set[str] = set()
     for i, label in enumerate(labels):
         if label in known:
             raise InvalidRequest(f"the label {quote(label)} was given before", field=options.where(i))
         known.add(label)
     hypotheses = [template.replace(PLACE, label) for label in labels]
-    sentences = await scorer.tokenise(context, [*texts.texts, *hypotheses], both.where)
+    with context.before(pairs * scorer.seconds_per_new_pair):
+        sentences = await scorer.tokenise(context, [*texts.texts, *hypotheses], both.where)
     context.items = "text", count
     return await zero_shot(context, scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label)
 

@@ -54,10 +54,10 @@ class _Distinct(NamedTuple):
     kept_apart: KeptApart | None
 
 
-def expected_seconds(encoder: Scorer, pair: Scorer | None, texts: int) -> float:
-    """Expected work of the models, nothing of it cached."""
+def expected_seconds(encoder: Scorer, pair: Scorer | None, texts: int) -> tuple[float, float]:
+    """Expected work of the models, nothing of it cached: of the encoder, and of what reads pairs."""
     reading = 0.0 if pair is None else 2 * _READ_OF_A_TEXT * pair.seconds_per_new_pair
-    return texts * (encoder.seconds_per_new_pair / 2 + reading)
+    return texts * encoder.seconds_per_new_pair / 2, texts * reading
 
 
 async def find_duplicates(
@@ -78,16 +78,20 @@ async def find_duplicates(
         InferenceFailed: a graph raised, or gave a number that is not finite.
         Overloaded, TooSlow: it would not end in time.
     """
+    embedding, reading = expected_seconds(encoder, pair, len(texts))
     turns = turns_of([len(text) for text in texts], _WORDS_SECONDS, _WORDS_TURN_SECONDS)
-    reading = [(seconds, partial(_words_and_facts, texts[part], guarded)) for seconds, part in turns]
-    distinct = _distinct([read for chunk in await queue.run_all(context, reading) for read in chunk])
-    read = await encoder.tokenise(context, texts, lambda i: f"{FIELD}.{i}")
-    embeddings = await encoder.embed(context, [read[i] for i in distinct.first])
+    pieces = [(seconds, partial(_words_and_facts, texts[part], guarded)) for seconds, part in turns]
+    with context.before(embedding + reading):
+        distinct = _distinct([read for chunk in await queue.run_all(context, pieces) for read in chunk])
+    with context.before(reading):
+        read = await encoder.tokenise(context, texts, lambda i: f"{FIELD}.{i}")
+        embeddings = await encoder.embed(context, [read[i] for i in distinct.first])
     number, a_pair = len(distinct.first), _DECIDE_SECONDS
     if distinct.kept_apart is not None:
         a_pair += distinct.kept_apart.agreements_of_a_pair() * _AGREE_SECONDS
     seconds = number**2 * _COMPARE_SECONDS + number * LISTED * a_pair
-    duplicates = await queue.run(context, seconds, partial(_candidates, distinct, embeddings))
+    with context.before(reading):
+        duplicates = await queue.run(context, seconds, partial(_candidates, distinct, embeddings))
     readings = None
     if pair is not None:
         readings = await _read(context, pair, queue, [texts[i] for i in distinct.first], duplicates)
@@ -143,7 +147,8 @@ async def _read(
         raise TooSlow(seconds, possible).of(FIELD, len(texts))
     if not pairs:
         return []
-    read = await scorer.tokenise(context, texts, lambda _: FIELD)
+    with context.before(seconds):
+        read = await scorer.tokenise(context, texts, lambda _: FIELD)
     a, b = ([read[pair[side]] for pair in pairs] for side in (0, 1))
     entailed = await scorer.entailment(context, [*a, *b], [*b, *a])
     same = await scorer.similarity(context, a, b, "paraphrase")

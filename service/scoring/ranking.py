@@ -100,7 +100,9 @@ async def rank(
         InferenceFailed: a graph raised, or gave a number that is not finite.
         TooSlow: it would not end in time.
     """
-    first_stage = await _order(context, first, query, candidates, range(candidates.size))
+    read_again = min(options.rerank_top, candidates.size) * candidates.texts_each
+    with context.before(0.0 if second is None else read_again * second.seconds_per_new_pair):
+        first_stage = await _order(context, first, query, candidates, range(candidates.size))
     second_stage = None
     if second is not None:
         best = first_stage.indices[: options.rerank_top]

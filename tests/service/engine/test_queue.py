@@ -174,6 +174,17 @@ def test_a_later_stage_that_was_announced_keeps_its_turn(queue) -> None:
     assert queue.admissions.admit(context, 0.49).turn == pytest.approx(turn)
 
 
+def test_work_that_follows_counts_for_the_turn_and_beside_others_and_is_too_slow_for_nobody(queue) -> None:
+    admissions = queue.admissions
+    with (context := RequestContext("one")).before(1000.0):  # as much as is possible counts
+        one = admissions.admit(context, 0.1)
+    assert one.left == context.expected == pytest.approx(admissions.possible(context))
+    assert one.turn > admissions.admit(RequestContext("another"), 0.1).turn
+    with (late := RequestContext("one")).before(3.0), pytest.raises(Overloaded):
+        admissions.admit(late, 0.1)
+    assert len(admissions) == 2
+
+
 async def test_a_request_of_many_stages_gets_its_share_beside_newcomers(queue, clock) -> None:
     world = World(queue, clock)
     staged = Request(0.0, 20, "staged", "one")

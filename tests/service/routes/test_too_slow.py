@@ -3,9 +3,12 @@
 import re
 from collections.abc import AsyncIterator
 from itertools import islice, product
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from service.engine.admission import Admission, Admissions
 from tests.harness import fakes
 from tests.harness.dialects import REQUESTS, put
 from tests.harness.estimates import costs, pace, unmeasured
@@ -94,6 +97,38 @@ async def test_reading_says_which_field_and_how_many_fit(client: Client, path, b
     if field in body and path in ("/similarity", "/entailment", "/embed"):
         part = {**body, field: body[field][: int(found[3])]}
         assert (await client.post(path, json={"model": "avg-sick", **part})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "seconds"),
+    [
+        ("/dedupe", {"texts": WORDS[:100], "pair_model": "both"}, 100 * 0.7 * 2),
+        ("/rank", {"query": "a man", "candidates": WORDS, "rerank_model": "both", "rerank_top": 100}, 100),
+        ("/classify", {"text": LONG[:40], "labels": ["a", "dog", "cat"], "model": "both"}, 120),
+        ("/claims", {"documents": "A man. A dog runs. " * 100, "claims": WORDS[:10], "model": "pair-sick"}, 10),
+    ],
+)
+async def test_who_is_let_in_is_decided_by_the_work_of_all_stages(
+    serve: Serve, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path, body, seconds: float
+) -> None:
+    fakes.tasks_model(tmp_path / "both")
+    first: list[float] = []
+    admit = Admissions.admit
+
+    def noted(*arguments: Any) -> Admission:
+        admission = admit(*arguments)
+        first.append(admission.left)
+        return admission
+
+    async with serve(models_dir=(models, tmp_path), request_timeout=1000, worker_threads=1) as client:
+        unmeasured(client)
+        pace(client, "avg-paraphrase", 1e-6)  # so that reading is admitted, as long texts are
+        pace(client, "both", 1e-6)
+        costs(client, "both", 1.0)
+        costs(client, "pair-sick", 1.0)
+        monkeypatch.setattr(Admissions, "admit", noted)
+        assert (await client.post(path, json=body)).status_code == 200
+    assert first[0] >= seconds
 
 
 async def test_of_a_single_text_it_says_how_many_characters_fit(client: Client) -> None:
