@@ -85,19 +85,25 @@ _SECOND = {
     "role-edits": 200,
 }
 
-# The third run: what was written for this project counts most.
+# The third run, of 10,300 pairs: what was written for this project, and some of the rest, so that it is not forgotten.
 _THIRD = {
-    **_SECOND,
-    "snli-train": 2_000,
-    "mnli-train": 4_800,
-    "written-entailment": 1_600,
-    "written-claims": 4_500,
-    "written-near-claims": 1_500,
-    "litl": 600,
-    "written-edits": 1_000,
-    "written-crossed-edits": 800,
-    "paws-wiki": 900,
-    "written-answers-hard": 700,
+    "snli-train": 500,
+    "mnli-train": 1_600,
+    "wanli": 500,
+    "fever-nli": 200,
+    "cad-nli": 100,
+    "written-entailment": 1_400,
+    "written-claims": 3_000,
+    "written-near-claims": 800,
+    "msrp-whole": 200,
+    "paws-wiki": 300,
+    "written-edits": 400,
+    "written-crossed-edits": 300,
+    "request-edits": 100,
+    "intents-banking77": 100,
+    "written-answers-hard": 400,
+    "wikiqa-hard": 200,
+    "trecqa-half-hard": 200,
 }
 
 _FIRST = Recipe(
