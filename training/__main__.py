@@ -135,17 +135,14 @@ def keep(
 
 @app.command()
 def restore(
-    recipe: Annotated[str, typer.Argument(help="name of a recipe whose model was published, a cross-encoder")],
-    seed: Seed = 1,
+    model: Annotated[str, typer.Argument(help="id of a published cross-encoder")],
     models: Models = Path("models"),
     runs: Runs = Path("runs"),
 ) -> None:
-    """Make a finished run of the weights of a published cross-encoder, for recipes that start from it."""
-    from training.families import family_of
+    """Make the run that was published of the weights of its model, for recipes that start from it."""
     from training.families.restored import restore as restore_run
-    from training.recipes import find
 
-    console.print(f"{restore_run(family_of(find(recipe), runs, seed), models / recipe)}")
+    console.print(f"{restore_run(models / model, runs)}")
 
 
 @app.command()

@@ -133,13 +133,13 @@ class CrossEncoderFamily(HeadsFamily[CrossEncoder]):
             torch.save(self.build(teacher).bert.state_dict(), self.folder / START_NAME)
 
     def bi_encoder(self) -> SentenceBERT:
-        """The bi-encoder that this run, or the first of its chain of runs, started from.
+        """The bi-encoder that this run, or the last of its chain of runs that kept it, started from.
 
         Raises:
-            RunMissing: the run did not keep it.
+            RunMissing: no run kept it.
         """
         first: ModelFamily[Any] = self
-        while first.start is not None:
+        while first.start is not None and not (first.folder / START_NAME).is_file():
             first = first.start
         path = first.folder / START_NAME
         if not path.is_file():

@@ -115,22 +115,24 @@ def test_a_second_run_begins_with_all_weights_of_the_first_and_keeps_no_encoder(
 def test_a_published_model_is_a_finished_run_again(tmp_path: Path) -> None:
     """It answers as what is served of it, up to the steps of its codes, and a run goes on from it."""
     published = Path("models/minilm-cross")
-    family = family_of(FULL, tmp_path, 2)
-    folder = restore(family, published)
+    served = PublishedModel(published)
+    folder = restore(published, tmp_path)
+    family = family_of(
+        find(str(served.manifest.provenance.recipe["name"])), tmp_path, served.manifest.provenance.seed or 0
+    )
+    assert folder == family.folder
     pairs = [Pair(*texts) for texts in (("A man plays a guitar.", "A man plays music."), ("It rains.", "It is dry."))]
     output = predict(family.load(), PairTokens(pairs, Subwords.load(folder / TOKENIZER), 128))["entailment"]
-    served = PublishedModel(published)
     expected = served.probabilities([p.a for p in pairs], [p.b for p in pairs], LABELS)["entailment"]
     temperature = served.manifest.entailment.temperature
     assert torch.softmax(torch.from_numpy(output) / temperature, 1).numpy() == pytest.approx(expected, abs=0.05)
-    second = family_of(find("minilm-cross-second"), tmp_path, 1)
-    assert_equal(second.build(None).state_dict(), kept(FULL, tmp_path, 2))
-    encoder = bi_encoder(second.recipe, tmp_path, 1)
-    assert torch.equal(encoder["embeddings.word_embeddings.weight"], words_of(second.build(None).bert).weight)
-    with pytest.raises(RecipeError, match="is no cross-encoder: train it"):
-        restore(family_of(find("pwim-general"), tmp_path, 2), published)
-    with pytest.raises(RecipeError, match="has no pair"):
-        restore(family, Path("models/minilm"))
+    more = family_of(replace(family.recipe, name="more", start=family.recipe.name, start_seed=family.seed), tmp_path, 1)
+    model = more.build(None)
+    assert_equal(model.state_dict(), kept(family.recipe, tmp_path, family.seed))
+    encoder = bi_encoder(more.recipe, tmp_path, 1)
+    assert torch.equal(encoder["embeddings.word_embeddings.weight"], words_of(model.bert).weight)
+    with pytest.raises(RecipeError, match="is no cross-encoder that one of our recipes"):
+        restore(Path("models/minilm"), tmp_path)
 
 
 def test_what_was_learnt_beside_published_weights_is_the_model_again(
