@@ -128,18 +128,18 @@ def _assemble(family: ModelFamily[Any], publication: Publication, folder: Path) 
 
 def commands_for(recipe: Recipe, seed: int) -> tuple[str, ...]:
     """All commands from corpora to the published folder, in order."""
-    rated = isinstance(recipe.data, TaskPairs) and recipe.data.rated_by is not None
     table, kept = recipe.table, kept_teacher(recipe)
+    runs = []
+    for each, its in (*starts_of(recipe, seed), (recipe, seed)):
+        if isinstance(each.data, TaskPairs) and each.data.rated_by is not None:
+            runs.append(f"python -m training rate {each.name}")
+        runs.append(f"{program_of(each.name)} train {each.name} --seed {its}")
     return (
         # What the teacher learnt lies in the repository; its recipe says how it was trained.
         *([f"python -m training weights {kept.table.name}"] if kept is not None else []),
         # A pretrained encoder needs no command: it is the teacher's folder.
         *([] if isinstance(table, PretrainedEncoder) else [f"python -m training {table.command} {table.name}"]),
-        *([f"python -m training rate {recipe.name}"] if rated else []),
-        *(
-            f"{program_of(each.name)} train {each.name} --seed {its}"
-            for each, its in (*starts_of(recipe, seed), (recipe, seed))
-        ),
+        *runs,
         f"{program_of(recipe.name)} publish {recipe.name} --seed {seed}",
     )
 
