@@ -253,7 +253,8 @@ DEVELOPMENT: Mapping[str, tuple[Task, Callable[[], Sequence[Pair]]]] = {
 
 def answers_of_three_kinds() -> Mapping[str, Sequence[Pair]]:
     """Questions with right and wrong answers: about encyclopaedia text and news (development parts), and FAQs."""
-    return {**{name: _labelled(pairwise.read(name).dev) for name in ("wikiqa", "trecqa")}, "faq": faq.read()}
+    faqs = [*faq.read(), *written.answers("dev")]
+    return {**{name: _labelled(pairwise.read(name).dev) for name in ("wikiqa", "trecqa")}, "faq": faqs}
 
 
 def measured(pairs: Sequence[Pair]) -> Sequence[Pair]:

@@ -25,7 +25,7 @@ from training.models.transformer import (
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
 from training.publish.folders import files_of
-from training.recipes import find
+from training.recipes import published_as
 from training.recipes.recipe import Recipe
 from training.train.folder import WEIGHTS_NAME, RunMissing
 
@@ -93,7 +93,9 @@ def test_the_weights_are_the_best_on_development_pairs(monkeypatch: pytest.Monke
 
 
 def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    recipe: Recipe = replace(find("minilm-cross"), start=None, architecture=CrossEncoderConfig(TINY, HEADS))
+    recipe: Recipe = replace(
+        published_as("minilm-cross"), name="minilm-cross", start=None, architecture=CrossEncoderConfig(TINY, HEADS)
+    )
     assert recipe.publication is not None
     publication = replace(recipe.publication, max_tokens=24)
     assert publication.blend
