@@ -308,7 +308,7 @@ def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]
         if bad := _NOT_UTF_8.search(line):
             byte = ord(bad[0]) - 0xDC00
             raise BatchError(f"{where}: line {number}: byte {byte:02X} is not UTF-8: save it as UTF-8")
-        if text := line.strip():
+        if text := line.removeprefix("\ufeff" if number == 1 else "").strip():  # the mark of UTF-8
             texts.append(text)
     if not texts:
         raise typer.BadParameter(f"there are no {what}: none were given, and {where} has no line with text")

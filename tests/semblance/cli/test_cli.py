@@ -1,5 +1,6 @@
 """The commands as the shell runs them: what they print, where, and with which exit code."""
 
+import codecs
 import io
 import json
 import shlex
@@ -96,6 +97,21 @@ def test_candidates_from_a_file_and_from_standard_input(
     for arguments in ((), ("--file", "-")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
         assert json.loads(here("rank", "guitar", *arguments, "--json").out) == from_file
+
+
+@pytest.mark.parametrize("command", [("rank", "guitar"), ("embed",), ("classify", "--label", "a cat")])
+def test_a_byte_order_mark_is_no_part_of_the_first_text(
+    here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    plain, marked = tmp_path / "plain.txt", tmp_path / "marked.txt"
+    plain.write_text("a dog\nguitar\n")
+    marked.write_bytes(codecs.BOM_UTF8 + plain.read_bytes())
+    expected = here(*command, "--file", plain, "--json")
+    assert expected.code == 0
+    assert here(*command, "--file", marked, "--json") == expected
+    for arguments in ((), ("--file", "-")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(marked.read_bytes()), encoding="utf-8"))
+        assert here(*command, *arguments, "--json") == expected
 
 
 @pytest.mark.parametrize("command", [("rank", "guitar"), ("embed",), ("classify", "--label", "a cat")])
