@@ -48,6 +48,13 @@ _IPV6_CLIENT = 64  # bits of the prefix: a client usually has the whole network 
 _NO_UPLOADS = AsyncExitStack()  # FastAPI would close files of forms by it
 NOSNIFF = (b"x-content-type-options", b"nosniff")
 _INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
+_CONTENT_POLICY = b"content-security-policy"
+_PAGE_HEADERS = (  # of every HTML page, besides its policy
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"x-frame-options", b"DENY"),
+)
 _POLICY = (
     "default-src 'none'; script-src 'self'{hashes}; style-src 'self'{styles}; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -285,10 +292,10 @@ class AccessControl:
             state.key = self._owner(_given(state.received))
         address = client_of((scope.get("client") or ("",))[0])
         state.caller = f"address:{address}" if state.key is None else f"key:{state.key}"
-        if scope["path"] in self._paths.open:  # such as those of health
-            await self._app(scope, receive, send)
-        else:
-            await self._time.share(state.caller, self._admit(scope, receive, send))
+        # Who asks for health without end shares the loop's time too: a probe is a caller of its own address.
+        is_open = scope["path"] in self._paths.open
+        work = self._app(scope, receive, send) if is_open else self._admit(scope, receive, send)
+        await self._time.share(state.caller, work)
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on that counts and shows its key, unless it asks for a file."""
@@ -342,17 +349,6 @@ def policy(html: bytes, *, inline_styles: bool) -> str:
     )
 
 
-def page_headers(html: bytes) -> list[tuple[bytes, bytes]]:
-    """Headers of an HTML page: its policy, with the inline styles that /docs needs, and no frame."""
-    return [
-        (b"content-security-policy", policy(html, inline_styles=True).encode()),
-        (b"referrer-policy", b"no-referrer"),
-        (b"cross-origin-opener-policy", b"same-origin"),
-        (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-        (b"x-frame-options", b"DENY"),
-    ]
-
-
 class SecurityHeaders:
     """Adds them; those of an HTML page depend on its body, and pages come in one piece."""
 
@@ -377,9 +373,10 @@ class SecurityHeaders:
                     return
             elif held is not None:
                 begun, held = held, None
-                own = dict(begun["headers"])  # a page may bring a stricter policy
-                found = page_headers(message.get("body", b""))
-                await send({**begun, "headers": [*begun["headers"], *(each for each in found if each[0] not in own)]})
+                headers = [*begun["headers"], *_PAGE_HEADERS]
+                if _CONTENT_POLICY not in dict(headers):  # ours bring a stricter one, made once
+                    headers.append((_CONTENT_POLICY, policy(message.get("body", b""), inline_styles=True).encode()))
+                await send({**begun, "headers": headers})
             if message["type"] == "http.response.body" and not has_body:
                 message = {**message, "body": b""}
             await send(message)

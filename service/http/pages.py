@@ -55,14 +55,15 @@ async def docs() -> Response:
 
 
 def _page(name: str, *, inline_styles: bool) -> Response:
-    html = _html(name)
-    headers = {"cache-control": "no-cache", "content-security-policy": policy(html, inline_styles=inline_styles)}
+    html, headers = _html(name, inline_styles=inline_styles)
     return HTMLResponse(html, headers=headers)
 
 
 @cache
-def _html(name: str) -> bytes:
-    return (_FOLDER / name).read_bytes()
+def _html(name: str, *, inline_styles: bool) -> tuple[bytes, dict[str, str]]:
+    """A page and its headers: a policy has a hash of each script, which takes as long as all else of an answer."""
+    html = (_FOLDER / name).read_bytes()
+    return html, {"cache-control": "no-cache", "content-security-policy": policy(html, inline_styles=inline_styles)}
 
 
 class _Pages(StaticFiles):

@@ -10,7 +10,10 @@ from service.http.loop_time import LoopTime
 from tests.harness.server import post, serving
 
 pytestmark = pytest.mark.anyio
-HEALTH = b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n"
+HEALTH, PAGE, DOCS = (b"GET %s HTTP/1.1\r\nhost: a\r\n\r\n" % path for path in (b"/health/live", b"/", b"/docs"))
+LARGE, SMALL = (
+    post({"model": "avg-sick", "sentences": [f"a dog {i}" for i in range(count)]}, "/embed") for count in (100, 2)
+)
 
 
 @pytest.fixture(autouse=True)
@@ -82,10 +85,9 @@ async def test_what_work_raises_and_what_is_raised_in_it_pass(time: LoopTime) ->
         await time.share("a", failing())
 
 
-async def test_small_requests_do_not_wait_for_hundreds_of_answers_from_the_cache(models: Path) -> None:
+@pytest.mark.parametrize("asked", [LARGE, HEALTH, PAGE, DOCS], ids=["from the cache", "health", "page", "docs"])
+async def test_small_requests_do_not_wait_for_hundreds_of_answers_without_work(models: Path, asked: bytes) -> None:
     async with serving(models, cache="memory") as (_, address):
-        body = post({"model": "avg-sick", "sentences": [f"a dog {i}" for i in range(100)]}, "/embed")
-        small = post({"model": "avg-sick", "sentences": ["a dog 1"]}, "/embed")
         answered: list[str] = []
 
         async def connect(mine: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -102,12 +104,12 @@ async def test_small_requests_do_not_wait_for_hundreds_of_answers_from_the_cache
 
         many = [await connect("127.0.0.2") for _ in range(100)]
         few = await connect("127.0.0.1")
-        await ask(*few, body)
-        await ask(*few, small)
+        await ask(*few, LARGE)
+        await ask(*few, SMALL)
         answered.clear()
-        tasks = [asyncio.create_task(ask(*each, body)) for each in many]
+        tasks = [asyncio.create_task(ask(*each, asked)) for each in many]
         await asyncio.sleep(0)  # they have sent it
-        await ask(*few, small)
+        await ask(*few, SMALL)
         await ask(*few, HEALTH)
         assert len(answered) <= 30
         await asyncio.gather(*tasks)
