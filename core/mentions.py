@@ -66,11 +66,6 @@ class _Scanner(Tokens):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._chunks = {match.start(): match for match in _CHUNK.finditer(text)}
-        self._quotes: list[bool] = []  # whether each token stands within quotes
-        within = False
-        for word in self.words:
-            self._quotes.append(within)
-            within ^= word == '"'
 
     def read(self, i: int) -> Found:
         """The facts that begin at a token, and the position of the token after them."""
@@ -80,7 +75,7 @@ class _Scanner(Tokens):
             return self._code(i + 2)
         if self.words[i] not in _FIRST and not self.words[i][0].isdecimal():
             return self._code(i)
-        if self.words[i] in _SIGNS and not any(word[0].isdecimal() for word in self.words[i + 1 : i + 4]):
+        if self.words[i] in _SIGNS and not any(map(self.begins_number, range(i + 1, i + 4))):
             return None
         return self._bounded(i) or date(self, i) or self._quantity(i) or self._ordinal(i) or self._code(i)
 
@@ -151,7 +146,7 @@ class _Scanner(Tokens):
         if money and (factor := units.MILLIONS.get(self.word(end))) and self.glued(end):
             values, end = [*values[:-1], values[-1] * factor], end + 1
         unit, after = self._unit(end, money)
-        if self.word(end) == '"' and self.glued(end) and not self._quotes[end]:
+        if self.word(end) == '"' and self.glued(end) and not self.quoted[end]:
             unit, after = units.UNITS["inch"], end + 1
         if self.word(end) == "p" and self.glued(end) and self.word(end + 1) != "." and values[-1] < 100:
             unit, after = Unit("money", Fraction(1, 100), "\u00a3"), end + 1
@@ -169,9 +164,17 @@ class _Scanner(Tokens):
             values = [*values, Fraction(int(self.word(start + 1)))]  # 2 500 g may be two of 500 g
         if unit.kind in units.EITHER:
             return [_exact(each, value) for value in values for each in units.EITHER[unit.kind]], after
+        if self._may_be_two(start, unit, after):
+            low, high = (unit.value(Fraction(self.word(place))) for place in (start, start + 2))
+            return [_exact(unit, values[0]), Fact(unit.kind, low, high)], after
         if len(values) == 1:
             return self._longer(unit, values[0], after)
         return [_exact(unit, value) for value in values], after
+
+    def _may_be_two(self, i: int, unit: Unit, after: int) -> bool:
+        """Whether a fraction with its unit, 2/3 days, may be either of two numbers: two or three days."""
+        days = unit.kind == "month" or (unit.kind == "s" and unit.factor >= units.UNITS["day"].factor)
+        return days and self.word(i + 1) == "/" and self.word(after - 1).endswith("s")
 
     def _may_count(self, i: int) -> bool:
         """Whether a digit may count what a number of three digits behind it measures."""
@@ -239,11 +242,14 @@ class _Scanner(Tokens):
         if ratio := self._ratio(i):
             return ratio
         start, count = i, Fraction(1)
+        written = self.fraction(i)
         if self.word(i) in ("a", "one"):
             start += 1
-        elif self.word(i) not in units.FRACTIONS and (found := self.number(i)):
+        elif self.word(i) not in units.FRACTIONS and not written and (found := self.number(i)):
             start, count = found[1], found[0][0]
         part = units.FRACTIONS.get(self.word(start))
+        if written and written[0] < 1:  # 3/4 of the seats
+            start, part, count = written[1] - 1, Fraction(1), written[0]
         if part is None or (start == i and part < Fraction(1, 2)):
             return None
         end = start + 1 + (self.word(start + 1) == "of")

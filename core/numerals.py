@@ -5,6 +5,7 @@ Values are exact fractions. Every reader looks only some words ahead, so a text 
 
 import re
 from fractions import Fraction
+from math import gcd
 
 from core import units
 from core.text import PLAIN
@@ -15,10 +16,15 @@ _MAX_WORDS = 12  # of a number in words, or groups of digits
 _CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(9)}
 _FULL_WIDTH = {chr(0xFF01 + i): chr(0x21 + i) for i in range(94)}
 _SPELT = str.maketrans(
-    {**PLAIN, **_CIRCLED, **_FULL_WIDTH, **dict.fromkeys("\xa0\u2007\u2009\u202f", " ")}
+    {**PLAIN, **_CIRCLED, **_FULL_WIDTH, **dict.fromkeys("\xa0\u2007\u2009\u202f", " "), "\u2215": "/"}
 )  # one character for one
 APOSTROPHES = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")  # between thousands: 1'000
-_TOKEN = re.compile(r"(?:(?<![^\s(=<>~$\u20ac\u00a3+-])\.)?\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
+_MARKS = "".join(units.PARTS)
+_TOKEN = re.compile(
+    rf"(?:(?<![^\s(=<>~$\u20ac\u00a3+-])\.)?\d+(?:[.,]\d+)*|[{_MARKS}]"
+    rf"|[^\W\d_{_MARKS}]+(?:'[^\W\d_{_MARKS}]+)*|[^\w\s]|_"
+)
+_JOINED = frozenset(("-", "to", "or", "and"))  # 1/2 to 3/4 inch
 _BEFORE_SIGN = frozenset("($\u20ac\u00a3\u00a5\u20b9")
 _AND_A = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
 Number = tuple[list[Fraction], int] | None  # values, and the position of the token after them
@@ -36,6 +42,7 @@ class Tokens:
         written: as they stand there.
         words: in lower case; .5 is 0.5.
         starts, ends: their characters.
+        quoted: whether they stand within quotes.
     """
 
     def __init__(self, text: str) -> None:
@@ -43,6 +50,11 @@ class Tokens:
         self.written = [match[0] for match in matches]
         self.words = [f"0{word}" if word[0] == "." and len(word) > 1 else word.lower() for word in self.written]
         self.starts, self.ends = [match.start() for match in matches], [match.end() for match in matches]
+        self.quoted: list[bool] = []
+        within = False
+        for word in self.words:
+            self.quoted.append(within)
+            within ^= word == '"'
 
     def word(self, i: int) -> str:
         """The token at a position, in lower case; empty beyond the text."""
@@ -68,18 +80,82 @@ class Tokens:
 
     def number(self, i: int) -> Number:
         """The values of digits or number words, several of "3.10,3.11", and the token after them."""
-        found = self._digits(i) if self.word(i)[:1].isdecimal() or self.word(i) == "-" else self._number_words(i)
+        found = self._digits(i) if self.begins_number(i) or self.word(i) == "-" else self._number_words(i)
         if found and self.are(found[1], "and", "a") and (part := _AND_A.get(self.word(found[1] + 2))):
             return [*found[0][:-1], found[0][-1] + part], found[1] + 3
         return found
 
+    def begins_number(self, i: int) -> bool:
+        """Whether a token has digits, or is a character for a fraction."""
+        return self.word(i)[:1].isdecimal() or self.word(i) in units.PARTS
+
+    def fraction(self, i: int) -> tuple[Fraction, int] | None:
+        """What may be a part of something, 3/8 or a character for it, and the token after it; no 1/2/2024, no 24/7."""
+        if self.word(i) in units.PARTS:
+            return units.PARTS[self.word(i)], i + 1
+        above, below = self.small(i, 99), self.small(i + 2, 99)
+        if not above or below not in units.BELOW or self.word(i + 1) != "/" or gcd(above, below) > 1:
+            return None
+        if not (self.glued(i + 1) and self.glued(i + 2)) or (self.glued(i + 3) and self.word(i + 3) == "/"):
+            return None
+        before = self.word(i - 1)
+        if before in units.NUMBERED or before in units.MONEY or (before == "/" and self.glued(i)):
+            return None
+        return Fraction(above, below), i + 3
+
+    def _mixed(self, i: int) -> tuple[Fraction, int] | None:
+        """The fraction behind a whole number, 1 1/2, 1-1/2, 1 and 1/2 or 2 3/4, and the token after it."""
+        word, end = self.word(i), i + 1
+        below = self.word(i - 1) == "/" and self.glued(i)
+        if not word.isdecimal() or len(word) > 3 or below or self.word(i - 1) in units.NUMBERED:
+            return None
+        tied = self.word(end) == "and" or (self.word(end) == "-" and self.glued(end) and self.glued(end + 1))
+        found = self.fraction(end + tied)
+        if found is None or found[0] >= 1:
+            return None
+        if self.word(end) in units.PARTS:
+            return found if self.glued(end) or self.starts[end] == self.ends[i] + 1 else None
+        if self.glued(end + tied) and not tied:
+            return None
+        # What a number and a fraction count is known by its unit, or stands there as a word: 2 1/2 gallons.
+        counts = not tied and self.word(found[1])[:1].isalpha() and not self.glued(found[1])
+        counts = counts and self.word(found[1]) != "of"
+        return found if counts or self._measured(found[1], found[0]) else None
+
+    def _measured(self, i: int, value: Fraction, ahead: bool = True) -> bool:
+        """Whether a unit follows at a token, or another number and its unit, as of 1/2 to 3/4 inch."""
+        if ahead and self.word(i) in _JOINED and self.begins_number(i + 1):
+            other = self.fraction(i + 1) or (Fraction(0), i + 2)
+            return self._measured(other[1], value, ahead=False)
+        i += self.word(i) == "-" and self.glued(i) and self.glued(i + 1)
+        i += self.word(i) in units.ADJECTIVES and not self.glued(i)
+        word = self.word(i)
+        if word == '"':
+            return self.glued(i) and not self.quoted[i]
+        if len(word) == 1 and word.isalpha():
+            return word in units.UNITS and self.written[i] in units.LETTERS
+        unit = units.UNITS.get(word)
+        if unit is not None and unit.kind in ("s", "month"):
+            return value < 1 or unit.factor < units.UNITS["day"].factor  # 5/4 days are five or four
+        known = unit is not None or word in units.EITHER or word in units.PORTIONS or word in units.LARGE
+        return (
+            known
+            or word in ("\u00b0", "degree", "degrees", "square", "sq")
+            or (word, self.word(i + 1)) in units.PHRASES
+        )
+
     def _digits(self, i: int) -> Number:
         word = self.word(i)
         if word == "-":
-            if not self.is_minus(i) or not self.word(i + 1)[:1].isdigit():
+            if not self.is_minus(i) or not self.begins_number(i + 1):
                 return None
             found = self._digits(i + 1)
             return found and ([-value for value in found[0]], found[1])
+        part = self.fraction(i)
+        if part and (word in units.PARTS or self._measured(part[1], part[0])):
+            return self._times_large([part[0]], part[1], i)
+        if part := self._mixed(i):
+            return self._times_large([int(word) + part[0]], part[1], i)
         if not word[:1].isdecimal():
             return None
         if len(word) <= 3 and word.isdecimal() and not word.startswith("0"):
@@ -90,14 +166,17 @@ class Tokens:
                 return values_of("".join(self.words[i:end])), end
         if any(len(digits) > MAX_DIGITS for digits in re.split("[.,]", word)):
             return None
-        end = i + 1
-        values = values_of(word)
+        values, end = values_of(word), i + 1
+        if self.glued(end) and (mark := units.PARTS.get(self.word(end))):  # 1,000 and a half
+            values, end = [values[-1] + mark], end + 1
+        return self._times_large(values, end, i)
+
+    def _times_large(self, values: list[Fraction], end: int, i: int) -> Number:
+        """Digits with what multiplies them: 5 million, 5k."""
         while len(values) == 1 and (factor := units.LARGE.get(self.word(end))) and end - i < _MAX_WORDS:
             values, end = [values[0] * factor], end + 1
         if self.word(end) == "k" and self.glued(end):
             values, end = [*values[:-1], values[-1] * 1000], end + 1
-        if self.glued(end) and (part := units.PARTS.get(self.word(end))):
-            values, end = [values[-1] + part], end + 1
         return values, end
 
     def _is_group(self, i: int) -> bool:
@@ -115,8 +194,6 @@ class Tokens:
 
     def _number_words(self, i: int) -> Number:
         start, total, current, room = i, 0, -1, 1 << 62  # room: what may follow is smaller
-        if self.word(i) in units.PARTS:
-            return [units.PARTS[self.word(i)]], i + 1
         if self.are(i, "a", "couple", "of"):
             return [Fraction(2)], i + 3
         if self.are(i, "half", "a") and (large := units.LARGE.get(self.word(i + 2))):

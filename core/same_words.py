@@ -29,7 +29,7 @@ _APART = re.compile("(?<=[aouAOU])\u0308")  # an umlaut whose dots are a charact
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])|(?<=s)'(?= )")
 # Exponents, and fractions after a whole number: NFKC would make 106 of ten to the sixth, 11/2 of one and a half.
 _EXPONENT = re.compile("(?<=\\d)[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070\u2074-\u2079]+")
-_FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215f])")
+_FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
 _FEET, _MINUS_AFTER = (
     re.compile(r"(?<=\d)'(?![^\W_])"),
     re.compile(r"(?<![^\W_])(ab|[^\W\d_])-(?![\w-])", re.IGNORECASE),
@@ -110,7 +110,7 @@ def same_words(text: str) -> str:
     """The words of a text in one spelling, a space between each two; what has no words keeps its marks."""
     text = in_one_spelling(_SIGN_APART.sub(r"\1 -", text))
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
-    plain = _MINUS_AFTER.sub("\\1 \u2212", normalise(written).replace("\u2044", "/"))
+    plain = _MINUS_AFTER.sub("\\1 \u2212", normalise(written).replace("\u2044", "/").replace("\u2215", "/"))
     plain = APOSTROPHES.sub(",", _TIED.sub(r"\1 . \2", plain))
     if plain.count("'") % 2:
         plain = _FEET.sub("\u2032", plain)

@@ -1,6 +1,7 @@
 """What a fact is, and how numbers, units, bounds and dates are written; tables for `core.mentions`."""
 
 import re
+import unicodedata
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -121,6 +122,10 @@ CURRENCIES = {
 }  # fmt: skip
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 def _factor(written: str) -> Fraction:
     above, _, below = written.partition("/")
     return Fraction(above) / Fraction(below or "1")
@@ -205,7 +210,28 @@ FRACTIONS = {
     )
     for plural in ("", "s")
 }  # of something: a third of the seats
-PARTS = {"\u00bd": Fraction(1, 2), "\u00bc": Fraction(1, 4), "\u00be": Fraction(3, 4)}
+# Characters for fractions, as \u00be: 3/4.
+PARTS = {
+    mark: Fraction(unicodedata.normalize("NFKC", mark).replace("\u2044", "/"))
+    for mark in map(chr, (*range(0xBC, 0xBF), *range(0x2150, 0x215F), 0x2189))
+}
+# What 3/8 may have below: 24/7, 3/12 and 50/50 are no fractions.
+BELOW = frozenset((2, 3, 4, 5, 6, 8, 10, 16, 32, 64))
+# Of these one takes a part, though they are no units here: 1/2 cup.
+PORTIONS = _words(
+    """
+    bag bags bottle bottles cup cups dose doses gallon gallons glass glasses pack packs page pages pill pills pint pints
+    portion portions quart quarts serving servings slice slices tablespoon tablespoons tablet tablets tbsp teaspoon
+    teaspoons ton tons tsp turn turns
+    """
+)
+# Behind these 3/8 is the third of eight.
+NUMBERED = _words(
+    """
+    case chapter day episode exercise file image item lesson level no number page part photo question round section
+    sheet slide stage step task volume week
+    """
+)
 ORDINALS = {
     word: number
     for number, word in enumerate(

@@ -1,7 +1,9 @@
 """Facts keep texts apart that are otherwise alike, and their spelling does not."""
 
+import unicodedata
 from datetime import date
 from fractions import Fraction
+from math import gcd
 
 import pytest
 from hypothesis import example, given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.facts import MAX_CHARS, agrees, difference, facts_of, rules_out
 from core.mentions import mentions
-from core.units import BOUNDS_BEFORE, UNITS, Fact
+from core.units import BOUNDS_BEFORE, FAHRENHEIT, UNITS, Fact
 
 ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 TEENS = ("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
@@ -65,6 +67,12 @@ def in_words(number: int) -> str:
         ("open at weekends", "open on Friday", "weekends is not friday"),
         ("the price rose by 10 %", "the price rose to 10 %", "by is not to"),
         ("5 mW", "5 MW", "5 mW is not 5 MW"),
+        ("wait 1/2 hour", "wait two hours", "1/2 hour is not two hours"),
+        ("a 3/8 inch drill", "a 5/8 inch drill", "3/8 inch is not 5/8 inch"),
+        ("a 3/8 inch hole", "an 8 inch hole", "3/8 inch is not 8 inch"),
+        ("1 1/2 inches", "2 1/2 inches", "1 1/2 inches is not 2 1/2 inches"),
+        ("5\u215c inches", "5\u215d inches", "5\u215c inches is not 5\u215d inches"),
+        ("-\u00bd \u00b0C", "\u00bd \u00b0C", "-\u00bd \u00b0C is not \u00bd \u00b0C"),
         ("a file of 5 MB", "a file of 5 Mb", "5 MB is not 5 Mb"),
         ("give \u226510 mg", "give \u226410 mg", "\u226510 mg is not \u226410 mg"),
         ("pH > 7", "pH < 7", "> 7 is not < 7"),
@@ -103,6 +111,20 @@ def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:
         ("PLAN A TRIP", "PLAN TRIPS"),
         ("user A is out", "user A is out, the other user is in"),
         ("2x batteries", "2 batteries"),
+        ("wait 1/2 hour", "wait half an hour"),
+        ("wait 1/2 an hour", "wait 30 minutes"),
+        ("it takes 1 1/2 hours", "it takes 90 minutes"),
+        ("it takes 1\u00bd hours", "it takes 1 1/2 hours"),
+        ("drill 3/8 inch holes", "drill 0.375 inch holes"),
+        ('a 3/8" bolt', "a 3/8-inch bolt"),
+        ("1/2 to 3/4 inch", "0.5 to 0.75 inch"),
+        ("between 1/2 and 3/4 inch", "0.6 inch"),
+        ("1/2-inch and 3/4-inch nails", "0.5 inch and 0.75 inch nails"),
+        ("a 3 1/2-inch disk", "a 3.5 inch disk"),
+        ("use 3/4 of the tank", "use 75 % of the tank"),
+        ("\u00bd of the seats", "half of the seats"),
+        ("ready in 2/3 days", "ready in 3 days"),  # two or three
+        ("1/2 a minute", "30 seconds"),
     ],
 )
 def test_texts_that_say_it_otherwise_do_not_differ(a: str, b: str) -> None:
@@ -123,6 +145,21 @@ def test_texts_that_say_it_otherwise_do_not_differ(a: str, b: str) -> None:
         ("$10-$50", [10]),  # a range
         ("two three", [2, 3]),
         ("2\u00bd", [Fraction("2.5")]),
+        ("2 1/2 cups of flour", [Fraction("2.5")]),
+        ("1,000\u00bd", [Fraction("1000.5")]),
+        ("\u00bd million", [500_000]),
+        ("1 1/2 million", [1_500_000]),
+        ("1/2 a tablet, 1/2 tablet", [1, 2, Fraction(1, 2)]),
+        ("open 24/7", [24, 7]),
+        ("the 50/50 rule", [50, 50]),
+        ("due 3/4", [3, 4]),
+        ("page 3/8 of the list", [3, 8]),
+        ("ISO 9001/2", [9001, 2]),
+        ("16/32 GB", [16, 32 * 10**9]),
+        ("$5/6 months", [5, 6]),
+        ("paid on 1/2/2024", [20240201]),
+        ("lesson 2 1/2 hour", [2, 1800]),
+        ("the years 2023/24", [2023, 24]),
     ],
 )
 def test_numbers_are_read_one_by_one(text: str, values: list[Fraction]) -> None:
@@ -131,6 +168,37 @@ def test_numbers_are_read_one_by_one(text: str, values: list[Fraction]) -> None:
 
 def test_sections_are_read_one_by_one() -> None:
     assert [each.fact.name for each in mentions("see sections 2.1,2.2")] == ["2.1", "2.2"]
+
+
+PARTS = [chr(code) for code in (*range(0xBC, 0xBF), *range(0x2150, 0x215F), 0x2189)]
+BELOW = st.sampled_from((2, 3, 4, 5, 6, 8, 10, 16, 32, 64))
+PROPER = st.tuples(st.integers(1, 63), BELOW).filter(lambda part: part[0] < part[1] and gcd(*part) == 1)
+
+
+def _is_said(text: str, value: Fraction, kind: str) -> None:
+    assert [(each.fact.kind, each.fact.low, each.fact.high) for each in mentions(text)] == [(kind, value, value)], text
+
+
+@given(st.integers(0, 999), PROPER, st.sampled_from(("inch", "hours", "kg", "mile", "litres", "%")))
+def test_the_spelling_of_a_fraction_does_not_change_it(whole: int, part: tuple[int, int], unit: str) -> None:
+    above, below = part
+    value = (whole + Fraction(above, below)) * UNITS[unit].factor
+    for slash in "/\u2044\u2215":
+        written = f"{above}{slash}{below}"
+        spellings = [f"{whole} {written}", f"{whole}-{written}", f"{whole} and {written}"] if whole else [written]
+        for each in spellings:
+            _is_said(f"it is {each} {unit} in all", value, UNITS[unit].kind)
+            _is_said(f"it is {each}-{unit}", value, UNITS[unit].kind)
+            _is_said(f"it is {each}{unit}", value, UNITS[unit].kind)
+
+
+@given(st.integers(0, 999), st.sampled_from(PARTS), st.sampled_from(("inches", "hour", "kg", "\u00b0F")))
+def test_every_character_for_a_fraction_is_one(whole: int, mark: str, unit: str) -> None:
+    above, below = unicodedata.normalize("NFKC", mark).split("\u2044")
+    value = UNITS.get(unit, FAHRENHEIT).value(whole + Fraction(int(above), int(below)))
+    for number in [f"{whole}{mark}", f"{whole} {mark}", f"{whole}-{mark}"] if whole else [mark]:
+        for space in ("", " "):
+            _is_said(f"it is {number}{space}{unit}", value, UNITS.get(unit, FAHRENHEIT).kind)
 
 
 @given(st.integers(2, 999_999))
@@ -218,6 +286,7 @@ WORDS = st.sampled_from(
             "1.2",
         ),
         *("between", "half", "an", "hour", "leak", "leaks", "dont", ".", ",", '"', "v", "in", "\u00bd", "\u0663", "k"),
+        *("/", "1/2", "3/4 of", "hours", "inch", "\u2189"),
     )
 )
 TEXTS = st.one_of(

@@ -80,6 +80,11 @@ def test_any_text_has_words_that_are_those_of_themselves(text: str) -> None:
         ("It takes 1.5 hours", "it takes 90 minutes"),
         ("charged twice", "charged two times"),
         ("5 km away", "5,000 m away"),
+        ("Use a 1 \u00be inch screw", "Use a 1\u00be inch screw"),
+        ("Use a 1-3/4 inch screw", "Use a 1.75-inch screw"),
+        ("Bake it for 1 1/2 hours", "Bake it for 90 minutes"),
+        ("Add 2 1/2 cups", "Add 2\u00bd cups"),
+        ("a 3\u22158 inch drill", "a 3/8 inch drill"),
     ],
 )
 def test_the_same_words(a: str, b: str) -> None:
@@ -94,6 +99,9 @@ def test_the_same_words(a: str, b: str) -> None:
         ("-5 degrees", "5 degrees"),
         ("C++", "C#"),
         ("1/2 inch", "12 inch"),
+        ("2/3 days", "2 to 3 days"),
+        ("open 24/7", "open 24.7"),
+        ("1 1/2 inch", "11/2 inch"),
         ("5 \u20ac", "5 $"),
         ("Give .5 mg", "Give 5 mg"),
         ("The balance is -$50.", "The balance is $50."),
