@@ -27,10 +27,11 @@ async def dedupe(request: DedupeRequest, call: ServedRequest) -> Response:
     encoder = await service.registry.pick(context, request.model or service.defaults["/embed"], "embedding")
     pair = await _pair_model(context, service, request.pair_model)
     check_texts(request.texts, f"{FIELD}.{{}}".format)
-    seconds, possible = sum(expected_seconds(encoder, pair, count)), service.queue.admissions.possible(context)
+    distinct = len(set(request.texts))  # the same text is one work, however often it stands there
+    seconds, possible = sum(expected_seconds(encoder, pair, distinct)), service.queue.admissions.possible(context)
     if seconds / 2 > possible:
-        raise TooSlow(seconds, possible).of(FIELD, count)
-    context.items = FIELD, count
+        raise TooSlow(seconds, possible).of(FIELD, distinct, "different texts" if distinct < count else "")
+    context.items = FIELD, distinct
     answer = await find_duplicates(context, encoder, pair, service.queue, request.texts, guarded=request.guard)
     return JsonAnswer(answer, encoder.id)
 

@@ -78,13 +78,18 @@ async def find_duplicates(
         InferenceFailed: a graph raised, or gave a number that is not finite.
         Overloaded, TooSlow: it would not end in time.
     """
-    embedding, reading = expected_seconds(encoder, pair, len(texts))
-    turns = turns_of([len(text) for text in texts], _WORDS_SECONDS, _WORDS_TURN_SECONDS)
-    pieces = [(seconds, partial(_words_and_facts, texts[part], guarded)) for seconds, part in turns]
+    numbers: dict[str, int] = {}
+    of = [numbers.setdefault(text, len(numbers)) for text in texts]
+    exact = list(numbers)  # the same text is read once, however often it stands there
+    embedding, reading = expected_seconds(encoder, pair, len(exact))
+    turns = turns_of([len(text) for text in exact], _WORDS_SECONDS, _WORDS_TURN_SECONDS)
+    pieces = [(seconds, partial(_words_and_facts, exact[part], guarded)) for seconds, part in turns]
     with context.before(embedding + reading):
-        distinct = _distinct([read for chunk in await queue.run_all(context, pieces) for read in chunk])
+        words = [read for chunk in await queue.run_all(context, pieces) for read in chunk]
+    distinct = _distinct([words[number] for number in of])
     with context.before(reading):
-        read = await encoder.tokenise(context, texts, lambda i: f"{FIELD}.{i}")
+        encoded = await encoder.tokenise(context, exact, lambda i: f"{FIELD}.{texts.index(exact[i])}")
+        read = [encoded[number] for number in of]
         embeddings = await encoder.embed(context, [read[i] for i in distinct.first])
     number, a_pair = len(distinct.first), _DECIDE_SECONDS
     if distinct.kept_apart is not None:

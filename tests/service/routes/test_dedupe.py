@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import fakes
-from tests.harness.estimates import costs, unmeasured
+from tests.harness.estimates import costs, pace, unmeasured
 from tests.harness.requests import refused
 from tests.harness.service import Client, Serve
 
@@ -40,6 +40,26 @@ async def test_a_model_that_reads_both_texts_is_asked_about_near_pairs(
         read = [pair for pair in (*answer["review"], *answer["apart"]) if "score" in pair]
         assert read
         assert all("paraphrase " in pair["why"] for pair in read)
+
+
+async def test_the_same_text_is_one_work_however_often_it_stands_there(client: Client, serve: Serve) -> None:
+    """What is refused is what would take long, and answers are those of each text at its place."""
+    async with serve(request_timeout=400, worker_threads=1) as slow:
+        unmeasured(slow)
+        costs(slow, "avg-sick", 5.0)
+        pace(slow, "avg-sick", 1e-3)
+        answer = await slow.answer("/dedupe", texts=["a man plays the guitar"] * 2000, model="avg-sick")
+        assert [(each["cluster"], each["cluster_size"]) for each in answer["results"]] == [(0, 2000)] * 2000
+        many = {"texts": [f"a {i}" for i in range(900)] * 2, "model": "avg-sick"}
+        status, error = await refused(slow, "/dedupe", json=many)
+        assert (status, error["code"], error["field"]) == (413, "too_slow", "texts")
+        assert ", for 900 different texts; " in str(error["message"])
+    twice = await client.answer("/dedupe", texts=[*TEXTS, *TEXTS])
+    once = await client.answer("/dedupe", texts=TEXTS)
+    doubled = [{**each, "cluster_size": 2 * each["cluster_size"]} for each in once["results"]]
+    assert twice == {**once, "results": doubled * 2}
+    status, error = await refused(client, "/dedupe", json={"texts": ["a man", "a man", " ", " "]})
+    assert (status, error["code"], error["field"]) == (422, "empty_text", "texts.2")
 
 
 async def test_what_is_too_much_is_named(client: Client, serve: Serve) -> None:
