@@ -47,7 +47,8 @@ TABLE = {
         (
             "errors types",
             "extras",
-            "tables client",
+            "tables",
+            "client",  # writes an FAQ as tables are written
             "jobs.batch",
             "jobs.claims jobs.columns jobs.dedupe jobs.threshold",
             "jobs.faq",

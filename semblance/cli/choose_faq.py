@@ -19,6 +19,7 @@ from semblance.jobs.faq.configurations import configurations, ranked
 from semblance.jobs.faq.decisions import Decided, compare, default_of, recommended
 from semblance.jobs.faq.files import NONE, Faq, Questions, columns_given, read_faq, read_questions
 from semblance.jobs.faq.scores import score
+from semblance.tables.output_file import refuse_special
 
 SHOWN = 10  # configurations in the table, the best ones
 _LONGEST = 70  # characters of a text in a list
@@ -42,7 +43,8 @@ def choose_for_faq(
     """Compare, recommend, and write `output`; arguments as the command's options.
 
     Raises:
-        BatchError: a file cannot be read or does not fit, or `output` holds something else.
+        BatchError: a file cannot be read or does not fit, or `output` holds something else or is no plain file.
+        OSError: the disk is full; what was found is printed all the same.
         SemblanceError: raised by the client.
     """
     _may_write(output)
@@ -68,9 +70,28 @@ def choose_for_faq(
     default = default_of(compared, scores.default)
     chosen = recommended(compared, default)
     command = f"semblance choose --faq {faq_file.name} {questions_file.name} --seed {seed}"
-    chosen_faq(chosen, faq, scores.rerank_top, command[:512]).save(output)
+    try:
+        chosen_faq(chosen, faq, scores.rerank_top, command[:512]).save(output)
+    except (OSError, BatchError):  # what was found took long, and stands here alone
+        _print_found(compared, chosen, default, faq, questions, None, as_json=as_json, cpu=here)
+        raise
+    _print_found(compared, chosen, default, faq, questions, output, as_json=as_json, cpu=here)
+
+
+def _print_found(
+    compared: Sequence[Decided],
+    chosen: Decided,
+    default: Decided | None,
+    faq: Faq,
+    questions: Questions,
+    written: Path | None,
+    *,
+    as_json: bool,
+    cpu: bool,
+) -> None:
+    """Print the comparison, and where the choice was written, if it was."""
     if as_json:
-        typer.echo(json.dumps(_summary(compared, chosen, default, faq, questions, output)))
+        typer.echo(json.dumps(_summary(compared, chosen, default, faq, questions, written)))
         return
     console = Console()
     wide = Console(width=max(console.width, _NARROWEST))
@@ -82,7 +103,7 @@ def choose_for_faq(
     size = len(questions.texts)
     refusing = 1 - known / size
     say(f"{len(faq.entries):,} entries; {size:,} questions, of which {known:,} have an answer there")
-    table = _table(compared, chosen, default, cpu=here)
+    table = _table(compared, chosen, default, cpu=cpu)
     wide.print(table)
     if len(compared) > table.row_count:
         say(f"not shown: other ways to answer, {len(compared) - table.row_count}; --json has all")
@@ -93,7 +114,8 @@ def choose_for_faq(
     say(f"answers from a confidence of {chosen.threshold:.3f} on; calibration error {chosen.calibration_error:.2f}")
     for line in _wrong(chosen, faq, questions):
         say(line)
-    say(f"written: {output}")
+    if written is not None:
+        say(f"written: {written}")
 
 
 def _why(chosen: Decided, default: Decided | None) -> str:
@@ -103,6 +125,7 @@ def _why(chosen: Decided, default: Decided | None) -> str:
 
 
 def _may_write(output: Path) -> None:
+    refuse_special(output)
     if not output.parent.is_dir():
         raise BatchError(f"{output}: there is no folder {output.parent}")
     if output.exists():
@@ -202,7 +225,12 @@ def _short(text: str) -> str:
 
 
 def _summary(
-    compared: Sequence[Decided], chosen: Decided, default: Decided | None, faq: Faq, questions: Questions, output: Path
+    compared: Sequence[Decided],
+    chosen: Decided,
+    default: Decided | None,
+    faq: Faq,
+    questions: Questions,
+    written: Path | None,
 ) -> dict[str, Any]:
     rows = []
     for each in compared:
@@ -236,4 +264,4 @@ def _summary(
         for i in np.flatnonzero(chosen.outcome.right < 0.5).tolist()
     ]
     counts = {"entries": len(faq.entries), "questions": len(questions.texts)}
-    return {**counts, "configurations": rows, "wrong": wrong, "output": str(output)}
+    return {**counts, "configurations": rows, "wrong": wrong, "output": None if written is None else str(written)}

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from semblance.extras import version
 MAX_ANSWER_BYTES = 2**28
 LONGEST_TIMEOUT = 86_400  # seconds
 WAITS_OF_AN_ANSWER = 10  # timeouts within which an answer is whole
+_CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")  # events of httpcore
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -98,7 +100,7 @@ class _Endpoint:
 
 
 class _Answer:
-    """The parts of an answer's body."""
+    """The parts of an answer's body, and the time until it must be whole."""
 
     def __init__(self, url: str, seconds: float) -> None:
         self._url, self._seconds = url, seconds
@@ -110,17 +112,53 @@ class _Answer:
 
         Raises:
             UnexpectedAnswer: the body is longer than any of this service.
-            TimedOut: the answer takes too long, however steadily it comes.
+            TimedOut: as `left`.
         """
         self._body += part
         if len(self._body) > MAX_ANSWER_BYTES:
             raise UnexpectedAnswer(f"{self._url} answers with more than {MAX_ANSWER_BYTES // 2**20} MiB")
-        if time.monotonic() - self._began > self._seconds:
-            raise TimedOut(f"no whole answer from {self._url} within {self._seconds:g} s")
+        self.left()
+
+    def left(self) -> float:
+        """Seconds until it must be whole.
+
+        Raises:
+            TimedOut: there are none, however steadily it comes.
+        """
+        left = self._seconds - (time.monotonic() - self._began)
+        if left <= 0:
+            raise self.late()
+        return left
+
+    def late(self) -> TimedOut:
+        """The error of an answer that takes too long."""
+        return TimedOut(f"no whole answer from {self._url} within {self._seconds:g} s")
 
     def whole(self) -> bytes:
         """The body."""
         return bytes(self._body)
+
+
+_READ = ContextVar["_Answer"]("_READ")  # what the blocking client reads in this thread
+
+
+def _bound_reads(event: str, info: Mapping[str, Any]) -> None:
+    """A `trace` of httpx: reads of each new connection end when the answer must be whole.
+
+    httpx bounds each read alone. A head that comes byte by byte, or behind heads of 1xx without end, would be read for
+    ever, for the client sees no part of it.
+    """
+    if not event.endswith(_CONNECTED):
+        return
+    stream = info["return_value"]
+    read = stream.read
+
+    def read_in_time(most: int, timeout: float | None = None) -> bytes:
+        left = _READ.get().left()
+        part: bytes = read(most, left if timeout is None else min(left, timeout))
+        return part
+
+    stream.read = read_in_time
 
 
 class Client(_Endpoint):
@@ -173,7 +211,7 @@ class Client(_Endpoint):
             MissingExtra: the service is not installed.
             CannotStart: a setting or a model is invalid.
         """
-        return cls(IN_PROCESS, max_items=max_items, transport=BlockingInProcess(models_dir))
+        return cls(IN_PROCESS, timeout=LONGEST_TIMEOUT, max_items=max_items, transport=BlockingInProcess(models_dir))
 
     similarity = _blocking(ServiceRequests.similarity)
     rank = _blocking(ServiceRequests.rank)
@@ -214,12 +252,16 @@ class Client(_Endpoint):
     def _ask_once(self, call: Call) -> Answer:
         self._check_open(self._http)
         body = self._answer()
+        reading = _READ.set(body)
         try:
-            with self._http.stream(call.method, call.path, content=call.body) as answer:
+            asked = self._http.stream(call.method, call.path, content=call.body, extensions={"trace": _bound_reads})
+            with asked as answer:
                 for part in answer.iter_bytes():
                     body.add(part)
         except httpx.RequestError as error:
             raise self._translated(error) from error
+        finally:
+            _READ.reset(reading)
         return read_answer(call, answer.status_code, answer.headers, body.whole())
 
 
@@ -268,7 +310,9 @@ class AsyncClient(_Endpoint):
         if whole_files:
             settings |= {"preload": ("none",), "cache": "off", "cache_bytes": 0, "reproducible": True}
         transport = InProcess(models_dir, **settings)
-        return cls(IN_PROCESS, max_items=max_items, concurrency=concurrency, transport=transport)
+        return cls(
+            IN_PROCESS, timeout=LONGEST_TIMEOUT, max_items=max_items, concurrency=concurrency, transport=transport
+        )
 
     similarity = _async(ServiceRequests.similarity)
     rank = _async(ServiceRequests.rank)
@@ -324,9 +368,14 @@ class AsyncClient(_Endpoint):
         self._check_open(self._http)
         body = self._answer()
         try:
-            async with self._http.stream(call.method, call.path, content=call.body) as answer:
+            async with (
+                asyncio.timeout(body.left()),
+                self._http.stream(call.method, call.path, content=call.body) as answer,
+            ):
                 async for part in answer.aiter_bytes():
                     body.add(part)
+        except TimeoutError:
+            raise body.late() from None
         except httpx.RequestError as error:
             raise self._translated(error) from error
         return read_answer(call, answer.status_code, answer.headers, body.whole())

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from semblance.errors import InvalidArgument
+from semblance.tables.output_file import replacing
 from semblance.types import Ranking
 
 # The fields of a request to `POST /rank` but for the query and what is ranked.
-SETTINGS = frozenset(
-    (
-        *("model", "match", "rerank_model", "rerank_top", "top_k"),
-        *("min_score", "min_confidence", "confidence_fit"),
-    )
-)
+_STAGES = ("model", "match", "rerank_model", "rerank_top", "top_k")
+SETTINGS = frozenset({*_STAGES, "min_score", "min_confidence", "confidence_fit"})
 
 
 class FAQEntry(NamedTuple):
@@ -69,8 +66,14 @@ class FAQ:
             raise InvalidArgument(f"{path}: {error}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write it as JSON: with a query, the body of a request to `POST /rank`."""
-        Path(path).write_text(json.dumps(self.body(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        """Write it as JSON: with a query, the body of a request to `POST /rank`.
+
+        Raises:
+            BatchError: there is a folder, a link or no plain file, or another process is writing it.
+            OSError: the disk is full; an earlier file stays.
+        """
+        with replacing(Path(path)) as file:
+            file.write((json.dumps(self.body(), ensure_ascii=False, indent=1) + "\n").encode())
 
     def body(self) -> dict[str, Any]:
         """The fields of a request, but for the query."""

@@ -96,9 +96,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a file that takes the place of another one, and its permissions, once all is written.
 
     Raises:
-        BatchError: as `open_alone`.
+        BatchError: as `open_alone`, of either file.
         OSError: the disk is full; the earlier file stays, and what was written goes.
     """
+    refuse_special(path)
     unfinished, replaces = unfinished_of(path), path.exists()
     handle = open_alone(unfinished, 0o600 if replaces else 0o666)
     try:

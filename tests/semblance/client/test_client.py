@@ -1,10 +1,8 @@
 """Both clients against the real application with tiny models: in this process, and over a port."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ import pytest
 from pydantic import TypeAdapter
 
 from semblance import AsyncClient, Client
-from semblance.client import clients
 from semblance.errors import (
     InvalidArgument,
     InvalidRequest,
@@ -22,7 +19,6 @@ from semblance.errors import (
     NotFound,
     RequestFailed,
     ServiceFailed,
-    TimedOut,
     TooLarge,
     Unauthorized,
     UnexpectedAnswer,
@@ -248,39 +244,6 @@ def test_the_wire(models: Path) -> None:
         process.wait()
         with Client(url, retries=0) as client, pytest.raises(NoAnswer, match=f"no answer from {url}: "):
             client.similarity(PAIRS)
-
-
-def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clients, "MAX_ANSWER_BYTES", 1000)
-    endless = httpx.MockTransport(lambda _: httpx.Response(200, content=repeat(b"[" * 100)))
-    with Client("http://service", transport=endless) as client, pytest.raises(UnexpectedAnswer, match="more than"):
-        client.models()
-
-    def drops() -> Iterator[bytes]:
-        while True:
-            time.sleep(0.01)
-            yield b" "
-
-    slow = httpx.MockTransport(lambda _: httpx.Response(200, content=drops()))
-    with Client("http://service", retries=0, timeout=0.02, transport=slow) as client, pytest.raises(TimedOut):
-        client.models()
-
-
-def test_so_is_that_of_a_client_for_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clients, "MAX_ANSWER_BYTES", 1000)
-
-    async def drops() -> AsyncIterator[bytes]:
-        while True:
-            await asyncio.sleep(0)
-            yield b" " * 10
-
-    async def ask() -> None:
-        endless = httpx.MockTransport(lambda _: httpx.Response(200, content=drops()))
-        async with AsyncClient("http://service", transport=endless) as client:
-            await client.models()
-
-    with pytest.raises(UnexpectedAnswer, match="more than"):
-        asyncio.run(ask())
 
 
 def test_another_program_on_the_port_is_told_from_the_service() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from semblance import AsyncClient, Client
+from semblance.client import clients
 from semblance.errors import CannotStart
 
 
@@ -39,6 +40,21 @@ def test_a_process_that_answers_only_itself_refuses_nothing_for_being_busy(
             return [len(answer.results) for answer in answers]
 
     assert asyncio.run(ask()) == [100] * 40
+
+
+def test_an_answer_in_this_process_may_take_longer_than_one_of_a_service(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first request waits until the models are open: for longer than the 9 ms that a service would have here."""
+    monkeypatch.setattr(clients, "WAITS_OF_AN_ANSWER", 3e-4)
+
+    async def ask() -> int:
+        async with AsyncClient.local(models) as client:
+            return len((await client.similarity([("a man", "a dog")])).results)
+
+    assert asyncio.run(ask()) == 1
+    with Client.local(models) as client:
+        assert len(client.similarity([("a man", "a dog")]).results) == 1
 
 
 def test_closing_twice_and_without_a_request(models: Path) -> None:

@@ -15,7 +15,7 @@ from core.ranking import ONE_STAGE, ConfidenceFit, Match, digest_of
 from semblance import FAQ, Client
 from semblance.cli.app import app
 from semblance.cli.choose_faq import _milliseconds, chosen_faq
-from semblance.client.faq import SETTINGS, FAQEntry
+from semblance.client.faq import FAQEntry
 from semblance.errors import BatchError, InvalidArgument
 from semblance.jobs.faq.configurations import Configuration, Ranked, configurations, ranked
 from semblance.jobs.faq.decisions import (
@@ -30,7 +30,6 @@ from semblance.jobs.faq.decisions import (
 from semblance.jobs.faq.files import NONE, Faq, Questions, columns_given, read_faq, read_questions
 from semblance.jobs.faq.logistic import Flags, Floats
 from semblance.jobs.faq.scores import Model, score
-from service.schemas import RankRequest
 from tests.harness import fakes
 from tests.harness.tables import write
 
@@ -380,29 +379,6 @@ def test_the_command_refuses_what_does_not_fit(models: Path, files: tuple[Path, 
     for path in (other, deep, tmp_path / "absent.json"):
         with pytest.raises(InvalidArgument):
             FAQ.load(path)
-
-
-def test_a_file_with_a_question_or_an_unknown_field_is_refused_by_its_name(
-    models: Path, files: tuple[Path, Path], tmp_path: Path
-) -> None:
-    """docs/faq.md makes bodies with a `query` of such files: an FAQ of one would answer that question alone."""
-    path = tmp_path / "faq.json"
-    for name in ("query", "candidates", "modle"):
-        path.write_text(json.dumps({"entries": ENTRIES, "model": "avg-paraphrase", name: "When do you open?"}))
-        with pytest.raises(InvalidArgument, match=rf"faq\.json: '?{name}'? is no field of an FAQ"):
-            FAQ.load(path)
-        with pytest.raises(InvalidArgument, match=name):
-            FAQ((), {name: "When do you open?"})
-        before = path.read_text()
-        asked = ["choose", "--faq", str(files[0]), str(files[1]), "--models-dir", str(models), "--output", str(path)]
-        assert isinstance(CliRunner().invoke(app, asked).exception, BatchError)
-        assert path.read_text() == before
-    assert {*SETTINGS} == RankRequest.model_fields.keys() - {"query", "candidates", "entries"}
-    path.write_text(json.dumps({"entries": ENTRIES, "model": "avg-paraphrase", "top_k": 1, "min_score": 0.0}))
-    with Client.local(models) as client:
-        reply = client.answer("a cat sleeps on the sofa", FAQ.load(path))
-    assert reply.entry is not None
-    assert (reply.entry.id, len(reply.ranking.results)) == ("cat", 1)
 
 
 def test_a_model_that_reads_pairs_needs_another_before_it(models: Path, files: tuple[Path, Path]) -> None:

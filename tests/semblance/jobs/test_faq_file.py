@@ -1,0 +1,98 @@
+"""`faq.json`: written whole or not at all, and read only where it is an FAQ."""
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from semblance import FAQ, Client
+from semblance.cli.app import app
+from semblance.client.faq import SETTINGS, FAQEntry
+from semblance.errors import BatchError, InvalidArgument
+from semblance.tables import output_file
+from service.schemas import RankRequest
+from tests.harness import fakes
+from tests.harness.tables import write
+
+ENTRIES: list[dict[str, Any]] = [
+    {"id": "guitar", "question": "a man plays the guitar", "answer": "the man is playing"},
+    {"id": "cat", "question": "a cat sleeps on the sofa", "answer": "the cat is not in the park"},
+]
+QUESTIONS: list[dict[str, Any]] = [
+    {"question": f"{text} {more}", "id": entry}
+    for text, entry in (("the man plays a guitar", "guitar"), ("is the cat on the sofa", "cat"), ("a dog runs", ""))
+    for more in ("in the park", "not", "a woman", "playing")
+]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    fakes.cosine_model(folder / "avg-paraphrase")
+    return folder
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    return write(tmp_path / "entries.csv", ENTRIES), write(tmp_path / "questions.csv", QUESTIONS)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_full_disk_leaves_the_earlier_file_and_what_was_found_is_printed(
+    models: Path, files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, as_json: bool
+) -> None:
+    output = tmp_path / "faq.json"
+    earlier = FAQ((FAQEntry("a", "b", "c"),), {"model": "avg-paraphrase"})
+    earlier.save(output)
+    monkeypatch.setattr(output_file, "open_alone", lambda *_: os.open("/dev/full", os.O_WRONLY))
+    monkeypatch.setattr(output_file.os, "fsync", lambda _: None)
+    monkeypatch.setattr(output_file.Path, "chmod", lambda *_: None)
+    asked = ["choose", "--faq", str(files[0]), str(files[1]), "--models-dir", str(models), "--output", str(output)]
+    ran = CliRunner().invoke(app, [*asked, "--resamples", "50", *(["--json"] if as_json else [])])
+    assert isinstance(ran.exception, OSError)
+    assert (ran.exception.errno, ran.exception.filename) == (errno.ENOSPC, str(output))
+    assert FAQ.load(output) == earlier
+    assert "written: " not in ran.output
+    if as_json:
+        said = json.loads(ran.output)
+        assert (said["output"], len([each for each in said["configurations"] if each["recommended"]])) == (None, 1)
+    else:
+        assert "recommended: " in ran.output
+
+
+def test_an_faq_is_written_to_no_link(models: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
+    link = tmp_path / "faq.json"
+    link.symlink_to(tmp_path / "other.json")
+    with pytest.raises(BatchError, match="is a link"):
+        FAQ((FAQEntry("a", "b", "c"),)).save(link)
+    asked = ["choose", "--faq", str(files[0]), str(files[1]), "--models-dir", str(models), "--output", str(link)]
+    assert "is a link: name another output" in str(CliRunner().invoke(app, asked).exception)
+    assert [path.name for path in tmp_path.iterdir() if "faq.json" in path.name] == ["faq.json"]
+    assert link.is_symlink()
+
+
+def test_a_file_with_a_question_or_an_unknown_field_is_refused_by_its_name(
+    models: Path, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """docs/faq.md makes bodies with a `query` of such files: an FAQ of one would answer that question alone."""
+    path = tmp_path / "faq.json"
+    for name in ("query", "candidates", "modle"):
+        path.write_text(json.dumps({"entries": ENTRIES, "model": "avg-paraphrase", name: "When do you open?"}))
+        with pytest.raises(InvalidArgument, match=rf"faq\.json: '?{name}'? is no field of an FAQ"):
+            FAQ.load(path)
+        with pytest.raises(InvalidArgument, match=name):
+            FAQ((), {name: "When do you open?"})
+        before = path.read_text()
+        asked = ["choose", "--faq", str(files[0]), str(files[1]), "--models-dir", str(models), "--output", str(path)]
+        assert isinstance(CliRunner().invoke(app, asked).exception, BatchError)
+        assert path.read_text() == before
+    assert {*SETTINGS} == RankRequest.model_fields.keys() - {"query", "candidates", "entries"}
+    path.write_text(json.dumps({"entries": ENTRIES, "model": "avg-paraphrase", "top_k": 1, "min_score": 0.0}))
+    with Client.local(models) as client:
+        reply = client.answer("a cat sleeps on the sofa", FAQ.load(path))
+    assert reply.entry is not None
+    assert (reply.entry.id, len(reply.ranking.results)) == ("cat", 1)
