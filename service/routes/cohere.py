@@ -13,7 +13,6 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from service.errors import InvalidRequest, quote
-from service.observe.logs import REQUEST_ID
 from service.routes.dialects import COHERE
 from service.routes.fields import (
     Activation,
@@ -29,7 +28,7 @@ from service.routes.fields import (
     Usage,
     usage,
 )
-from service.routes.foreign import compare, tokenise
+from service.routes.foreign import compare, in_turns, tokenise
 from service.routes.limits import RequestTexts, Truncation
 from service.routes.problems import check_finite
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
@@ -40,6 +39,7 @@ router = router_for(COHERE, "Cohere", "/cohere")
 # Where clients of Cohere and Jina look by themselves: nothing of ours stands there.
 root = router_for(COHERE, "Cohere")
 _MAX_RANK_FIELDS = 16
+_BYTES_OF_A_VALUE = 8  # of a body, at least, of documents with many
 _SEARCH_UNIT = 100  # documents, by Cohere's definition
 
 
@@ -221,10 +221,13 @@ async def rerank_v2(request: RerankRequest, call: ServedRequest) -> Response:
 
 async def _rerank(request: RerankRequest, call: ServedRequest, api_version: str) -> Response:
     call.check_count("documents", len(request.documents), "max_candidates")
-    texts = [request.text_of(i) for i in range(len(request.documents))]
-    for i, document in enumerate(request.documents if request.return_documents else ()):
-        if not isinstance(document, str):
-            check_finite(f"documents.{i}", document)
+    texts: list[str] = []
+    async for part in in_turns(len(request.documents)):
+        texts += map(request.text_of, part)
+    async for part in in_turns(len(request.documents) if request.return_documents else 0):
+        for i in part:
+            if not isinstance(document := request.documents[i], str):
+                check_finite(f"documents.{i}", document)
     found = await compare(
         call.context,
         call.service,
@@ -235,11 +238,6 @@ async def _rerank(request: RerankRequest, call: ServedRequest, api_version: str)
         raw=request.raw,
     )
     best = found.order[: request.top_n or None][: request.top_k]
-    results: list[RerankResult] = [{"index": i, "relevance_score": found.scores[i]} for i in best]
-    if request.return_documents:
-        for result in results:
-            given = request.documents[result["index"]]
-            result["document"] = {"text": given} if isinstance(given, str) else dict(given)
     meta: Meta = {
         "api_version": {"version": api_version},
         "billed_units": {"search_units": -(-len(texts) // _SEARCH_UNIT)},
@@ -247,16 +245,25 @@ async def _rerank(request: RerankRequest, call: ServedRequest, api_version: str)
     }
     if found.warnings:
         meta["warnings"] = found.warnings
-    answer: RerankResponse = {
-        "id": REQUEST_ID.get(),
-        "object": "rerank",
-        "created": int(time.time()),
-        "model": found.model,
-        "results": results,
-        "usage": usage(found.tokens),
-        "meta": meta,
-    }
-    return JsonAnswer(answer, found.model)
+
+    def make() -> RerankResponse:
+        results: list[RerankResult] = [{"index": i, "relevance_score": found.scores[i]} for i in best]
+        if request.return_documents:
+            for result in results:
+                given = request.documents[result["index"]]
+                result["document"] = {"text": given} if isinstance(given, str) else dict(given)
+        return {
+            "id": call.request_state.id,
+            "object": "rerank",
+            "created": int(time.time()),
+            "model": found.model,
+            "results": results,
+            "usage": usage(found.tokens),
+            "meta": meta,
+        }
+
+    given_back = len(call.request_state.body) // _BYTES_OF_A_VALUE if request.return_documents else 0
+    return await call.answer(found.model, 3 * len(best) + len(found.warnings) + given_back, make)
 
 
 @router.post("/v1/tokenize", summary="Cut a text into tokens", response_model=CohereTokens)

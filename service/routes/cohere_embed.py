@@ -1,6 +1,5 @@
 """Cohere's `embed`: the requests of v1 and v2, and their answers."""
 
-import base64
 from typing import Annotated, Literal, NotRequired, cast
 
 import numpy as np
@@ -10,13 +9,12 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from core.manifest import Role
 from service.errors import InvalidRequest
-from service.observe.logs import REQUEST_ID
 from service.routes.cohere import ApiVersion, TokenUsage
 from service.routes.dialects import COHERE
 from service.routes.fields import AllowedValues, ChangesAnswer, ForeignRequest, ModelName
-from service.routes.foreign import Embedded, embed, rows_of
+from service.routes.foreign import Embedded, base64_of, embed, rows_of, values_of
 from service.routes.limits import RequestTexts, Truncation
-from service.routes.routing import JsonAnswer, ServedRequest, router_for
+from service.routes.routing import ServedRequest, router_for
 from service.schemas import Text, TextList
 
 router = router_for(COHERE, "Cohere", "/cohere")
@@ -163,15 +161,18 @@ async def embed_v1(request: CohereEmbedV1Request, call: ServedRequest) -> Respon
     texts = request.read()
     found = await _embed(call, request, texts)
     if request.embedding_types is not None:
-        return JsonAnswer(_by_type(found, texts, request.embedding_types, "1"), found.model)
-    answer: EmbedFloatsResponse = {
-        "response_type": "embeddings_floats",
-        "id": REQUEST_ID.get(),
-        "embeddings": rows_of(found.embeddings),
-        "texts": list(texts.texts),
-        "meta": _meta(found, "1"),
-    }
-    return JsonAnswer(answer, found.model)
+        return await _answer_by_type(call, found, texts, request.embedding_types, "1")
+
+    def make() -> EmbedFloatsResponse:
+        return {
+            "response_type": "embeddings_floats",
+            "id": call.request_state.id,
+            "embeddings": rows_of(found.embeddings),
+            "texts": list(texts.texts),
+            "meta": _meta(found, "1"),
+        }
+
+    return await call.answer(found.model, values_of(found.embeddings), make)
 
 
 @root.post("/v2/embed", summary="Embed texts", response_model=EmbedByTypeResponse)
@@ -180,7 +181,7 @@ async def embed_v2(request: CohereEmbedV2Request, call: ServedRequest) -> Respon
     """Give the embedding of each text in each type, as numbers where none is asked for."""
     texts = request.read()
     found = await _embed(call, request, texts)
-    return JsonAnswer(_by_type(found, texts, request.embedding_types or ["float"], "2"), found.model)
+    return await _answer_by_type(call, found, texts, request.embedding_types or ["float"], "2")
 
 
 async def _embed(call: ServedRequest, request: CohereEmbedV1Request, texts: RequestTexts) -> Embedded:
@@ -191,7 +192,22 @@ async def _embed(call: ServedRequest, request: CohereEmbedV1Request, texts: Requ
     )
 
 
-def _by_type(found: Embedded, texts: RequestTexts, types: list[EmbeddingType], version: str) -> EmbedByTypeResponse:
+async def _answer_by_type(
+    call: ServedRequest, found: Embedded, texts: RequestTexts, types: list[EmbeddingType], version: str
+) -> Response:
+    def make() -> EmbedByTypeResponse:
+        return {
+            "response_type": "embeddings_by_type",
+            "id": call.request_state.id,
+            "embeddings": _by_type(found, types),
+            "texts": list(texts.texts),
+            "meta": _meta(found, version),
+        }
+
+    return await call.answer(found.model, len(types) * values_of(found.embeddings), make)
+
+
+def _by_type(found: Embedded, types: list[EmbeddingType]) -> ByType:
     embeddings: ByType = {}
     if "float" in types:
         embeddings["float"] = rows_of(found.embeddings)
@@ -200,14 +216,8 @@ def _by_type(found: Embedded, texts: RequestTexts, types: list[EmbeddingType], v
         largest[largest == 0] = 1  # zeros stay zeros
         embeddings["int8"] = cast(list[list[int]], list(np.rint(found.embeddings * (127 / largest)).astype(np.int8)))
     if "base64" in types:
-        embeddings["base64"] = [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
-    return {
-        "response_type": "embeddings_by_type",
-        "id": REQUEST_ID.get(),
-        "embeddings": embeddings,
-        "texts": list(texts.texts),
-        "meta": _meta(found, version),
-    }
+        embeddings["base64"] = base64_of(found.embeddings)
+    return embeddings
 
 
 def _meta(found: Embedded, version: str) -> EmbedMeta:

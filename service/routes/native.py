@@ -9,7 +9,7 @@ from core.labels import most_likely
 from core.scoring import round_significant
 from core.tokenizer import Encoded
 from service.routes.dialects import OURS
-from service.routes.foreign import rows_of
+from service.routes.foreign import rows_of, values_of
 from service.routes.limits import MAX_EXPLAINED_TOKENS, check_fixed
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import (
@@ -102,13 +102,16 @@ async def embed(request: EmbedRequest, call: ServedRequest) -> Response:
     sentences = await scorer.tokenise(context, request.sentences, "sentences.{}".format, role=request.role)
     context.items = "sentences", len(sentences)
     matrix = await scorer.embed(context, sentences)
-    answer: Answer = {
-        "model": scorer.id,
-        "dim": matrix.shape[1],
-        "embeddings": rows_of(matrix),
-        "truncated": [sentence.truncated for sentence in sentences],
-    }
-    return JsonAnswer(answer, scorer.id)
+
+    def make() -> Answer:
+        return {
+            "model": scorer.id,
+            "dim": matrix.shape[1],
+            "embeddings": rows_of(matrix),
+            "truncated": [sentence.truncated for sentence in sentences],
+        }
+
+    return await call.answer(scorer.id, values_of(matrix), make)
 
 
 async def _tokenise_pairs(

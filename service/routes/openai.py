@@ -7,7 +7,6 @@ Embeddings have length 1, as OpenAI's have, because clients compare them by thei
 that is longer than the model's limit is cut, and the answer says so.
 """
 
-import base64
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -37,7 +36,7 @@ from service.routes.fields import (
     Usage,
     usage,
 )
-from service.routes.foreign import compare, embed, find_model, rows_of
+from service.routes.foreign import base64_of, compare, embed, find_model, rows_of, values_of
 from service.routes.limits import RequestTexts, Truncation
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 
@@ -224,20 +223,24 @@ async def embeddings(request: EmbeddingsRequest, call: ServedRequest) -> Respons
     texts = RequestTexts.of("input", request.input, cutting)
     unit = False not in (request.normalized, request.normalize, request.use_activation)
     found = await embed(context, service, request.model, texts, unit=unit, dimensions=request.dimensions, role=role)
-    rows: Sequence[list[float] | str] = (
-        [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
-        if "base64" in (request.encoding_format, request.embedding_type)
-        else rows_of(found.embeddings)
-    )
-    response: EmbeddingsResponse = {
-        "object": "list",
-        "data": [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)],
-        "model": found.model,
-        "usage": usage(found.tokens),
-    }
-    if found.warnings:
-        response["warnings"] = found.warnings
-    return JsonAnswer(response, found.model)
+
+    def make() -> EmbeddingsResponse:
+        rows: Sequence[list[float] | str] = (
+            base64_of(found.embeddings)
+            if "base64" in (request.encoding_format, request.embedding_type)
+            else rows_of(found.embeddings)
+        )
+        response: EmbeddingsResponse = {
+            "object": "list",
+            "data": [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)],
+            "model": found.model,
+            "usage": usage(found.tokens),
+        }
+        if found.warnings:
+            response["warnings"] = found.warnings
+        return response
+
+    return await call.answer(found.model, values_of(found.embeddings), make)
 
 
 @router.post("/v1/score", summary="Score pairs, as vLLM does", response_model=ScoreResponse)

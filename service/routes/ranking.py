@@ -9,7 +9,7 @@ from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, UnknownModel, some
 from service.routes.dialects import OURS
 from service.routes.limits import check_time
-from service.routes.routing import JsonAnswer, ServedRequest, router_for
+from service.routes.routing import ServedRequest, router_for
 from service.schemas import Entry, RankRequest, RankResponse
 from service.scoring import ranking
 from service.scoring.ranking import RERANK_TOP, Candidates, RankOptions
@@ -57,7 +57,8 @@ async def rank(request: RankRequest, call: ServedRequest) -> Response:
         for result in (*answer["results"], *answer.get("suggestions", ())):
             if (name := request.entries[result["index"]].get("id")) is not None:
                 result["id"] = name
-    return JsonAnswer(answer, first.id)
+    values = sum(map(len, (*answer["results"], *answer.get("suggestions", ()))))
+    return await call.answer(first.id, values, lambda: answer)
 
 
 def _candidates(call: ServedRequest, request: RankRequest) -> Candidates:

@@ -1,13 +1,14 @@
 """FastAPI's routes, with what ours do besides: a bounded body is parsed once, and errors name the field.
 
-An endpoint is given its request and a `ServedRequest`, and answers with a `JsonAnswer`. The commas, brackets and colons
+An endpoint is given its request and a `ServedRequest`, and answers with a `JsonAnswer`; where an answer may be large
+`ServedRequest.answer` makes and writes it, in a thread of the queue if it is. The commas, brackets and colons
 of a large body are counted before it is parsed: a few bytes each would become objects of a hundred.
 """
 
 import asyncio
 import codecs
 import json
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, cast
@@ -38,6 +39,8 @@ _KEYS_OF_A_PAIR, _KEYS_OF_AN_ENTRY = 2, 3  # the latter of an FAQ
 _OTHER_KEYS = 64  # besides those
 _MAX_FIELDS_OF_ITEMS = 16  # such as documents that are objects
 _MAX_OTHER_VALUES = 1000
+_VALUE_SECONDS = 1e-7  # expected, to make and write a value of an answer
+_WRITTEN_AT_ONCE = 32  # items of a list of an answer, within 2 ms: nobody else has the interpreter meanwhile
 Limit = Literal["max_pairs", "max_candidates", "max_sentences", "max_body_bytes"]  # settings
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -82,6 +85,20 @@ class ServedRequest(Request):
         if count > most:
             message = f"{said or f'{count} {field}'}, the limit is {most} (SEMBLANCE_{limit.upper()})"
             raise TooLarge(message, field=field, limit=most)
+
+    async def answer(self, model: str, values: int, make: Callable[[], Any]) -> "JsonAnswer":
+        """An answer that may be large: made and written in the event loop if it is small, else in a thread.
+
+        Args:
+            model: id of the one that answered.
+            values: about how many numbers, texts, lists and objects it has; numbers of an array count half.
+            make: makes its content.
+
+        Raises:
+            Overloaded, TooSlow: it would not be ready in time.
+        """
+        written = await self.service.queue.run(self.context, values * _VALUE_SECONDS, lambda: write(make()))
+        return JsonAnswer(written, model)
 
 
 class Route(APIRoute):
@@ -168,24 +185,49 @@ class JsonAnswer(Response):
     media_type = "application/json"
 
     def __init__(self, content: Any, model: str = NO_MODEL, status_code: int = 200) -> None:
-        """Write the content; `model` is the id of the one that answered."""
+        """Write the content, unless it is written; `model` is the id of the one that answered."""
         super().__init__(content, status_code)
         self._model = model
 
     def render(self, content: Any) -> bytes:
-        """JSON by orjson, which writes NumPy's arrays in a third of the time of lists, and floats in their digits.
-
-        Documents that are given back as they were sent may have what it does not write, such as integers of 65 bits.
-        """
-        try:
-            return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
-        except orjson.JSONEncodeError:
-            return json.dumps(content, default=np.ndarray.tolist).encode()
+        """The content as it is sent."""
+        return content if isinstance(content, bytes) else _write(content)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Note which model answered, for metrics and logs, and send the answer."""
         scope[STATE].model = self._model
         await super().__call__(scope, receive, send)
+
+
+def write(content: Any) -> bytes:
+    """JSON of what may be large, a few items of its lists at a time, so that other threads have their turns."""
+    return b"".join(_parts(content))
+
+
+def _parts(content: Any) -> Iterator[bytes | memoryview]:
+    if isinstance(content, dict):
+        for i, (key, value) in enumerate(content.items()):
+            yield b"%s%s:" % (b"," if i else b"{", orjson.dumps(key))
+            yield from _parts(value)
+        yield b"}" if content else b"{}"
+    elif isinstance(content, list):
+        for at in range(0, len(content), _WRITTEN_AT_ONCE):
+            yield b"," if at else b"["
+            yield memoryview(_write(content[at : at + _WRITTEN_AT_ONCE]))[1:-1]
+        yield b"]" if content else b"[]"
+    else:
+        yield _write(content)
+
+
+def _write(content: Any) -> bytes:
+    """JSON by orjson, which writes NumPy's arrays in a third of the time of lists, and floats in their digits.
+
+    Documents that are given back as they were sent may have what it does not write, such as integers of 65 bits.
+    """
+    try:
+        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    except orjson.JSONEncodeError:
+        return json.dumps(content, default=np.ndarray.tolist).encode()
 
 
 class BodyLimits(NamedTuple):

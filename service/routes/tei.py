@@ -20,9 +20,9 @@ from service.errors import InvalidRequest, quote
 from service.models.model import ServedModel
 from service.routes.dialects import TEI
 from service.routes.fields import AllowedValues, ChangesAnswer, ForeignRequest, ModelName, OneOrMany, TextsOrPairs
-from service.routes.foreign import compare, entail, find_model, label, resolve, rows_of, tokenise
+from service.routes.foreign import compare, entail, find_model, label, resolve, rows_of, tokenise, values_of
 from service.routes.foreign import embed as embedded
-from service.routes.limits import RequestTexts, Truncation
+from service.routes.limits import MAX_TOLD_TOKENS, RequestTexts, Truncation, check_fixed
 from service.routes.operations import ready
 from service.routes.paths import OPEN
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
@@ -204,7 +204,7 @@ async def embed(request: TeiEmbedRequest, call: ServedRequest) -> Response:
     found = await embedded(
         context, service, name, texts, unit=request.normalize, dimensions=request.dimensions, role=role
     )
-    return JsonAnswer(rows_of(found.embeddings), found.model)
+    return await call.answer(found.model, values_of(found.embeddings), lambda: rows_of(found.embeddings))
 
 
 @router.post("/similarity", summary="Compare one sentence with others", response_model=list[float])
@@ -239,11 +239,15 @@ async def rerank(request: TeiRerankRequest, call: ServedRequest) -> Response:
         RequestTexts.of("texts", request.texts, request.cutting),
         raw=request.raw_scores,
     )
-    ranks: list[TeiRank] = [{"index": i, "score": found.scores[i]} for i in found.order]
-    if request.return_text:
-        for rank in ranks:
-            rank["text"] = request.texts[rank["index"]]
-    return JsonAnswer(ranks, found.model)
+
+    def make() -> list[TeiRank]:
+        ranks: list[TeiRank] = [{"index": i, "score": found.scores[i]} for i in found.order]
+        if request.return_text:
+            for rank in ranks:
+                rank["text"] = request.texts[rank["index"]]
+        return ranks
+
+    return await call.answer(found.model, len(TeiRank.__annotations__) * len(found.order), make)
 
 
 @router.post(
@@ -288,14 +292,19 @@ async def tokenize(request: TeiTokenizeRequest, call: ServedRequest) -> Response
     """Give the tokens that the model reads of each text."""
     texts = RequestTexts.of("inputs", request.inputs)
     scorer, read = await tokenise(call, _known(call.service, request.model), texts)
-    tokens: list[list[TeiToken]] = [
-        [
-            {"id": i, "text": text, "special": False, "start": None, "stop": None}
-            for i, text in zip(each.ids, scorer.tokens(each), strict=True)
+    count = sum(len(each.ids) for each in read)
+    check_fixed("inputs", count, MAX_TOLD_TOKENS, "tokens of all texts")
+
+    def make() -> list[list[TeiToken]]:
+        return [
+            [
+                {"id": i, "text": text, "special": False, "start": None, "stop": None}
+                for i, text in zip(each.ids, scorer.tokens(each), strict=True)
+            ]
+            for each in read
         ]
-        for each in read
-    ]
-    return JsonAnswer(tokens, scorer.id)
+
+    return await call.answer(scorer.id, len(TeiToken.__annotations__) * count, make)
 
 
 @router.get("/info", summary="The default model, or the one named", response_model=TeiInfo)

@@ -24,6 +24,7 @@ from service.scoring.scorer import Scorer
 from service.scoring.verdicts import MAX_CHARS, Reading, Statement, Verdict, verdict
 
 _READ_SECONDS = 4e-6  # expected, of a character: to find sentences and their words
+_PASSAGE_SECONDS = 5e-6  # expected, of a sentence: to make the passages that have it
 _JOIN_SECONDS = 1e-3  # expected, to aggregate the passages of one claim
 _AMOUNT_SECONDS = 1e-4  # expected, to hold an amount of a passage against a claim
 _WORDS_SECONDS = 5e-6  # expected, of a character: to find the words and amounts of a claim and its passages
@@ -70,7 +71,10 @@ async def read_documents(
         raise TooLarge(message, field="documents", limit=MAX_SENTENCES)
     sentences = list(chain.from_iterable(found))
     of = [i for i, each in enumerate(found) for _ in each]
-    return Documents(sentences, of, passages_of(sentences, of))
+    joining = len(sentences) * _PASSAGE_SECONDS
+    work = partial(passages_of, sentences, of)
+    (passages,) = await queue.run_all(context, [(joining, work)], total_seconds=joining + later_seconds)
+    return Documents(sentences, of, passages)
 
 
 def expected_seconds(encoder: Scorer, pair: Scorer, sentences: int, passages: int) -> tuple[float, float]:
