@@ -92,3 +92,23 @@ def check(entries: Sequence[tuple[Path, FileEntry]], known: dict[Path, FileEntry
                 f"{path}: corrupted or replaced: {found.bytes} bytes with sha256 {found.sha256}, "
                 f"expected {entry.bytes} bytes with sha256 {entry.sha256}"
             )
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8 that takes the place of a file once all of it is written.
+
+    Raises:
+        OSError: the disk is full; an earlier file stays, and the error names it.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        if error.filename is None:
+            error.filename = str(path)
+        raise

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 
 from core.errors import ArtifactError, ManifestError, one_line
 from core.files import FileEntry as FileEntry
-from core.files import Sha256, check, read_regular
+from core.files import Sha256, check, read_regular, replace_text
 from core.files import describe_file as describe_file
 from core.graph import CONTRACT_VERSION, GraphKind
 from core.labels import ClassificationTask as ClassificationTask
@@ -355,8 +355,8 @@ class Manifest(_Frozen):
         return hashlib.sha256(json.dumps(fingerprinted, sort_keys=True).encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Write `manifest.json` into the folder."""
-        (folder / MANIFEST_NAME).write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        """Write `manifest.json` into the folder; raises OSError on a full disk, and an earlier one stays."""
+        replace_text(folder / MANIFEST_NAME, self.model_dump_json(indent=1) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> Self:

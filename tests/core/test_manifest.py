@@ -1,6 +1,7 @@
 """The manifest: what it accepts, what it refuses, what it checks on disk, and what its fingerprint notices."""
 
 import json
+import resource
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -337,3 +338,18 @@ def test_languages_are_codes_each_once_and_none_where_a_manifest_of_before_has_n
     for wrong in ([], ["en", "en"], ["English"], ["EN"], "en"):
         with pytest.raises(ValueError, match="languages"):
             sealed(fields(folder) | {"languages": wrong})
+
+
+def test_a_full_disk_leaves_the_earlier_manifest(folder: Path) -> None:
+    """A limit on the size of files stands for a full disk."""
+    manifest = Manifest.load(folder)
+    before = sorted((path.name, path.read_bytes()) for path in folder.iterdir())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as raised:
+            manifest.model_copy(update={"title": "Another"}).save(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert raised.value.filename == str(folder / MANIFEST_NAME)
+    assert sorted((path.name, path.read_bytes()) for path in folder.iterdir()) == before
