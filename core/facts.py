@@ -65,7 +65,7 @@ def facts_of(text: str) -> Facts:
     plain = plain_spelling(text)
     parts: list[str] = []  # without dates: of 3 May "may" is no duty
     for each in islice(mentions(text), MAX_MENTIONS):
-        words += [*_words(plain, position, each.start), None]
+        words += [*words_between(plain, position, each.start), None]
         position = each.end
         if each.fact.kind == "date":
             parts.append(plain[undated : each.start])
@@ -73,7 +73,7 @@ def facts_of(text: str) -> Facts:
         inexact += each.fact.loose and each.fact not in spellings
         if len(spellings) < MAX_FACTS and (inexact <= MAX_INEXACT or not each.fact.loose):
             spellings.setdefault(each.fact, text[each.start : each.end])
-    words += _words(plain, position, len(plain))
+    words += words_between(plain, position, len(plain))
     for (kind, name), written in attributes(" ".join((*parts, plain[undated:]))).items():
         spellings[Fact(kind, name=name)] = written
     negated_words = negated(words)
@@ -285,5 +285,6 @@ def _negated_affirmed(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
             yield word, affirmed[stem(word)]
 
 
-def _words(text: str, start: int, end: int) -> list[str]:
+def words_between(text: str, start: int, end: int) -> list[str]:
+    """The words of a part of a text, in lower case."""
     return [match[0] for match in _WORD.finditer(text[start:end].casefold())]

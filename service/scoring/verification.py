@@ -12,6 +12,7 @@ from typing import NamedTuple
 from core.alignment import Amount, amounts_in, whole_amounts, written_alike
 from core.answers import ClaimLabel
 from core.facts import facts_of, rules_out
+from core.other_amounts import Said, said_in, says_another_amount
 from core.same_words import same_words
 from core.scoring import Embeddings
 from service.engine.admission import RequestContext
@@ -176,10 +177,17 @@ async def verify(
 
 
 class _Words(NamedTuple):
-    """What is compared of a passage: its amounts, and its words in one spelling, no matter under which headings."""
+    """What is compared of a passage.
+
+    Attributes:
+        amounts: of it.
+        words: in one spelling, no matter under which headings.
+        said: all of it, but of a long one.
+    """
 
     amounts: list[Amount]
     words: list[str]
+    said: Said | None
 
 
 class _Comparison(NamedTuple):
@@ -188,7 +196,7 @@ class _Comparison(NamedTuple):
     Attributes:
         spelt: the claim with its amounts as the passage spells them; None: as it is.
         same_words: the passage has the words of the claim.
-        other_fact: it has all of them but those of a fact, which rules the claim out.
+        other_fact: it has all of them but those of a fact, which rules the claim out, or other amounts of the same.
     """
 
     spelt: str | None
@@ -200,18 +208,21 @@ def _compared(documents: Documents, claim: str, found: Sequence[Found], known: d
     """A claim beside each passage that was found for it; `known` passages are read once for all claims."""
     amounts = whole_amounts(claim[:MAX_CHARS])
     own = same_words(claim).split() if len(claim) <= MAX_CHARS else []
+    claimed = said_in(claim) if own and amounts_in(claim) else None
     compared = []
     for each in found:
         passage = documents.passages[each.passage]
         text = _text_of(documents, passage)
         if each.passage not in known:
-            words = same_words(text).split() if len(text) <= 2 * MAX_CHARS else []
-            known[each.passage] = _Words(amounts_in(passage.text), words)
-        theirs, words = known[each.passage]
+            short = len(text) <= 2 * MAX_CHARS
+            words = same_words(text).split() if short else []
+            known[each.passage] = _Words(amounts_in(passage.text), words, said_in(passage.text) if short else None)
+        theirs, words, said = known[each.passage]
         spelt = written_alike(claim, amounts, passage.text, theirs) if amounts else claim
         others = sum(a != b for a, b in zip(own, words, strict=False))
         alike = 0 < len(words) == len(own) and others <= MAX_OTHER_WORDS
         ruled_out = alike and others > 0 and rules_out(facts_of(text), facts_of(claim))
+        ruled_out = ruled_out or (claimed is not None and said is not None and says_another_amount(claimed, said))
         compared.append(_Comparison(None if spelt == claim else spelt, alike and others == 0, ruled_out))
     return compared
 

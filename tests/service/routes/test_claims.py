@@ -186,6 +186,9 @@ def test_a_text_entails_itself(published: Callable[..., Any], text: str) -> None
         ("Give ten to thirty mg now.", "Give ten to twenty mg now."),
         ("Paid in Q1 FY25.", "Paid in Q1 FY24."),
         ("We are closed on Mondays.", "We are closed on Tuesdays."),
+        ("Fee: \u00a31,000 per year", "The fee is \u00a32,000 per year."),
+        ("The annual fee is \u00a31,000.", "You pay \u00a31,000,000 each year."),
+        ("Cut a 3/8 inch hole.", "Cut a hole of 8 inches."),
         ("He has type II diabetes.", "He has type I diabetes."),
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 from core.attributes import attributes
 from core.facts import facts_of
 from core.manifest import Manifest
+from core.other_amounts import said_in
 from core.same_words import same_words
 from core.subwords import has_text, load_tokenizer
 from core.text import split_words
@@ -33,6 +34,7 @@ SEEDS = (
     *("\u3000", "\u201d", "two ", "a-1 ", "a-1-", "1 000 ", "at least ", "turn ", "a", "May ", "1.2.3", "1x", "no. "),
     *("<!--", "~~a", "- [ ] ", "- [ ] a\n", "!=", "<", "> 1 "),
     *("half a ", '-1,"([ .a-', " :-|\t"),
+    *("1/2 ", "1/", "\u00bd", "1-1/2-", "1 1/2 to ", "2 and 1/2 and ", "3/4 of "),
     # of documents: cells, items, headings, blank lines between
     *("a,b\n", "a, b\n", 'a,"b\n', "a;b\n1;2\n\n", "a|", "-\n", "a.\n\n", "\t\n", "A b\n", "- a:\n", "\n \t", ". A"),
     "".join(" " * (n % 300) + "- a:\n" for n in range(150)),
@@ -72,6 +74,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "facts_of": facts_of,
     "attributes": attributes,
     "same_words": same_words,
+    "said_in": said_in,
     "verdict": verdict_of,
     "has_text": has_text,
     "split_words": split_words,
