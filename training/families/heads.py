@@ -45,8 +45,8 @@ logger = logging.getLogger(__name__)
 SERVED = ("entailment", "similarity", "paraphrase", "relevance")
 RAW_RANGE = (0.0, 1.0)  # of the similarity
 WEIGHTS = tuple(i / 20 for i in range(21))  # of the cosine in a blended similarity
-# Of the cosine in a blended relevance. Alone `minilm-cross` is best with 20, but in a second stage, where the cosine of the
-# first one counts half already, more than 8 loses (`python -m benchmarks.second_stage`: WikiQA .669 for .702).
+# Of the cosine in a blended relevance. Alone `minilm-cross` is best with 20, but behind a first stage, whose cosine
+# counts half already, more than 8 loses (`python -m benchmarks.second_stage`: WikiQA .669 for .702).
 MULTIPLES = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 Columns = Mapping[str, tuple[int, int]]
 Blends = Mapping[str, tuple[float, float]]  # as in the manifest: of the output, and of the cosine
