@@ -39,7 +39,7 @@ _IN_SECONDS = (1, 60, 3600, 86400, 604800)
 _MAX_COUNTED = 2  # words behind a number that may be what it counts
 
 
-class Amount(NamedTuple):
+class SaidAmount(NamedTuple):
     """An amount, date or code of a text.
 
     Attributes:
@@ -60,7 +60,7 @@ class Said(NamedTuple):
         negated: whether one is a negation.
     """
 
-    amounts: list[Amount]
+    amounts: list[SaidAmount]
     words: frozenset[str]
     negated: bool
 
@@ -82,7 +82,7 @@ def said_in(text: str) -> Said | None:
             continue
         after = places[i + 1][0][0] if i + 1 < len(places) else len(plain)
         behind = words_between(plain, end, after)[:_MAX_COUNTED] if facts[0].kind == "number" else []
-        amounts.append(Amount(tuple(facts), tuple(map(stem, behind))))
+        amounts.append(SaidAmount(tuple(facts), tuple(map(stem, behind))))
     words += words_between(plain, position, len(plain))
     kept = frozenset(stem(_PERIODS.get(word, word)) for word in words if word not in _SAY_LITTLE)
     return Said(amounts, kept, not NEGATIONS.isdisjoint(words))
@@ -112,7 +112,7 @@ def says_another_amount(claim: Said, passage: Said) -> bool:
     return not any(_is_computed(fact, others, every) for fact, others in differing)
 
 
-def _of_its_kind(fact: Fact, amount: Amount, other: Amount) -> Iterator[Fact]:
+def _of_its_kind(fact: Fact, amount: SaidAmount, other: SaidAmount) -> Iterator[Fact]:
     """The facts of another amount that can differ from a fact."""
     if fact.kind == "number":
         first, second = amount.counted[:1], other.counted[:1]
