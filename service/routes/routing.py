@@ -26,6 +26,7 @@ from starlette.types import Receive, Scope, Send
 
 from core.ranking import MAX_ENTRIES
 from service.engine.admission import RequestContext
+from service.engine.queue import INLINE_SECONDS
 from service.errors import Overloaded, TooLarge, TooSlow
 from service.observe.telemetry import NO_MODEL
 from service.routes.dialects import Dialect
@@ -97,8 +98,10 @@ class ServedRequest(Request):
         Raises:
             Overloaded, TooSlow: it would not be ready in time.
         """
-        written = await self.service.queue.run(self.context, values * _VALUE_SECONDS, lambda: write(make()))
-        return JsonAnswer(written, model)
+        seconds = values * _VALUE_SECONDS
+        if seconds <= INLINE_SECONDS:  # and it is no phase of the request
+            return JsonAnswer(write(make()), model)
+        return JsonAnswer(await self.service.queue.run(self.context, seconds, lambda: write(make())), model)
 
 
 class Route(APIRoute):
