@@ -100,7 +100,7 @@ class ServedRequest(Request):
         """
         seconds = values * _VALUE_SECONDS
         if seconds <= INLINE_SECONDS:  # and it is no phase of the request
-            return JsonAnswer(write(make()), model)
+            return JsonAnswer(make(), model)
         return JsonAnswer(await self.service.queue.run(self.context, seconds, lambda: write(make())), model)
 
 
