@@ -86,8 +86,8 @@ _UNRATED = (
     "intents-clinc150",
     "intents-hwu64",
 )
-# Then, for policies and permissions: twice what was written for this project, and a fifth of the rest, so that nothing
-# is forgotten. Some 71,000 pairs.
+# Then, for policies and permissions: what was written for this project, near twice, and some of the rest, so that it is
+# not forgotten. Some 71,000 pairs.
 _CROSS_SECOND = {
     "snli-train": 4_000,
     "mnli-train": 8_000,

@@ -136,7 +136,7 @@ RECIPES = (
         start="mpnet-pairs",
         start_seed=1,
     ),
-    # With twice the policies, and sentences about what may and must be done.
+    # With four times the policies, and sentences about what may and must be done.
     replace(
         _FIRST,
         name="mpnet-pairs-third",
