@@ -78,7 +78,9 @@ def check(entries: Sequence[tuple[Path, FileEntry]], known: dict[Path, FileEntry
     """
     for path, entry in entries:
         if path.is_symlink() or not path.is_file():
-            raise ArtifactError(f"{path}: missing (or not a plain file), expected sha256 {entry.sha256}")
+            kind = "no plain file" if path.exists() else "missing"
+            kind = "a link" if path.is_symlink() else "a folder" if path.is_dir() else kind
+            raise ArtifactError(f"{path}: {kind}, expected a file with sha256 {entry.sha256}")
         if (size := path.stat().st_size) != entry.bytes:
             raise ArtifactError(f"{path}: corrupted or replaced: {size} bytes, expected {entry.bytes} bytes")
     for path, entry in entries:

@@ -131,10 +131,15 @@ class UnknownModel(RequestError):
         others = f"the closest for {task}: {some(near, len(able))}" if near else f"models for {task}: {some(able)}"
         message = f"no model {quote(name)}; {others}{more}"
         super().__init__(message, field=field)
-        self._name = name
+        self._name, self._slipped = name, bool(near)
 
     def with_default_hint(self, default: str) -> "UnknownModel":
-        """This error, whose message also says how to ask the route's default model: without a name, or by an alias."""
+        """This error, whose message also says how to ask the route's default model: without a name, or by an alias.
+
+        A name like that of a model is a slip of the hand, which needs no alias.
+        """
+        if self._slipped:
+            return self
         alias = f"SEMBLANCE_MODEL_ALIASES={quote(self._name)[1:-1]}={default}"
         self.message += f"; without a model {default} answers; {alias} serves this name to other clients"
         self.message += " (docs/dialects.md)"
@@ -291,7 +296,7 @@ class InternalError(RequestError):
 
 
 class InferenceFailed(InternalError):
-    """A graph raised, or gave a number that is not finite."""
+    """A graph or a tokenizer raised, or a number is not finite."""
 
     code = "inference_failed"
 

@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from service.engine import breaker
+from service.engine.admission import RequestContext
 from service.engine.breaker import Backend
 from service.engine.cache import VectorCache
 from service.engine.queue import Queue
 from service.engine.vector_codec import RemoteCache
+from service.errors import UnknownModel
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
 from service.models.checks import HealthChecker
@@ -19,6 +21,7 @@ from service.models.reload import Reloader
 from service.observe.metrics import KEPT_SECONDS, Exposition, LoopLag
 from service.observe.telemetry import Telemetry
 from service.schemas import Readiness
+from service.scoring.scorer import Capability, Scorer
 from service.settings import Settings
 
 _GAUGES_SECONDS = 1.0  # after which other workers see what changed
@@ -91,6 +94,14 @@ class Service:
         """
         able = self.registry.able("classification")
         return next((name for name in able if name == USUAL_CLASSIFIER), able[0] if able else None)
+
+    async def pick(self, context: RequestContext, route: str, name: str | None, capability: Capability) -> Scorer:
+        """The scorer of a request's model, or without one of the route's default; raises as `ModelRegistry.pick`."""
+        try:
+            return await self.registry.pick(context, name or self.defaults[route], capability, ranks=route == "/rank")
+        except UnknownModel as error:
+            default = self.defaults.get(route)
+            raise (error if default is None else error.with_default_hint(default)) from None
 
     async def start(self) -> None:
         """Start checks and probes; the first probe of a backend is logged before requests are answered."""

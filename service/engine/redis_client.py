@@ -75,6 +75,10 @@ _REFUSALS: Mapping[str, str] = {
     "DENIED": "it is in protected mode, without a password",
     "unknown command": "it does not know a command that is needed",
 }
+_OTHERWISE: tuple[tuple[type[Exception], str], ...] = (
+    (ResponseError, "it refuses a command that is needed"),
+    (ConnectionError, "the connection to it broke"),
+)
 T = TypeVar("T")
 
 
@@ -191,13 +195,14 @@ class RedisClient:
 
 def reason_of(error: Exception) -> str:
     """The reason for an error in words of ours, without Redis' own message, which may contain anything."""
-    cause: BaseException | None = error
-    while cause is not None:
+    causes: list[BaseException] = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
+        causes.append(cause)
+    for cause in causes:
         for kind, words in _REASONS:
             if isinstance(cause, kind):
                 return words
         for start, words in _REFUSALS.items():
             if isinstance(cause, RedisError) and str(cause).removeprefix("ERR ").startswith(start):
                 return words
-        cause = cause.__cause__ or cause.__context__
-    return type(error).__name__
+    return next((words for kind, words in _OTHERWISE if isinstance(causes[-1], kind)), type(causes[-1]).__name__)

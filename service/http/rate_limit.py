@@ -10,7 +10,8 @@ import hashlib
 from datetime import timedelta
 from typing import Any
 
-from throttled.asyncio import MemoryStore, RateLimitResult, RedisStore, Throttled, per_duration
+from throttled.asyncio import MemoryStore, RateLimitResult, RedisStore, per_duration
+from throttled.asyncio.rate_limiter.gcra import GCRARateLimiter, RedisLimitAtomicAction
 from throttled.store import ConnectionFactory
 
 from service.engine.redis_client import RedisClient
@@ -57,6 +58,15 @@ class StoreWithClient(ConnectionFactory):
         return self.options["CLIENT"]()
 
 
+class CountAnyway(RedisLimitAtomicAction):
+    """Counts in Redis; what is no count there, whoever wrote it, is as none."""
+
+    SCRIPTS = (
+        'if not tonumber(redis.pcall("GET", KEYS[1]) or 0) then redis.call("SET", KEYS[1], 0) end'
+        + RedisLimitAtomicAction.SCRIPTS
+    )
+
+
 class SharedCounts:
     """Counts of all processes, in a Redis that may fail at any time."""
 
@@ -67,6 +77,7 @@ class SharedCounts:
         factory = f"{__name__}.{StoreWithClient.__name__}"
         store = RedisStore(options={"CONNECTION_FACTORY_CLASS": factory, "CLIENT": lambda: self._client.redis})
         self._callers = _counting(settings, store, _PREFIX)
+        self._rate = settings.rate_limit
         self._longest = _rate_of(settings)[1].total_seconds() + _CLOCK_SECONDS
         secret = settings.redis_secret
         self._key = b"" if secret is None else hashlib.blake2b(secret.get_secret_value().encode()).digest()
@@ -81,8 +92,9 @@ class SharedCounts:
         Returns:
             What is left of the caller's allowance; None while Redis fails, or if it holds something else than a count.
         """
-        # Hashed, so that Redis holds no addresses or names of keys; with a secret nobody else can name a caller.
-        name = hashlib.blake2b(caller.encode(), digest_size=16, key=self._key).hexdigest()
+        # Hashed, so that Redis holds no addresses or names of keys; with a secret nobody else can name a caller. With
+        # the limit, by which counts differ: services of other limits, and this one before a change, count apart.
+        name = hashlib.blake2b(f"{self._rate} {caller}".encode(), digest_size=16, key=self._key).hexdigest()
         result = await self._client.attempt(lambda: self._callers.limit(name), ignore_breakers=ignore_breakers)
         if (
             result is not None and not 0 <= result.state.reset_after <= self._longest
@@ -108,9 +120,9 @@ class SharedCounts:
         await self._client.aclose()
 
 
-def _counting(settings: Settings, store: MemoryStore | RedisStore, prefix: str | None = None) -> Throttled:
+def _counting(settings: Settings, store: MemoryStore | RedisStore, prefix: str | None = None) -> GCRARateLimiter:
     count, period = _rate_of(settings)
-    return Throttled(using="gcra", quota=per_duration(period, count), store=store, key_prefix=prefix)
+    return GCRARateLimiter(per_duration(period, count), store, [CountAnyway], prefix)
 
 
 def _rate_of(settings: Settings) -> tuple[int, timedelta]:

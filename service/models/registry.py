@@ -91,10 +91,8 @@ class ModelRegistry(Mapping[str, ServedModel]):
         """
         model = self._models.get(name)
         if model is None:
-            able, rerankers = self.able(task), self.able("relevance")
-            if ranks and rerankers:
-                raise UnknownModel(name, "ranking", rerankers, field, self._more)
-            raise UnknownModel(name, task, able, field, self._more)
+            able = dict.fromkeys([*(self.able("relevance") if ranks else ()), *self.able(task)])
+            raise UnknownModel(name, "ranking" if ranks else task, list(able), field, self._more)
         return model
 
     def choose(self, name: str, capability: Capability, field: str = "model", *, ranks: bool = False) -> ServedModel:

@@ -18,7 +18,7 @@ from core.manifest import Manifest, Role
 from core.scoring import Embeddings, best_first
 from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
-from service.errors import InvalidRequest, ModelError, UnknownModel
+from service.errors import InvalidRequest, ModelError
 from service.models.model import ServedModel
 from service.routes.labelling import own_labels
 from service.routes.limits import RequestTexts
@@ -86,7 +86,11 @@ def check_aliases(service: Service) -> None:
 
 def resolve(service: Service, name: str | None, route: Route) -> str:
     """The model name for a client's name; without one the default of a route of ours."""
-    return service.settings.model_aliases.get(name, name) if name else service.defaults[route]
+    return _meant(service, name) or service.defaults[route]
+
+
+def _meant(service: Service, name: str | None) -> str | None:
+    return service.settings.model_aliases.get(name, name) if name else None
 
 
 def find_model(service: Service, name: str) -> ServedModel:
@@ -120,12 +124,7 @@ async def compare(
     Raises:
         RequestError: an unknown model, one without the task, an invalid text, and errors of scorers.
     """
-    ranks = route == "/rank"
-    try:
-        scorer = await service.registry.pick(context, resolve(service, model, route), "similarity", ranks=ranks)
-    except UnknownModel as error:
-        default = service.defaults.get(route) if ranks else None
-        raise (error if default is None else error.with_default_hint(default)) from None
+    scorer, ranks = await service.pick(context, route, _meant(service, model), "similarity"), route == "/rank"
     reading = await _read(context, service, scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
     left, right = reading.groups
     if len(left) == 1:
@@ -153,7 +152,7 @@ async def entail(
     Raises:
         RequestError: as `compare`.
     """
-    scorer = await service.registry.pick(context, resolve(service, model, "/entailment"), "entailment")
+    scorer = await service.pick(context, "/entailment", _meant(service, model), "entailment")
     reading = await _read(context, service, scorer, premises, hypotheses)
     context.items = premises.field, len(premises.texts)
     answers = await scorer.entailment_or_neutral(context, *reading.groups)
@@ -166,8 +165,7 @@ async def label(call: ServedRequest, model: str | None, texts: RequestTexts) -> 
     Raises:
         RequestError: as `compare`.
     """
-    name = call.service.settings.model_aliases.get(model, model) if model else None
-    scorer, answer = await own_labels(call, texts, name)
+    scorer, answer = await own_labels(call, texts, _meant(call.service, model))
     found = answer["results"]
     probabilities, truncated = [each["probabilities"] for each in found], [each["truncated"] for each in found]
     return LabelledTexts(scorer.id, probabilities, truncated)
@@ -196,7 +194,7 @@ async def embed(
         InvalidRequest: the model has fewer, or compares embeddings by more than their direction.
         RequestError: as `compare`.
     """
-    scorer = await service.registry.pick(context, resolve(service, model, "/embed"), "embedding")
+    scorer = await service.pick(context, "/embed", _meant(service, model), "embedding")
     if dimensions is not None:
         _check_dimensions(scorer.manifest, dimensions)
     reading = await _read(context, service, scorer, texts, roles=(role,))

@@ -36,8 +36,7 @@ async def similarity(request: SimilarityRequest, call: ServedRequest) -> Respons
     """Say how alike the two sentences of each pair are."""
     service, context = call.service, call.context
     call.check_count("pairs", len(request.pairs), "max_pairs")
-    name = request.model or service.defaults["/similarity"]
-    scorer = await service.registry.pick(context, name, request.task)
+    scorer = await service.pick(context, "/similarity", request.model, request.task)
     a, b = await _tokenise_pairs(call, scorer, request.pairs, ("a", "b"))
     raw, ratings, scores = await scorer.similarity(context, a, b, request.task)
     results: list[Answer] = [
@@ -64,8 +63,7 @@ async def entailment(request: EntailmentRequest, call: ServedRequest) -> Respons
     """Say whether each hypothesis follows from its premise."""
     service, context = call.service, call.context
     call.check_count("pairs", len(request.pairs), "max_pairs")
-    name = request.model or service.defaults["/entailment"]
-    scorer = await service.registry.pick(context, name, "entailment")
+    scorer = await service.pick(context, "/entailment", request.model, "entailment")
     premises, hypotheses = await _tokenise_pairs(call, scorer, request.pairs, ("premise", "hypothesis"))
     answers = await scorer.entailment_or_neutral(context, premises, hypotheses)
     results: list[Answer] = [
@@ -83,8 +81,7 @@ async def entailment(request: EntailmentRequest, call: ServedRequest) -> Respons
 async def explain(request: ExplainRequest, call: ServedRequest) -> Response:
     """Say what each word of two sentences adds to their score."""
     service, context = call.service, call.context
-    name = request.model or service.defaults["/explain"]
-    scorer = await service.registry.pick(context, name, "explanation")
+    scorer = await service.pick(context, "/explain", request.model, "explanation")
     check_texts([request.a, request.b], "ab".__getitem__)
     a, b = sentences = await scorer.tokenise(context, [request.a, request.b], "ab".__getitem__)
     for field, sentence in zip("ab", sentences, strict=True):
@@ -97,7 +94,7 @@ async def embed(request: EmbedRequest, call: ServedRequest) -> Response:
     """Give the embedding of each sentence."""
     service, context = call.service, call.context
     call.check_count("sentences", len(request.sentences), "max_sentences")
-    scorer = await service.registry.pick(context, request.model or service.defaults["/embed"], "embedding")
+    scorer = await service.pick(context, "/embed", request.model, "embedding")
     check_texts(request.sentences, "sentences.{}".format)
     sentences = await scorer.tokenise(context, request.sentences, "sentences.{}".format, role=request.role)
     context.items = "sentences", len(sentences)

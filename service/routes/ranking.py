@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from core.ranking import ConfidenceFit, Match, digest_of, texts_of
 from service.engine.admission import RequestContext
-from service.errors import InvalidRequest, UnknownModel, some
+from service.errors import InvalidRequest, some
 from service.routes.dialects import OURS
 from service.routes.limits import check_time
 from service.routes.routing import ServedRequest, router_for
@@ -35,12 +35,7 @@ async def rank(request: RankRequest, call: ServedRequest) -> Response:
     if (request.candidates is None) == (request.entries is None):
         raise InvalidRequest("expected either candidates, or entries of an FAQ", field="candidates")
     candidates = _candidates(call, request)
-    name = request.model or service.defaults["/rank"]
-    try:
-        first = await service.registry.pick(context, name, "similarity", ranks=True)
-    except UnknownModel as error:
-        default = service.defaults.get("/rank")
-        raise (error if default is None else error.with_default_hint(default)) from None
+    first = await service.pick(context, "/rank", request.model, "similarity")
     second = await _second_stage(context, service, request)
     check_chars("query", len(request.query))
     check_texts(candidates.texts, candidates.field_of)

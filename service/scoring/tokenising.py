@@ -8,6 +8,7 @@ from sys import getsizeof
 from time import perf_counter
 from typing import NamedTuple
 
+from core.errors import TokenizerError
 from core.manifest import Manifest, Role
 from core.subwords import AnyTokenizer, has_text
 from core.tokenizer import Encoded
@@ -15,7 +16,7 @@ from service.engine.admission import RequestContext
 from service.engine.cache import ENTRY_BYTES, ID_BYTES, VectorCache, tuple_bytes
 from service.engine.graph import Graph
 from service.engine.queue import Queue
-from service.errors import EmptyText, Overloaded, TooLarge, TooSlow
+from service.errors import EmptyText, InferenceFailed, Overloaded, TooLarge, TooSlow
 from service.observe.metrics import TOKENISE
 from service.observe.telemetry import ModelTelemetry
 
@@ -129,6 +130,7 @@ class CachedTokenizer:
 
         Raises:
             EmptyText: a text without a visible character.
+            InferenceFailed: the tokenizer raised.
             Overloaded, TooSlow: it would not end in time, or what comes after it; says how many of the list of texts
                 would. Of a part of the work (`RequestContext.part`) whoever parted it knows how many there are.
         """
@@ -168,11 +170,12 @@ class CachedTokenizer:
         few = sum(chars) <= _FEW_CHARS
         if few:
             began = perf_counter()
-            sentences = self.encode(new)
+            sentences = self._encode_or_fail(new)
             context.spent(TOKENISE, began, perf_counter())
         else:
             turns = [
-                (seconds, partial(self.encode, new[part])) for seconds, part in turns_of(chars, self._cost.tokenising)
+                (seconds, partial(self._encode_or_fail, new[part]))
+                for seconds, part in turns_of(chars, self._cost.tokenising)
             ]
             total = sum(chars) * self._cost.tokenising + scored * self._cost.tokens * self._cost.scoring
             parts = await self._queue.run_all(context, turns, phase=TOKENISE, total_seconds=total)
@@ -184,6 +187,14 @@ class CachedTokenizer:
             return sentences
         found = dict(zip(new, sentences, strict=True))
         return [sentence or found[text] for text, sentence in zip(texts, known, strict=True)]
+
+    def _encode_or_fail(self, texts: Sequence[str]) -> list[Encoded]:
+        """Texts of a request -> token ids; raises `InferenceFailed` where the tokenizer's own rules fail."""
+        try:
+            return self.encode(texts)
+        except TokenizerError as error:
+            self._telemetry.failed()
+            raise InferenceFailed(self.manifest.id, "its tokenizer cannot read a text") from error
 
     def prompted(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> token ids behind the prompt of a text, at once: as golden pairs were published."""

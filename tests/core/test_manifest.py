@@ -1,6 +1,7 @@
 """The manifest: what it accepts, what it refuses, what it checks on disk, and what its fingerprint notices."""
 
 import json
+import os
 import resource
 from datetime import date
 from pathlib import Path
@@ -194,17 +195,21 @@ def test_a_manifest_that_is_no_object_is_one_clear_line(folder: Path, content: b
 def test_missing_files_links_and_folders_are_refused(folder: Path) -> None:
     manifest = Manifest.load(folder)
     target = folder / "head.onnx"
-    message = f"^{target}: missing .*, expected sha256 {manifest.files['head.onnx'].sha256}$"
+    message = f"^{target}: %s, expected a file with sha256 {manifest.files['head.onnx'].sha256}$"
     elsewhere = folder.parent / "elsewhere"
     target.rename(elsewhere)
-    with pytest.raises(ArtifactError, match=message):
+    with pytest.raises(ArtifactError, match=message % "missing"):
         manifest.verify(folder)
     target.symlink_to(elsewhere)  # the right content, but not of this folder
-    with pytest.raises(ArtifactError, match=message):
+    with pytest.raises(ArtifactError, match=message % "a link"):
         manifest.verify(folder)
     target.unlink()
     target.mkdir()
-    with pytest.raises(ArtifactError, match=message):
+    with pytest.raises(ArtifactError, match=message % "a folder"):
+        manifest.verify(folder)
+    target.rmdir()
+    os.mkfifo(target)
+    with pytest.raises(ArtifactError, match=message % "no plain file"):
         manifest.verify(folder)
 
 
@@ -215,7 +220,7 @@ def test_a_shared_file_lies_beside_the_models_under_its_checksum(folder: Path) -
     shared = folder.parent / SHARED_NAME / f"{entry.sha256}.json"
     assert manifest.path_of(folder, "tokenizer.json") == shared
     assert manifest.path_of(folder, "head.onnx") == folder / "head.onnx"
-    with pytest.raises(ArtifactError, match=f"^{shared}: missing .*, expected sha256 {entry.sha256}$"):
+    with pytest.raises(ArtifactError, match=f"^{shared}: missing, expected a file with sha256 {entry.sha256}$"):
         manifest.verify(folder)
     shared.parent.mkdir()
     (folder / "tokenizer.json").rename(shared)

@@ -6,7 +6,9 @@ import threading
 
 import numpy as np
 import pytest
+import tokenizers
 
+from core.subwords import Subwords
 from service.engine.admission import RequestContext
 from tests.harness import fakes
 from tests.harness.requests import error_of
@@ -40,6 +42,39 @@ def _models(root, rows, golden=fakes.GOLDEN):
     fakes.publish(folder, "avg-paraphrase", encoder="encoder.onnx", similarity=fakes.COSINE, golden=pairs)
     fakes.graded_model(root / "avg-sick")
     return root
+
+
+async def test_a_tokenizer_that_panics_at_a_text_fails_that_request_alone(
+    serve: Serve, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own expression goes through all ways of reading many letters, and the library panics."""
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: i for i, word in enumerate(fakes.WORDS)}, "a"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
+        [
+            tokenizers.pre_tokenizers.Whitespace(),
+            tokenizers.pre_tokenizers.Split(tokenizers.Regex("(a+)+b"), "isolated"),
+        ]
+    )
+    monkeypatch.setattr(fakes, "tokenizer", lambda: Subwords(made.to_str()))
+    fakes.cosine_model(tmp_path / "avg-paraphrase")
+    monkeypatch.undo()
+    fakes.graded_model(tmp_path / "avg-sick")
+    text = "a" * 60 + "c"
+    bodies: dict[str, dict[str, object]] = {
+        "/similarity": {"pairs": [{"a": "a man", "b": text}]},
+        "/rank": {"query": "a man", "candidates": [text + " a man" * 400]},  # in a thread
+        "/embed": {"sentences": [text]},
+        "/explain": {"a": "a man", "b": text},
+    }
+    async with serve(models_dir=tmp_path) as client:
+        for path, body in bodies.items():
+            response = await client.post(path, json={**body, "model": "avg-paraphrase"})
+            error = error_of(response)
+            assert (response.status_code, error["code"]) == (500, "inference_failed")
+            assert error["message"] == "model avg-paraphrase failed: its tokenizer cannot read a text"
+        good = {**GOOD_PAIR, "model": "avg-paraphrase"}
+        assert (await client.post("/similarity", json=good)).status_code == 200
+        assert await client.metric("semblance_inference_failures_total", model="avg-paraphrase") == len(bodies)
 
 
 @pytest.mark.parametrize("path", ["/similarity", "/rank", "/embed"])

@@ -1,6 +1,8 @@
 """One rate limit for several processes, in a real Redis that is killed and comes back."""
 
 import pytest
+from redis.exceptions import ResponseError
+from throttled.exceptions import StoreUnavailableError
 
 from service.errors import RateLimited
 from service.http.rate_limit import RateLimit
@@ -30,7 +32,9 @@ async def test_without_redis_each_counts_for_itself_until_it_is_back(redis_serve
     with pytest.raises(RateLimited):
         await limit.take("alice")
     assert telemetry.registry.get_sample_value("semblance_redis_failures_total", {"kind": "error"}) == 1
-    assert shared.problems == ["redis does not count requests (StoreUnavailableError): each process counts its own"]
+    assert shared.problems == [
+        "redis does not count requests (the connection to it broke): each process counts its own"
+    ]
     redis_server.start()
     with pytest.raises(RateLimited):
         await limit.take("alice")  # nobody asks yet
@@ -69,6 +73,53 @@ async def test_the_service_refuses_by_the_shared_count(serve: Serve, redis_serve
         assert keys
         assert all(key.startswith(b"semblance:") and b"127.0.0.1" not in key for key in keys)
         assert all(0 < client.ttl(key) <= 3600 for key in keys)
+
+
+async def test_limits_that_differ_count_apart(redis_server: RedisServer) -> None:
+    for rates in (("1/minute", "600/minute"), ("9/hour", "100/second")):
+        limits = [limit_of(redis_server, 60_000, rate)[0] for rate in rates]
+        for limit in limits:
+            assert limit.shared is not None
+            await limit.shared.probe()
+            await limit.take("alice")
+        await limits[1].take("alice")  # the other one's count says nothing of this
+        for limit in limits:
+            assert limit.shared is not None
+            assert limit.shared.problems == []
+            await limit.shared.close()
+
+
+@pytest.mark.parametrize("write", [("SET", "nonsense"), ("SET", ""), ("RPUSH", "1")])
+async def test_what_is_no_count_is_none_and_is_written_over(redis_server: RedisServer, write: tuple[str, str]) -> None:
+    limit, telemetry = limit_of(redis_server, 60_000)
+    assert limit.shared is not None
+    await limit.take("alice")
+    with redis_server.client() as client:
+        (name,) = client.keys()
+        client.delete(name)
+        client.execute_command(write[0], name, write[1])
+    for _ in range(2):
+        await limit.take("alice")
+    with pytest.raises(RateLimited):
+        await limit.take("alice")
+    assert limit.shared.problems == []
+    assert telemetry.registry.get_sample_value("semblance_redis_failures_total", {"kind": "error"}) in (None, 0)
+    await limit.shared.close()
+
+
+async def test_a_refused_command_is_said_in_words(redis_server: RedisServer) -> None:
+    limit, _ = limit_of(redis_server, 60_000)
+    assert limit.shared is not None
+    error = ResponseError("something new")
+
+    async def fails() -> None:
+        raise StoreUnavailableError("unavailable") from error
+
+    await limit.shared._client.attempt(fails)
+    assert limit.shared.problems == [
+        "redis does not count requests (it refuses a command that is needed): each process counts its own"
+    ]
+    await limit.shared.close()
 
 
 async def test_who_may_write_to_redis_shuts_nobody_out(redis_server: RedisServer) -> None:

@@ -136,20 +136,26 @@ async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path:
         second = await refused(client, "/rank", json={**GOOD["/rank"], "rerank_model": "rerank-v3.5"})
         pairs = await refused(client, "/similarity", json={**GOOD["/similarity"], "model": "rerank-v3.5"})
         slip = await refused(client, "/similarity", json={**GOOD["/similarity"], "model": "gran5"})
+        vectors = await client.post("/v1/embeddings", json={"input": "a", "model": "text-embedding-3-small"})
         cohere = await client.post("/v2/rerank", json={"query": "a", "documents": ["a"], "model": "rerank-v4.0-fast"})
     assert str(ranking[1]["message"]).endswith(
         "without a model avg-paraphrase answers; SEMBLANCE_MODEL_ALIASES=rerank-v3.5=avg-paraphrase "
         "serves this name to other clients (docs/dialects.md)"
     )
     for _, error in (ranking, second):
-        assert str(error["message"]).startswith("no model 'rerank-v3.5'; models for ranking: cross-encoder")
-        assert "gran-5" not in str(error["message"])
+        assert str(error["message"]).startswith(
+            "no model 'rerank-v3.5'; models for ranking: cross-encoder, avg-paraphrase"
+        )
     assert str(pairs[1]["message"]).startswith(
         "no model 'rerank-v3.5'; models for similarity: avg-paraphrase, cross-encoder, gran-5"
     )
     assert str(slip[1]["message"]).startswith("no model 'gran5'; the closest for similarity: gran-5")
+    assert vectors.json()["error"]["message"].endswith(
+        "without a model avg-paraphrase answers; SEMBLANCE_MODEL_ALIASES=text-embedding-3-small=avg-paraphrase "
+        "serves this name to other clients (docs/dialects.md)"
+    )
     assert cohere.json()["message"].startswith(
-        "no model 'rerank-v4.0-fast'; models for ranking: cross-encoder; without"
+        "no model 'rerank-v4.0-fast'; models for ranking: cross-encoder, avg-paraphrase, gran-5; without"
     )
 
 
