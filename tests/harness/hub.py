@@ -4,8 +4,9 @@ redirect, private and gated models."""
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,7 +23,9 @@ class Repository:
     revisions: dict[str, str] = field(default_factory=dict)
     token: str | None = None  # that may read it; None: everybody
     gated: bool = False
-    stated_bytes: dict[str, int] = field(default_factory=dict)  # in the listing, instead of a file's own
+    stated_bytes: dict[str, object] = field(default_factory=dict)  # in the listing, instead of a file's own
+    sent: dict[str, bytes] = field(default_factory=dict)  # by digest, instead of a large file's own
+    drips: bool = False  # files come a byte every twentieth of a second
 
     def commit(self, files: dict[str, bytes], revision: str = "main") -> str:
         """Add a commit, which `revision` now stands for; returns its id."""
@@ -84,7 +87,9 @@ class _Handler(BaseHTTPRequestHandler):
             every = (
                 content for each in hub.repositories.values() for f in each.commits.values() for content in f.values()
             )
-            return self._send(200, next(each for each in every if hashlib.sha256(each).hexdigest() == parts[1]))
+            own = next(each for each in every if hashlib.sha256(each).hexdigest() == parts[1])
+            others = {digest: each for r in hub.repositories.values() for digest, each in r.sent.items()}
+            return self._send(200, others.get(parts[1], own))
         api = parts[:2] == ["api", "models"]
         owner, name, *rest = parts[2:] if api else parts
         repository = hub.repositories.get(f"{owner}/{name}")
@@ -109,6 +114,8 @@ class _Handler(BaseHTTPRequestHandler):
         if path not in files:
             return self._error(404, "EntryNotFound")
         content = files[path]
+        if self.command == "GET" and any(each.drips for each in hub.repositories.values()):
+            return self._drip()
         digest, headers = hashlib.sha256(content).hexdigest(), {"X-Repo-Commit": sha}
         if not path.endswith(LARGE):
             return self._send(200, content, headers | {"ETag": f'"{hashlib.sha1(content).hexdigest()}"'})
@@ -116,6 +123,14 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(
             302, b"", headers | {"Location": f"http://localhost:{self.server.server_port}/large/{digest}"}
         )
+
+    def _drip(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "100000")
+        self.end_headers()
+        with suppress(OSError):  # of who has gone
+            while self.wfile.write(b" "):
+                time.sleep(0.05)
 
     def _json(self, content: object) -> None:
         self._send(200, json.dumps(content).encode(), {"Content-Type": "application/json"})

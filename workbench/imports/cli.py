@@ -31,7 +31,9 @@ def import_model(
     ] = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
-    head: Annotated[Head, typer.Option(help="what the one output of a cross-encoder means")] = "relevance",
+    head: Annotated[
+        Head | None, typer.Option(help="what the one output of a cross-encoder means [default: relevance]")
+    ] = None,
     labels: Annotated[str | None, typer.Option(help="a classifier's labels in its order, separated by commas")] = None,
     pairs_head: Annotated[
         Literal["yes", "no"] | None,
@@ -56,7 +58,7 @@ def import_model(
 
     read_as = FileFormat(encoding, delimiter)
     given: dict[str, object] = {"--pairs": pairs and pairs.name, "--max-tokens": max_tokens, "--graph": graph}
-    given |= {"--head": head if head != "relevance" else None, "--labels": labels, "--pooling": pooling}
+    given |= {"--head": head, "--labels": labels, "--pooling": pooling}
     given |= {"--pairs-head": pairs_head}
     given |= {"--encoding": encoding, "--delimiter": delimiter}
     given |= {"--prompt": prompt, "--query-prompt": query_prompt, "--passage-prompt": passage_prompt}
@@ -70,7 +72,7 @@ def import_model(
     if scale is not None:
         words += ["--scale", *(f"{end:g}" for end in scale)]
     prompts = {"text": prompt, "query": query_prompt, "passage": passage_prompt}
-    named = labels.split(",") if labels else None
+    named = [each.strip() for each in labels.split(",")] if labels is not None else None
     done = take(
         source,
         model_id,

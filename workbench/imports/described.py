@@ -120,7 +120,9 @@ def read_pooling(folder: Path, given: PoolingMode | None, *, states: bool) -> Po
         for name, where in modules:
             if name == "Dense":
                 _check_dense(where)
-        mode = given or _pooling(modules[1][1])
+        mode = _pooling(modules[1][1])
+        if given not in (None, mode):
+            raise ImportRefused(f"--pooling {given}: {modules[1][1] / 'config.json'}: pooling_mode is {mode}")
         if states and middle:
             raise ImportRefused(
                 f"{folder / 'modules.json'}: {', '.join(names)}: the folder's graph gives states, and a Dense layer "
@@ -137,31 +139,24 @@ def read_pooling(folder: Path, given: PoolingMode | None, *, states: bool) -> Po
     return Pooling(mode=given)
 
 
-def check_comparison(folder: Path, pooling: Pooling | None) -> None:
-    """Whether embeddings are compared by the cosine, of which the dot product is one where a Normalize module is last.
+def read_prompts(folder: Path, given: Mapping[str, str | None]) -> Prompts | None:
+    """What is put before a text, a query and a passage; `given` ones instead of the folder's. None: nothing.
 
     Raises:
-        ImportRefused: they are not.
+        ImportRefused: a default prompt that is not there, or one that cannot be a prompt; or embeddings that are not
+            compared by the cosine, of which the dot product is one where a Normalize module is last.
     """
     path = folder / _SENTENCES
-    name = object_or_none(path).get("similarity_fn_name")
+    content = object_or_none(path)
+    name = content.get("similarity_fn_name")
     if name not in (None, "cosine", "dot"):
         raise ImportRefused(f"{path}: similarity_fn_name is {name!r}; taken are 'cosine' and 'dot'")
-    if name == "dot" and pooling is not None and not pooling.normalise:
+    if name == "dot" and [module for module, _ in read_modules(folder)][-1:] != ["Normalize"]:
         raise ImportRefused(
             f"{path}: similarity_fn_name is 'dot' and no Normalize module is last: the lengths of embeddings would "
             "count, and only their cosine is served"
         )
 
-
-def read_prompts(folder: Path, given: Mapping[str, str | None]) -> Prompts | None:
-    """What is put before a text, a query and a passage; `given` ones instead of the folder's. None: nothing.
-
-    Raises:
-        ImportRefused: a default prompt that is not there.
-    """
-    path = folder / _SENTENCES
-    content = object_or_none(path)
     prompts = {key: value for key, value in (content.get("prompts") or {}).items() if isinstance(value, str)}
     default = content.get("default_prompt_name")
     if default is not None and default not in prompts:
@@ -174,6 +169,23 @@ def read_prompts(folder: Path, given: Mapping[str, str | None]) -> Prompts | Non
     }
     made = Prompts(**(found | {role: prompt for role, prompt in given.items() if prompt is not None}))
     return made if any((made.text, made.query, made.passage)) else None
+
+
+def check_head(folder: Path) -> None:
+    """Whether a folder's scores or labels are what its network alone gives of the texts alone.
+
+    Raises:
+        ImportRefused: other modules follow the network, or a prompt stands before every text.
+    """
+    names = [name for name, _ in read_modules(folder)]
+    if names not in ([], ["Transformer"]):
+        raise ImportRefused(f"{folder / 'modules.json'}: modules {', '.join(names)}; with a head taken is Transformer")
+    content = object_or_none(folder / _SENTENCES)
+    name = content.get("default_prompt_name")
+    if (content.get("prompts") or {}).get(name):
+        raise ImportRefused(
+            f"{folder / _SENTENCES}: default_prompt_name is {name!r}: only embedders are served with one"
+        )
 
 
 def read_dimensions(folder: Path, dim: int) -> tuple[int, ...]:
@@ -220,7 +232,7 @@ def labels_of(folder: Path) -> tuple[str, ...]:
             "is right"
         )
     named = config.get("id2label") or {str(i): f"LABEL_{i}" for i in range(config.get("num_labels", 2))}
-    return tuple(str(named.get(str(i), named.get(i, f"LABEL_{i}"))) for i in range(len(named)))
+    return tuple(str(named.get(str(i), "")) for i in range(len(named)))
 
 
 def pair_of(named: Sequence[str]) -> tuple[PairTask, tuple[EntailmentLabel | str, ...]] | None:

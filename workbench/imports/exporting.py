@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from core.graph import MASK, SEGMENTS
 from training.models.transformer import inputs_of
 from training.publish.network_graph import network_graph
-from workbench.imports.files import ImportRefused, read_modules
+from workbench.imports.files import ImportRefused, read_modules, sentence_model
 
 STATES, LOGITS, EMBEDDING = "last_hidden_state", "logits", "sentence_embedding"
 
@@ -39,17 +39,26 @@ class Network(nn.Module):
 
 
 def load_network(folder: Path, *, has_head: bool) -> Any:
-    """The model of a folder in float32, with the plain attention where it has several."""
+    """The model of a folder in float32, with the plain attention where it has several.
+
+    Raises:
+        ImportRefused: a weight is missing, for which the library would take a new one.
+    """
     from transformers import AutoModel, AutoModelForSequenceClassification
 
     kind = AutoModelForSequenceClassification if has_head else AutoModel
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    options |= {"use_safetensors": True, "dtype": torch.float32}
+    options |= {"use_safetensors": True, "dtype": torch.float32, "output_loading_info": True}
     with quiet():
         try:
-            model = kind.from_pretrained(folder, attn_implementation="eager", **options)
+            model, found = kind.from_pretrained(folder, attn_implementation="eager", **options)
         except ValueError:  # an architecture with one attention only
-            model = kind.from_pretrained(folder, **options)
+            model, found = kind.from_pretrained(folder, **options)
+    # No state depends on the pooler, which many folders of encoders lack.
+    if missing := sorted(name for name in found["missing_keys"] if not name.startswith("pooler.")):
+        raise ImportRefused(
+            f"{folder}: the weights lack {missing[0]}{f' and {len(missing) - 1} more' if missing[1:] else ''}"
+        )
     if hasattr(model.config, "use_cache"):
         model.config.use_cache = False
     return model.eval()
@@ -65,9 +74,7 @@ def export(folder: Path, has_head: bool, longest: int, tolerance: float) -> Mode
     model = load_network(folder, has_head=has_head)
     rest = None
     if any(name == "Dense" for name, _ in read_modules(folder)):
-        from sentence_transformers import SentenceTransformer
-
-        rest = nn.ModuleList(list(SentenceTransformer(str(folder), local_files_only=True, device="cpu"))[1:])
+        rest = nn.ModuleList(list(sentence_model(folder))[1:])
     output = LOGITS if has_head else STATES if rest is None else EMBEDDING
     network = Network(model, output, rest)
     try:

@@ -69,6 +69,13 @@ def read_modules(folder: Path) -> list[tuple[str, Path]]:
     return found
 
 
+def sentence_model(folder: Path) -> Any:
+    """The model that sentence-transformers makes of a folder, in float32 whatever its weights are stored in."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), local_files_only=True, device="cpu").float()
+
+
 @contextmanager
 def library_errors(folder: Path) -> Iterator[None]:
     """What transformers raises of a folder that it cannot open, in one line; it has no class of errors of its own.

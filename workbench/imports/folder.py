@@ -21,6 +21,7 @@ from training.publish.graphs import ParityError
 from training.publish.runtime import PublishedModel
 from training.publish.texts import texts
 from workbench.imports.calibration import calibrated, sample
+from workbench.imports.described import check_code
 from workbench.imports.files import ImportRefused, read_stated, static_kind
 from workbench.imports.model import (
     COSINE,
@@ -40,6 +41,7 @@ from workbench.imports.transformer import read_transformer
 logger = logging.getLogger(__name__)
 
 TOLERANCE = 1e-4  # largest difference of a value or logit (above 1: relative), with float32 weights
+LEAST_COSINE = 0.95  # of answers with fewer bytes a weight and those in float32
 TEXTS = 100  # that parity is measured on, beside the golden ones
 _LONGEST = 60  # tokens of these
 _ALONE_SAMPLE = 20  # texts that are run in a batch of one as well
@@ -80,9 +82,10 @@ def read_model(folder: Path, options: ImportOptions) -> ImportedModel:
     Raises:
         ImportRefused: it holds no model that we support; names the file and the field.
     """
+    check_code(folder)
     if (kind := static_kind(folder)) is None:
         return read_transformer(folder, options)
-    return (read_model2vec if kind == "model2vec" else read_static)(folder, options.max_tokens)
+    return (read_model2vec if kind == "model2vec" else read_static)(folder, options)
 
 
 def import_model(
@@ -183,6 +186,8 @@ def _publish(
         if storage != "float32":
             folder, manifest = write_as(storage)
         published = ours if storage == "float32" else answers(PublishedModel(folder, manifest), *found)
+        if not (least := _least_cosine(published, ours, manifest)) >= LEAST_COSINE:  # NaN fails too
+            raise ParityError(f"--{storage} changes answers: their cosine falls to {least:.3f}, allowed {LEAST_COSINE}")
         parity = None if reference is None else _parity(model.library, ours, published, reference, manifest)
         if pairs is not None:
             manifest = calibrated(folder, manifest, pairs)
@@ -242,13 +247,17 @@ def _check_alone(model: PublishedModel, ours: Floats, found: tuple[list[str], li
 
 
 def _parity(library: str, ours: Floats, published: Floats, reference: Floats, manifest: Manifest) -> Parity:
-    cosine = None
-    if manifest.encoder is not None:
-        lengths = np.linalg.norm(published, axis=1) * np.linalg.norm(reference, axis=1)
-        nonzero = lengths > 0
-        cosine = float(((published * reference).sum(axis=1)[nonzero] / lengths[nonzero]).min())
+    cosine = None if manifest.encoder is None else _least_cosine(published, reference, manifest)
     float32, stored = (float(_differences(each, reference).max()) for each in (ours, published))
     return Parity(_with_version(library), len(reference), float32, stored, cosine)
+
+
+def _least_cosine(ours: Floats, reference: Floats, manifest: Manifest) -> float:
+    """Of each embedding with the other one; of a graph's outputs, of all together."""
+    a, b = (each if manifest.encoder is not None else each.reshape(1, -1) for each in (ours, reference))
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    nonzero = lengths != 0
+    return float(((a * b).sum(axis=1)[nonzero] / lengths[nonzero]).min(initial=1.0))
 
 
 def _differences(ours: Floats, reference: Floats) -> Floats:

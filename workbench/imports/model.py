@@ -13,13 +13,13 @@ from core.labels import NLI
 from core.manifest import MANIFEST_NAME, ModelId, Prompts, SimilarityTask, TrainingData
 from core.sequences import PoolingMode
 from training.data.pairs import Pair
+from workbench.imports.files import ImportRefused
 
 Head = Literal["similarity", "relevance"]
 Floats = npt.NDArray[np.float64]
 Storage = Literal["float32", "float16", "int8"]  # of the weights
 COSINE = SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), symmetric=True)  # without a calibration
 LABELS = NLI
-NO_PROMPTS = Prompts()
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ImportOptions:
 
     graph: str | None = None  # the file of the graph, within the folder; None: where such folders have it
     max_tokens: int | None = None  # fewer than the folder says
-    head: Head = "relevance"  # what one output for a pair means
+    head: Head | None = None  # what one output for a pair means; None: its relevance
     labels: Sequence[str] | None = None  # names of the outputs, where the folder names none
     pairs_head: bool | None = None  # whether a model of labels reads two texts; None: as its labels tell
     pooling: PoolingMode | None = None  # of the states, where no `modules.json` says it
@@ -36,8 +36,22 @@ class ImportOptions:
     licence: str | None = None  # instead of what the README states
     languages: tuple[str, ...] | None = None  # ISO 639 codes, instead of what the README states
 
+    def refuse(self, what: str, *names: str) -> None:
+        """Raise ImportRefused where one of these options is given: `what` is imported has no use for it."""
+        prompt = next((each for each in self.prompts.values() if each is not None), None)
+        given = vars(self) | {"prompt": prompt}
+        for name in names:
+            if given[name] is not None:
+                raise ImportRefused(f"--{name.replace('_', '-')}: {what} has no use for it")
+
 
 NO_OPTIONS = ImportOptions()
+
+
+def prompted(prompts: Prompts | None, a: Sequence[str], b: Sequence[str]) -> list[str]:
+    """Texts behind their prompts: a as queries, then b as passages."""
+    found = prompts or Prompts()
+    return [*(found.query + text for text in a), *(found.passage + text for text in b)]
 
 
 @dataclass(frozen=True)

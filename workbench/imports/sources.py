@@ -1,14 +1,16 @@
 """Where an imported model comes from: a local folder, or `owner/name[@revision]` of a model hub."""
 
+import hashlib
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from core.manifest import Origin
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from huggingface_hub import ResolvedRevision
 
 MAX_BYTES = 2 << 30  # of what is fetched: a graph in float32 is one file, of 2 GB at most
+PATIENCE, PACE = 60.0, 1024  # seconds after which fewer bytes a second are too slow
 _NAMED = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?", re.ASCII)
 # Beside the graph and the weights only these are fetched: never a pickle, never code.
 _DESCRIBED = re.compile(
@@ -66,8 +69,10 @@ def open_source(source: str | Path, graph: str | None = None) -> Iterator[Source
 
 def _fetch(name: str, revision: str | None, graph: str | None, folder: Path) -> Origin:
     """Fill a folder with links to the files of a model in the hub's cache, into which they are fetched."""
-    from huggingface_hub import HfApi, constants
+    from huggingface_hub import HfApi, constants, get_session
 
+    if _watch not in (hooks := get_session().event_hooks["response"]):
+        hooks.append(_watch)
     with _hub_errors(name, revision):
         pinned = HfApi().resolve_revision(name, revision=revision)
         sizes = _sizes(name, pinned)
@@ -89,7 +94,10 @@ def _sizes(name: str, revision: "ResolvedRevision") -> dict[str, int]:
     except CachedRepoTreeNotFoundError:
         tree = HfApi().list_repo_tree(name, revision=revision.resolved, recursive=True)
         found = [each for each in tree if isinstance(each, RepoFile)]
-    return {each.path: each.size for each in found}
+    sizes: dict[str, Any] = {each.path: each.size for each in found}
+    if odd := [path for path, size in sizes.items() if type(size) is not int or size < 0]:
+        raise ImportRefused(f"{name}: the hub lists {odd[0]} with a size of {sizes[odd[0]]!r}")
+    return sizes
 
 
 def _weights_or_graph(name: str, sizes: Mapping[str, int], graph: str | None, folder: Path) -> list[str]:
@@ -137,8 +145,38 @@ def _link(
     with _hub_errors(name, revision.initial):
         snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=list(names)))
         for each in names:
+            blob = (snapshot / each).resolve(strict=True)
+            _check_content(name, each, blob)
             (folder / each).parent.mkdir(parents=True, exist_ok=True)
-            (folder / each).symlink_to((snapshot / each).resolve(strict=True))
+            (folder / each).symlink_to(blob)
+
+
+def _check_content(name: str, file: str, blob: Path) -> None:
+    """Raise ImportRefused where a large file in the cache, whose name is the digest that the hub lists, has another."""
+    if re.fullmatch("[0-9a-f]{64}", blob.name) is None:
+        return
+    with blob.open("rb") as opened:
+        found = hashlib.file_digest(opened, "sha256").hexdigest()
+    if found != blob.name:
+        blob.unlink()
+        raise ImportRefused(f"{name}: {file} came with the SHA-256 {found}, the hub lists {blob.name}")
+
+
+def _watch(response: Any) -> None:
+    """Have a body's reader raise ImportRefused where the body only drips: every byte resets the library's limit."""
+    read = response.iter_raw
+
+    def watched(size: int | None = None) -> Iterator[bytes]:
+        began, count = time.monotonic(), 0
+        for part in read(size):
+            count += len(part)
+            if (seconds := time.monotonic() - began) > PATIENCE and count < PACE * seconds:
+                raise ImportRefused(
+                    f"{response.url.host} sent {count:,} bytes in {seconds:.0f} s: too slow to wait for"
+                )
+            yield part
+
+    response.iter_raw = watched
 
 
 @contextmanager
@@ -166,5 +204,6 @@ def _hub_errors(name: str, revision: str | None) -> Iterator[None]:
         cause = error.__cause__ or error
         if constants.is_offline_mode():
             raise ImportRefused(f"{name}: not in the cache, and HF_HUB_OFFLINE forbids to ask {hub}") from error
-        reason = " ".join(str(cause).split()).replace(f"{user}@", "")[:300] or type(cause).__name__
+        said = str(cause).partition(" Please retry with `force_download")[0]  # which is no option here
+        reason = " ".join(said.split()).replace(f"{user}@", "")[:300] or type(cause).__name__
         raise ImportRefused(f"{name}: no such folder, and it cannot be fetched from {hub}: {reason}") from error

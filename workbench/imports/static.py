@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from core.manifest import MAX_TOKENS, Limits
+from core.manifest import MAX_TOKENS, Limits, Prompts
 from core.subwords import Subwords
-from workbench.imports.described import read_plain_tokenizer
+from workbench.imports.described import read_plain_tokenizer, read_prompts
 from workbench.imports.files import (
     TOKENIZER,
     WEIGHTS,
@@ -19,8 +19,9 @@ from workbench.imports.files import (
     read_modules,
     read_object,
     read_tensors,
+    sentence_model,
 )
-from workbench.imports.model import COSINE, Floats, ImportFacts, Storage
+from workbench.imports.model import COSINE, Floats, ImportFacts, ImportOptions, Storage, prompted
 from workbench.imports.small_graphs import mean_graph
 from workbench.imports.transformer import ENCODER, save_graph
 
@@ -39,7 +40,8 @@ class Static:
     normalise: bool
     left_out: int | None  # the id that model2vec does not read, that of unknown words
     library: str
-    notes: tuple[str, ...]
+    prompts: Prompts | None
+    notes: tuple[str, ...] = ()
 
     label = None
 
@@ -53,16 +55,15 @@ class Static:
 
     def library_answers(self, a: Sequence[str], b: Sequence[str]) -> Floats:
         """Embeddings of a, then of b, by the library."""
+        texts = prompted(self.prompts, a, b)
         if self.library == "model2vec":
             from model2vec import StaticModel
 
             static = StaticModel.from_pretrained(self.folder)
             # Its own limit cuts characters first; without one, the texts of the comparison are short enough.
-            return np.asarray(static.encode([*a, *b], max_length=None), dtype=np.float64)
-        from sentence_transformers import SentenceTransformer
-
-        model = SentenceTransformer(str(self.folder), local_files_only=True, device="cpu")
-        return np.asarray(model.encode([*a, *b], show_progress_bar=False), dtype=np.float64)
+            return np.asarray(static.encode(texts, max_length=None), dtype=np.float64)
+        found = sentence_model(self.folder).encode(texts, prompt="", show_progress_bar=False)
+        return np.asarray(found, dtype=np.float64)
 
     def write(self, folder: Path, model_id: str, storage: Storage) -> dict[str, Any]:
         """Write graph and tokenizer, as in `ImportedModel.write`."""
@@ -75,11 +76,12 @@ class Static:
             "tokenizer": TOKENIZER,
             "limits": Limits(max_tokens=self.max_tokens),
             "similarity": COSINE,
+            "prompts": self.prompts,
             "additive": not self.normalise and self.left_out is None,
         }
 
 
-def read_static(folder: Path, max_tokens: int | None = None) -> Static:
+def read_static(folder: Path, options: ImportOptions) -> Static:
     """Read a sentence-transformers folder whose first module is a `StaticEmbedding`.
 
     Raises:
@@ -97,11 +99,11 @@ def read_static(folder: Path, max_tokens: int | None = None) -> Static:
         raise ImportRefused(f"{path}: {', '.join(sorted(unread))}: a StaticEmbedding has rows only")
     rows = _rows(found.get(name), name, path)
     tokens = _tokens_of(modules[0][1], len(rows), path)
-    limit = _limit(max_tokens, MAX_TOKENS)
-    return Static(folder, rows, tokens, limit, len(names) == 2, None, "sentence-transformers", ())
+    limit, prompts = _limit(options, MAX_TOKENS), read_prompts(folder, options.prompts)
+    return Static(folder, rows, tokens, limit, len(names) == 2, None, "sentence-transformers", prompts)
 
 
-def read_model2vec(folder: Path, max_tokens: int | None = None) -> Static:
+def read_model2vec(folder: Path, options: ImportOptions) -> Static:
     """Read a model2vec folder: rows, perhaps with a weight for each token and a row that several tokens share.
 
     Raises:
@@ -122,11 +124,10 @@ def read_model2vec(folder: Path, max_tokens: int | None = None) -> Static:
         table = table * weights.astype(np.float32)[:, None]
     tokens = _tokens_of(folder, ids, path)
     own = config.get("max_length", MODEL2VEC_TOKENS)
-    limit = _limit(max_tokens, own if isinstance(own, int) and 1 <= own <= MAX_TOKENS else MAX_TOKENS)
+    limit = _limit(options, own if isinstance(own, int) and 1 <= own <= MAX_TOKENS else MAX_TOKENS)
+    prompts, normalise = read_prompts(folder, options.prompts), bool(config.get("normalize", False))
     notes = ("The library also cuts long texts by their characters, before it reads tokens; this does not.",)
-    return Static(
-        folder, table, tokens, limit, bool(config.get("normalize", False)), tokens.unknown, "model2vec", notes
-    )
+    return Static(folder, table, tokens, limit, normalise, tokens.unknown, "model2vec", prompts, notes)
 
 
 def _weights(folder: Path) -> tuple[dict[str, Any], Path]:
@@ -149,7 +150,9 @@ def _tokens_of(folder: Path, rows: int, weights: Path) -> Subwords:
     return tokens
 
 
-def _limit(wanted: int | None, most: int) -> int:
+def _limit(options: ImportOptions, most: int) -> int:
+    options.refuse("a table of rows", "graph", "head", "labels", "pairs_head", "pooling")
+    wanted = options.max_tokens
     if wanted is not None and wanted > most:
         raise ImportRefused(f"--max-tokens {wanted}: the model reads at most {most} tokens of a text")
     return wanted or most

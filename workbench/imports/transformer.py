@@ -28,8 +28,7 @@ from core.subwords import Subwords
 from training.publish.graphs import clean
 from training.publish.integers import to_half, to_integers
 from workbench.imports.described import (
-    check_code,
-    check_comparison,
+    check_head,
     labels_of,
     max_tokens,
     pair_of,
@@ -47,8 +46,9 @@ from workbench.imports.files import (
     library_errors,
     object_or_none,
     read_modules,
+    sentence_model,
 )
-from workbench.imports.model import COSINE, LABELS, NO_PROMPTS, Floats, ImportFacts, ImportOptions, Storage
+from workbench.imports.model import COSINE, LABELS, Floats, ImportFacts, ImportOptions, Storage, prompted
 from workbench.imports.small_graphs import classes_graph
 
 Task = Literal["embedding", "similarity", "relevance", "entailment", "labels"]
@@ -107,10 +107,9 @@ class Transformer:
 
     def library_answers(self, a: Sequence[str], b: Sequence[str]) -> Floats:
         """The library's own answers, as in `ImportedModel.library_answers`."""
-        prompts = self.prompts or NO_PROMPTS
         with library_errors(self.folder):
             if self.task == "embedding":
-                texts = [*(prompts.query + text for text in a), *(prompts.passage + text for text in b)]
+                texts = prompted(self.prompts, a, b)
                 if self.path is None:
                     return self._by_sentence_transformers(texts)
                 run = self._by_graph(self.path)
@@ -168,18 +167,17 @@ class Transformer:
         return run
 
     def _by_sentence_transformers(self, texts: Sequence[str]) -> Floats:
-        from sentence_transformers import SentenceTransformer
-
         if read_modules(self.folder):
-            model = SentenceTransformer(str(self.folder), local_files_only=True, device="cpu")
+            model = sentence_model(self.folder)
         else:
+            from sentence_transformers import SentenceTransformer
             from sentence_transformers.models import Pooling as TheirPooling
             from sentence_transformers.models import Transformer as TheirTransformer
 
             assert self.pooling is not None
             width = self.signature.sizes["dim"]
             parts = [TheirTransformer(str(self.folder)), TheirPooling(width, pooling_mode=self.pooling.mode)]
-            model = SentenceTransformer(modules=parts, device="cpu")
+            model = SentenceTransformer(modules=parts, device="cpu").float()
         model.max_seq_length = self.max_tokens + self.tokenizer.special_tokens(1).number
         return np.asarray(model.encode(list(texts), prompt="", show_progress_bar=False), dtype=np.float64)
 
@@ -216,7 +214,7 @@ def read_transformer(folder: Path, options: ImportOptions) -> Transformer:
     Raises:
         ImportRefused: it cannot be taken; names the file and the field.
     """
-    config = check_code(folder)
+    config = object_or_none(folder / CONFIG)
     kinds = [str(name) for name in config.get("architectures") or ()]
     with library_errors(folder):
         tokenizer = read_tokenizer(folder)
@@ -226,10 +224,13 @@ def read_transformer(folder: Path, options: ImportOptions) -> Transformer:
     path, graph = _graph(folder, options, has_head, limit + tokenizer.special_tokens(sides).number)
     signature = _signature(graph, path or folder, limit + tokenizer.special_tokens(sides).number)
     if signature.output != "logits":
+        idle = ("head", "labels", "pairs_head", *(() if signature.gives_states else ("pooling",)))
+        options.refuse("an embedder" if signature.gives_states else "an embedder whose graph pools", *idle)
         pooling = read_pooling(folder, options.pooling, states=signature.gives_states)
-        check_comparison(folder, pooling)
         prompts = read_prompts(folder, options.prompts)
         return Transformer(folder, path, graph, signature, tokenizer, "embedding", limit, pooling, prompts)
+    check_head(folder)
+    options.refuse("a model that scores or labels", "pooling", "prompt")
     task, labels = _head(folder, options, signature)
     if task == "labels":
         limit = max_tokens(folder, tokenizer.special_tokens(1).number, options.max_tokens)
@@ -242,15 +243,21 @@ def _head(folder: Path, options: ImportOptions, signature: GraphSignature) -> tu
     Raises:
         ImportRefused: the folder does not say what its outputs are.
     """
-    width, config = next(iter(signature.sizes.values())), folder / CONFIG
+    width = next(iter(signature.sizes.values()))
     if width == 1:
-        return options.head, ()
+        options.refuse("a model with one output", "labels", "pairs_head")
+        return options.head or "relevance", ()
+    options.refuse(f"a model with {width} outputs", "head")
     found = labels_of(folder)
     named = tuple(options.labels or found)
-    shown = f"{config}: id2label is {', '.join(map(repr, named))}"
+    where = "--labels" if options.labels else f"{folder / CONFIG}: id2label"
+    shown = f"{where} is {', '.join(map(repr, named))}"
+    unnamed = f"{shown}; expected a name for each of {width} outputs (--labels names them)"
+    if len(set(named)) != width or len(named) != width or not all(0 < len(each.strip()) <= 64 for each in named):
+        raise ImportRefused(unnamed)
     if options.pairs_head is not False and (meant := pair_of(named)) is not None:
         return meant
-    if options.pairs_head is None and len(set(named)) == width and "LABEL_0" not in named:
+    if options.pairs_head is None and "LABEL_0" not in named:
         raise ImportRefused(
             f"{shown}: nothing says whether the model reads two texts together or one: give --pairs-head yes or no"
         )
@@ -259,8 +266,8 @@ def _head(folder: Path, options: ImportOptions, signature: GraphSignature) -> tu
             f"{shown}; of a model that reads two texts expected {', '.join(LABELS)}; entailment, not_entailment; or "
             "relevant, irrelevant, in any order (--labels names them)"
         )
-    if len(set(named)) != width or "LABEL_0" in named:
-        raise ImportRefused(f"{shown}; expected a name for each of {width} outputs (--labels names them)")
+    if "LABEL_0" in named:
+        raise ImportRefused(unnamed)
     return "labels", named
 
 

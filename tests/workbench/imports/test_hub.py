@@ -3,6 +3,7 @@
 test_families.py imports every family in this way.
 """
 
+import hashlib
 import importlib
 import json
 from collections.abc import Callable
@@ -190,6 +191,38 @@ def test_what_cannot_be_fetched_is_one_line(
     change(hub.add(NAME, folder))
     assert reason.replace("HUB", hub.url.removeprefix("http://")) in refused(capsys, tmp_path, name, "--id", "x")
     assert not [each for each in hub.asked if each.endswith((".safetensors", ".bin", ".py"))]
+
+
+@pytest.mark.parametrize("size", ["9", None, -(10**15), 1e400])
+def test_a_size_that_is_none_is_refused(size: object, hub: Hub, folder: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    hub.add(NAME, folder).stated_bytes["config_sentence_transformers.json"] = size
+    assert f"lists config_sentence_transformers.json with a size of {size!r}" in refused(capsys, tmp_path)
+
+
+def test_bytes_of_another_digest_than_the_hub_lists_are_refused_and_forgotten(hub: Hub, folder: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    repository = hub.add(NAME, folder)
+    own = (folder / "model.safetensors").read_bytes()
+    digest = hashlib.sha256(own).hexdigest()
+    repository.sent[digest] = own[:-1] + bytes([own[-1] ^ 0x40])
+    assert (
+        f"model.safetensors came with the SHA-256 {hashlib.sha256(repository.sent[digest]).hexdigest()}, the hub "
+        in (refused(capsys, tmp_path))
+    )
+    repository.sent[digest] = own[:-9]
+    said = refused(capsys, tmp_path)
+    assert "file should be of size" in said
+    assert "force_download" not in said
+    repository.sent.clear()
+    assert import_model(NAME, "x", tmp_path / "models").parity is not None
+
+
+def test_a_hub_that_drips_is_not_waited_for(hub: Hub, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    hub.add(NAME, folder).drips = True
+    monkeypatch.setattr(sources, "PATIENCE", 0.5)
+    assert "too slow to wait for" in refused(capsys, tmp_path)
 
 
 def test_a_private_model_with_a_token(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,

@@ -1,0 +1,144 @@
+"""What a folder says beside its network, and what the user asks for, is honoured or refused: never passed over."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from core.manifest import Manifest
+from tests.workbench import foreign
+from tests.workbench.foreign import changed
+from training.publish.graphs import ParityError
+from training.publish.runtime import PublishedModel
+from workbench.__main__ import run_cli
+from workbench.imports.files import ImportRefused
+from workbench.imports.folder import import_model
+from workbench.imports.model import ImportOptions
+
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.filterwarnings("ignore"), pytest.mark.extras]
+SENTENCES = "config_sentence_transformers.json"
+A = ("the cat sat on the sofa", "A man plays the guitar.", "Dog")
+
+
+def _weights(folder: Path, change: Callable[[str, torch.Tensor], torch.Tensor | None]) -> None:
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    made = {name: change(name, tensor) for name, tensor in load_file(path).items()}
+    save_file({name: each for name, each in made.items() if each is not None}, path, metadata={"format": "pt"})
+
+
+class TestPrompts:
+    def test_a_cross_encoder_with_one_is_refused_by_name(self, tmp_path: Path) -> None:
+        from sentence_transformers import CrossEncoder
+
+        folder = foreign.transformer(tmp_path / "plain", "bert", labels=("x",))
+        prompts: dict[str, Any] = {"prompts": {"p": "the dog: "}, "default_prompt_name": "p"}
+        for name, more in (("ce", prompts), ("without", {})):
+            CrossEncoder(str(folder), device="cpu", **more).save_pretrained(str(tmp_path / name))
+        with pytest.raises(ImportRefused, match=r"config_sentence_transformers\.json: default_prompt_name is 'p'"):
+            import_model(tmp_path / "ce", "x", tmp_path / "models")
+        assert import_model(tmp_path / "without", "x", tmp_path / "models").parity is not None
+
+    @pytest.mark.parametrize("make", [foreign.static, foreign.model2vec])
+    def test_a_table_of_rows_gets_those_of_queries_and_documents(
+        self, make: Callable[[Path], Path], tmp_path: Path
+    ) -> None:
+        folder = make(tmp_path / "static")
+        if not (folder / SENTENCES).exists():
+            (folder / SENTENCES).write_text("{}")
+        prompts = {"query": "the dog: ", "document": "a cat "}
+        changed(folder / SENTENCES, prompts=prompts)
+        model = PublishedModel(import_model(folder, "x", tmp_path / "models").folder)
+        assert model.embed(A, "query") == pytest.approx(model.embed(["the dog: " + text for text in A]))
+        assert model.embed(A, "passage") == pytest.approx(model.embed(["a cat " + text for text in A]))
+        assert np.abs(model.embed(A, "query") - model.embed(A)).max() > 0.01
+        given = ImportOptions(prompts={"text": None, "query": "Dog ", "passage": None})
+        model = PublishedModel(import_model(folder, "y", tmp_path / "models", options=given).folder)
+        assert model.embed(A, "query") == pytest.approx(model.embed(["Dog " + text for text in A]))
+
+
+@pytest.mark.parametrize("name", ["dot", "euclidean"])
+def test_a_table_of_rows_is_compared_by_the_cosine(name: str, tmp_path: Path) -> None:
+    folder = foreign.static(tmp_path / "static")
+    changed(folder / SENTENCES, similarity_fn_name=name)
+    with pytest.raises(ImportRefused, match=f"similarity_fn_name is '{name}'"):
+        import_model(folder, "x", tmp_path / "models")
+
+
+def test_the_dot_product_of_a_dense_layer_without_normalize_is_refused(tmp_path: Path) -> None:
+    folder = foreign.encoder(tmp_path / "dense", dense=10, normalise=False)
+    changed(folder / SENTENCES, similarity_fn_name="dot")
+    with pytest.raises(ImportRefused, match="similarity_fn_name is 'dot' and no Normalize module is last"):
+        import_model(folder, "x", tmp_path / "models")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_an_encoder_in_half_precision_answers_as_its_library_in_float32(dtype: torch.dtype, tmp_path: Path) -> None:
+    folder = foreign.encoder(tmp_path / "half", dense=10)
+    _weights(folder, lambda _, tensor: tensor.to(dtype))
+    changed(folder / "config.json", dtype=str(dtype).removeprefix("torch."))
+    done = import_model(folder, "x", tmp_path / "models")
+    assert done.parity is not None
+    assert done.parity.max_difference_float32 < 1e-4
+
+
+class TestOptions:
+    @pytest.fixture(scope="class")
+    def folders(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        made = tmp_path_factory.mktemp("folders")
+        foreign.static(made / "static")
+        foreign.with_graph(foreign.encoder(made / "encoder"))
+        for name, labels in (("one", ["x"]), ("two", ["n", "p"]), ("three", ["a", "b", "c"]), ("", ["", "b"])):
+            foreign.with_graph(foreign.transformer(made / f"head-{name}", "bert", labels))
+        return made
+
+    @pytest.mark.parametrize(
+        ("name", "options", "said"),
+        [
+            ("static", ["--pooling", "cls"], "--pooling: a table of rows has no use for it"),
+            ("static", ["--head", "similarity"], "--head: a table of rows"),
+            ("encoder", ["--labels", "a,b"], "--labels: an embedder"),
+            ("encoder", ["--pairs-head", "no"], "--pairs-head: an embedder"),
+            ("encoder", ["--pooling", "cls"], "--pooling cls: "),
+            ("head-one", ["--query-prompt", "q: "], "--prompt: a model that scores or labels"),
+            ("head-one", ["--labels", "a"], "--labels: a model with one output"),
+            ("head-two", ["--head", "similarity"], "--head: a model with 2 outputs"),
+            ("head-three", ["--labels", "entailment,not_entailment"], "expected a name for each of 3 outputs"),
+            ("head-two", ["--labels", "entailment,neutral,contradiction"], "expected a name for each of 2 outputs"),
+            ("head-three", ["--labels", "a,,b", "--pairs-head", "no"], "--labels is 'a', '', 'b'; expected a name"),
+            ("head-", ["--pairs-head", "no"], "id2label is '', 'b'; expected a name for each of 2 outputs"),
+            ("head-two", ["--labels", f"a,{'b' * 65}", "--pairs-head", "no"], "expected a name for each"),
+        ],
+    )
+    def test_those_without_a_use_or_that_do_not_fit_are_refused(
+        self, name: str, options: Sequence[str], said: str, folders: Path, tmp_path: Path, capsys: Any
+    ) -> None:
+        with pytest.raises(SystemExit) as ended:
+            run_cli(["import", str(folders / name), "--id", "x", "--models", str(tmp_path), *options])
+        assert (ended.value.code, list(tmp_path.iterdir())) == (2, [])
+        assert said in capsys.readouterr().out
+
+    def test_a_graph_of_another_number_of_outputs_than_the_folder_names(self, tmp_path: Path) -> None:
+        folder = foreign.with_graph(foreign.transformer(tmp_path / "three", "bert", labels=("a", "b", "c")))
+        changed(folder / "config.json", id2label={"0": "entailment", "1": "not_entailment"})
+        with pytest.raises(ImportRefused, match=r"id2label is .*; expected a name for each of 3 outputs"):
+            import_model(folder, "x", tmp_path / "models")
+
+
+def test_a_folder_without_some_of_its_weights_is_refused(tmp_path: Path) -> None:
+    folder = foreign.encoder(tmp_path / "bert")
+    _weights(folder, lambda name, tensor: None if "LayerNorm" in name else tensor)
+    with pytest.raises(ImportRefused, match=r"the weights lack embeddings\.LayerNorm\.bias and 5 more"):
+        import_model(folder, "x", tmp_path / "models")
+
+
+def test_weights_beyond_float16_are_not_published_in_it(tmp_path: Path) -> None:
+    folder = foreign.encoder(tmp_path / "bert")
+    _weights(folder, lambda name, tensor: tensor * 1e6 if "value.weight" in name else tensor)
+    with pytest.raises(ParityError, match=r"--float16 changes answers: their cosine falls to"):
+        import_model(folder, "x", tmp_path / "models", storage="float16")
+    assert Manifest.load(import_model(folder, "x", tmp_path / "models").folder).id == "x"
