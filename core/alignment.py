@@ -10,25 +10,36 @@ from fractions import Fraction
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from core.facts import MAX_AMOUNTS, MAX_CHARS, MAX_INEXACT, agrees, includes
+from core.attributes import NEGATIONS, stem
+from core.facts import MAX_AMOUNTS, MAX_CHARS, MAX_INEXACT, agrees, includes, words_between
 from core.mentions import Mention, mentions
 from core.numerals import plain_spelling
-from core.units import ADJECTIVES, CASED, CELSIUS, FAHRENHEIT, MONTHS, SOME_BOUNDS, UNITS, Fact, Unit
+from core.units import ADJECTIVES, CASED, CELSIUS, FAHRENHEIT, LIMITS, MARKS, MONTHS, SOME_BOUNDS, UNITS, Fact, Unit
 
 _MONTH_NAMES = {number: name for name, number in MONTHS.items()}
 # Kinds of facts whose value is not all that they say: of a plain number 3.10 may be a section.
 _AS_WRITTEN = frozenset(("number", "code", "model", "version", "ordinal"))
 # With one of these a written amount says more than its value: two business days, three nights, one in four.
-_SAYS_MORE = ADJECTIVES | frozenset(("night", "nights", "points", "couple", "half", "of", "in", "dozen"))
+_SAYS_MORE = ADJECTIVES | frozenset(("night", "nights", "points", "couple", "of", "dozen"))
 _WORD = re.compile(r"[^\W\d_]+")
 _MAYBE_THOUSANDS = re.compile(r"\d\.\d{3}(?!\d)")  # 1.500 is 1,500 to some
 _GOES_ON = frozenset("/:*'-")  # beside a number, of which it is a part then, as in 1/2 kg
-_HALF_DAY = re.compile(r"(?<![^\W\d_])[ap]\.?m", re.IGNORECASE)
+_HALF_DAY = re.compile(r"(?<![^\W\d_])[ap]\.?m|noon|midnight", re.IGNORECASE)
+_NO_WIDER = SOME_BOUNDS.keys() | LIMITS | {"max", "min", "up", "within"}  # these give a limit or a right
 _FAHRENHEIT = re.compile("\u2109|f(?:ahrenheit)?$", re.IGNORECASE)
 _NAMES = {unit: word for word, unit in reversed(UNITS.items())}  # the first of each
 _MAX_PLACES = 13  # of decimals
 _MAX_WORDS = 6  # of a bound: a minimum stay of two nights
 _MORNING = range(60, 780)  # minutes: 1:00 to 12:59 may be of either half of the day
+_BEFORE = 60  # characters before a bound that tell whether it says how much something is
+# Behind these a bound says that: rooms cost over 30 euros. Behind a noun it says of which: orders over 30 euros.
+_SAYING = frozenset(("is", "are", "was", "were", "be", "been", "has", "have", "had"))
+_SAYING |= {
+    *map(stem, ("charge", "contain", "cost", "earn", "employ", "hold", "last", "measure", "need", "own", "pay"))
+}
+_SAYING |= {*map(stem, ("require", "sell", "spend", "take", "use", "wait", "weigh"))}
+_CONDITIONS = NEGATIONS | {"if", "when", "unless", "who", "which", "that", "whose", "where", "only"}
+_CONDITIONS |= {"must", "shall", "should", "may", "can", "could", "might"}  # of a rule another limit is another rule
 
 
 class Amount(NamedTuple):
@@ -60,6 +71,8 @@ def in_one_spelling(text: str) -> str:
     found = groupby(islice(mentions(plain), MAX_AMOUNTS), key=lambda each: (each.start, each.end))
     for (start, end), some in found:
         facts = [each.fact for each in some]
+        if {each.kind for each in facts} == {"money", "g"}:  # 20 pounds are sooner paid than weighed
+            facts = facts[:1]
         bounded = _bounded(facts[0], plain[start:end]) if len(facts) == 1 else None
         if bounded is not None:
             start, end, facts = start + bounded.start, start + bounded.end, [bounded.fact]
@@ -95,10 +108,9 @@ def _spelling(fact: Fact, written: str, bounded: Mention | None = None) -> str |
         said = (str(day or ""), _MONTH_NAMES.get(month, "").title(), str(int(fact.low) // 10000 or ""))
         return " ".join(filter(None, said)) if day else None
     if fact.kind == "time":
-        told = _HALF_DAY.search(written) is not None or written.lower() in ("noon", "midnight")
-        half = " am" if told and fact.low < 720 else ""
+        half = " am" if fact.low < 720 and _HALF_DAY.search(written) else ""
         hour, minute = divmod(int(fact.low), 60)
-        return f"{hour}:{minute:02d}{half}" if told or fact.low not in _MORNING else None
+        return None if later_readings(fact, written) else f"{hour}:{minute:02d}{half}"
     each = bounded is None and len(words) == 2 and not words.isdisjoint(("a", "an"))  # a week is often each week
     if each or not words.isdisjoint(_SAYS_MORE) or (fact.kind == "%" and not _is_percentage(written, words)):
         return None
@@ -107,6 +119,13 @@ def _spelling(fact: Fact, written: str, bounded: Mention | None = None) -> str |
         value, name = _in_its_unit(fact.kind, fact.low, written)
     number = _decimal(value) if name else None
     return number and f"{number} {name}"
+
+
+def later_readings(fact: Fact, written: str) -> list[Fact]:
+    """A time of day that may be twelve hours later, read so: 5:00, but neither 5 am nor 17:00."""
+    if fact.kind != "time" or _HALF_DAY.search(written) or not {fact.low, fact.high} <= {None, *_MORNING}:
+        return []
+    return [fact._replace(low=fact.low and fact.low + 720, high=fact.high and fact.high + 720)]
 
 
 def _in_its_unit(kind: str, value: Fraction, written: str) -> tuple[Fraction, str]:
@@ -173,7 +192,8 @@ def written_alike(claim: str, own: Sequence[Amount], passage: str, other: Sequen
             continue
         same = next((each for each in other if _is_same(amount, each)), None)
         if same is None and first not in SOME_BOUNDS:  # "after two months" is a condition
-            same = next((each for each in other if _keeps(each, amount)), None)
+            says = _says(claim, amount)
+            same = next((each for each in other if _keeps(each, amount, says and _says(passage, each))), None)
         if same is None and first not in ("a", "an"):  # "a week" is often each week
             same = next((each for each in limits if _is_limit(amount, each)), None)
         if same is not None:
@@ -190,10 +210,26 @@ def _is_same(a: Amount, b: Amount) -> bool:
     return any(x == y or (x.exact == y.exact and x.kind != "date" and agrees(x, y)) for x in a.facts for y in b.facts)
 
 
-def _keeps(said: Amount, bound: Amount) -> bool:
-    """Whether a value or a range lies within a bound."""
-    ended = [each for each in said.facts if each.low is not None and each.high is not None]
+def _keeps(said: Amount, bound: Amount, open_too: bool) -> bool:
+    """Whether a value or a range lies within a bound; `open_too`: or a narrower bound does."""
+    ended = [each for each in said.facts if open_too or (each.low is not None and each.high is not None)]
     return any(not y.exact and x != y and includes(y, x) for x in ended for y in bound.facts)
+
+
+def _says(text: str, amount: Amount) -> bool:
+    """Whether a bound says how much something is: over 30 people work here, rooms cost over 30 euros.
+
+    Of "orders over 30 euros ship free" or "nobody pays over 30 euros" a wider bound does not follow; nor is a minimum
+    of three nights one of two.
+    """
+    start = max(0, amount.start - _BEFORE)
+    before = words_between(text, start, amount.start)
+    if _first_word(text, amount) in _NO_WIDER or not _CONDITIONS.isdisjoint(before):
+        return False
+    if before and text[start : amount.start].rstrip()[-1] not in MARKS:
+        return not _SAYING.isdisjoint((before[-1], stem(before[-1])))
+    counted = [*words_between(text, amount.end, amount.end + _BEFORE), ""][0]
+    return amount.facts[0].kind != "number" or counted == "people" or counted.endswith("s")
 
 
 def _is_limit(value: Amount, bound: Amount) -> bool:

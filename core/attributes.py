@@ -148,14 +148,22 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
 
 
 def _named_by_letter(text: str) -> dict[tuple[str, str], str]:
-    """Which user, room or the like, by its letter: user A is neither user B nor just a user."""
+    """Which user, room or the like, by its letter: user A is neither user B nor just a user.
+
+    A capital is a name behind any word. "A" where it may be an article is read as both.
+    """
     found: dict[tuple[str, str], str] = {}
-    unsure = ("a", "A", "I", "i") if text.isupper() else ("a", "I", "i")  # an article, a numeral, who writes
+    article = ("a", "A") if text.isupper() else ("a",)
     for word, after in pairwise([*_WORD_OR_MARK.findall(text), ""]):
         noun = word.casefold()
-        if noun in BEFORE_A_LETTER and after not in unsure:
-            lettered = len(after) == 1 and after.isalpha()
-            found[f"which {noun}", after.upper() if lettered else ""] = f"{word} {after}" if lettered else word
+        lettered = len(after) == 1 and after.isalpha() and after not in "Ii"  # a numeral, who writes
+        if noun in BEFORE_A_LETTER:
+            if not lettered or after in article:
+                found.setdefault((f"which {noun}", ""), word)
+        elif not (word.isalpha() and after.isupper()):
+            continue
+        if lettered:
+            found[f"which {noun}", after.upper()] = f"{word} {after}"
     return found
 
 

@@ -123,13 +123,16 @@ def difference(a: Facts, b: Facts) -> Difference | None:
     for found in differences(a, b):
         return found
     negated_in_a, negated_in_b = list(_negated_affirmed(a, b)), list(_negated_affirmed(b, a))
-    if (
-        negated_in_a and negated_in_b
-    ):  # "no dogs allowed" and "dogs are not allowed": each negates what the other affirms
+    # "No dogs" and "dogs are not allowed": each negates what the other affirms, or that it is allowed.
+    if (negated_in_a and (negated_in_b or _forbids(b))) or (negated_in_b and _forbids(a)):
         return None
     found_differences = [Difference(f"not {own}", other) for own, other in negated_in_a]
     found_differences += [Difference(other, f"not {own}") for own, other in negated_in_b]
     return min(found_differences, key=sorted, default=None)
+
+
+def _forbids(facts: Facts) -> bool:
+    return not {"allow", "permit", "admit", "accept", "welcom"}.isdisjoint(map(stem, facts.negated))
 
 
 # What is true where the first value of an attribute is: of all rooms, so of most and of some.
@@ -138,11 +141,12 @@ _FOLLOWS = frozenset((("all", "most"), ("all", "some"), ("most", "some"), ("must
 
 def rules_out(passage: Facts, claim: Facts) -> bool:
     """Whether a claim differs from a passage in a fact that does not follow: over 20 follows from over 30."""
-    left = {
-        fact: written
+    followed = {
+        written
         for fact, written in claim.spellings.items()
-        if not any(_follows(fact, each) for each in passage.spellings if each.kind == fact.kind)
-    }
+        if any(_follows(fact, each) for each in passage.spellings if each.kind == fact.kind)
+    }  # 85 cents may be of two currencies
+    left = {fact: written for fact, written in claim.spellings.items() if written not in followed}
     return difference(claim._replace(spellings=left), passage) is not None
 
 

@@ -5,8 +5,9 @@ never raises. Values are exact fractions, hence a conversion of units is exact.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 from math import floor
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ _YEARS = range(1100, 2200)  # number one in 1984
 _MAX_ROUNDED = 20  # a whole: up to it no two parts are rounded alike
 MAX_BETWEEN = 8  # words between a negation and a comparison
 _TURNED = {"low": "high", "high": "low"}
+_METRIC = 100  # so many centimetres, of those that "and" does not join to metres
 
 
 class Mention(NamedTuple):
@@ -51,7 +53,7 @@ def mentions(text: str) -> Iterator[Mention]:
 
 _FIRST_OF_BOUNDS = frozenset(words[0] for words in units.BOUNDS_BEFORE) | units.SOME_BOUNDS.keys()
 _FIRST_OF_BOUNDS |= {"between", "not", "no"}
-_FIRST = frozenset(("a", "an", "half", "quarter", "noon", "midnight", "-", "once", "twice")).union(
+_FIRST = frozenset(("a", "an", "half", "quarter", "noon", "midnight", "-", "minus", "once", "twice")).union(
     *(_FIRST_OF_BOUNDS, units.DOTTED, units.SMALL, units.LARGE, units.PARTS, units.ORDINALS),
     *(units.MONTHS, units.SHORT_MONTHS, units.MONEY, units.DOLLARS),
 )  # words that begin facts without a digit
@@ -150,9 +152,10 @@ class _Scanner(Tokens):
             unit, after = units.UNITS["inch"], end + 1
         if self.word(end) == "p" and self.glued(end) and self.word(end + 1) != "." and values[-1] < 100:
             unit, after = Unit("money", Fraction(1, 100), "\u00a3"), end + 1
-        minutes = self.small(after, 59) if unit.kind == "s" and self.glued(after) else None
-        if minutes is not None and len(self.word(after)) == 2:  # 1h30
-            return [_exact(Unit("s"), unit.value(values[-1]) + minutes * 60)], after + 1
+        parts = units.IN_PARTS.get(unit, 0)
+        below = self.small(after, parts - 1) if self.glued(after) or self.word(after + 1) in units.AFTER_PARTS else None
+        if below is not None and len(self.word(after)) == 2:  # 1h30, 1 m 80
+            return [_exact(unit, values[-1] + Fraction(below, parts))], after + 1
         if not self._ends(after, unit):
             return None
         if unit.kind == "number" and self.word(after).upper() in ("XXL", "XL", "XS") and not self.glued(after):
@@ -162,14 +165,12 @@ class _Scanner(Tokens):
             values = [values[0] / 1000]  # 1.000 kg
         if unit.kind not in ("number", "money") and end == start + 2 and self._may_count(start):
             values = [*values, Fraction(int(self.word(start + 1)))]  # 2 500 g may be two of 500 g
-        if unit.kind in units.EITHER:
-            return [_exact(each, value) for value in values for each in units.EITHER[unit.kind]], after
         if self._may_be_two(start, unit, after):
             low, high = (unit.value(Fraction(self.word(place))) for place in (start, start + 2))
             return [_exact(unit, values[0]), Fact(unit.kind, low, high)], after
-        if len(values) == 1:
-            return self._longer(unit, values[0], after)
-        return [_exact(unit, value) for value in values], after
+        meant = units.EITHER.get(unit.kind, (unit,))
+        longer = self._longer(meant, values[0], after) if len(values) == 1 else None
+        return longer or ([_exact(each, value) for value in values for each in meant], after)
 
     def _may_be_two(self, i: int, unit: Unit, after: int) -> bool:
         """Whether a fraction with its unit, 2/3 days, may be either of two numbers: two or three days."""
@@ -207,15 +208,22 @@ class _Scanner(Tokens):
             return None if plain else ([Fact(unit.kind, each, each, unit.name) for each in (low, high)], after)
         return ([Fact(unit.kind, low, high, unit.name)], after) if low < high else None
 
-    def _longer(self, unit: Unit, value: Fraction, after: int) -> Found:
-        """An amount that a smaller unit goes on: 1 h 20 min, two years and six months."""
-        total = unit.value(value)
-        if unit.kind in ("s", "month"):
-            second = self.number(after + (self.word(after) in (",", "and")))
-            more, end = self._unit(second[1], "") if second else (unit, after)
-            if second and more.kind == unit.kind and 0 <= second[0][0] * more.factor < unit.factor:
-                total, after = total + second[0][0] * more.factor, end
-        return [Fact(unit.kind, total, total, unit.name)], after
+    def _longer(self, meant: Sequence[Unit], value: Fraction, after: int) -> Found:
+        """An amount that a smaller unit goes on: 1 h 20 min, two years and six months, 5 dollars and 99 cents."""
+        joined = self.word(after) if self.word(after) in (",", "and") else ""
+        second = self.number(after + bool(joined)) if meant[0].kind in units.MIXED else None
+        if second is None:
+            return None
+        inches = meant[0] == units.UNITS["ft"] and self.word(second[1]) == "in"
+        more, end = (units.UNITS["inch"], second[1] + 1) if inches else self._unit(second[1], "")
+        for unit, less in product(meant, units.EITHER.get(more.kind, (more,))):
+            part = second[0][0] * less.factor
+            one = joined != "," and (unit.kind == "money" or unit.factor / less.factor < _METRIC)
+            one = one or not joined or unit.kind in ("s", "month")  # 1 l and 500 ml, or 1 kg, 500 g, are two
+            if one and (less.kind, less.name) == (unit.kind, unit.name) and 0 <= part < unit.factor > less.factor:
+                total = unit.value(value) + (part if value >= 0 else -part)
+                return [Fact(unit.kind, total, total, unit.name)], end
+        return None
 
     def _ends(self, i: int, unit: Unit) -> bool:
         """Whether a number with its unit ends before a token: "603XL" is no number, nor "0042-A"."""

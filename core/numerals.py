@@ -16,7 +16,7 @@ _MAX_WORDS = 12  # of a number in words, or groups of digits
 _CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(9)}
 _FULL_WIDTH = {chr(0xFF01 + i): chr(0x21 + i) for i in range(94)}
 _SPELT = str.maketrans(
-    {**PLAIN, **_CIRCLED, **_FULL_WIDTH, **dict.fromkeys("\xa0\u2007\u2009\u202f", " "), "\u2215": "/"}
+    {**PLAIN, **_CIRCLED, **_FULL_WIDTH, **dict.fromkeys("\xa0\u2007\u2009\u202f", " "), "\u2215": "/", "`": "'"}
 )  # one character for one
 APOSTROPHES = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")  # between thousands: 1'000
 _MARKS = "".join(units.PARTS)
@@ -26,6 +26,7 @@ _TOKEN = re.compile(
 )
 _JOINED = frozenset(("-", "to", "or", "and"))  # 1/2 to 3/4 inch
 _BEFORE_SIGN = frozenset("($\u20ac\u00a3\u00a5\u20b9")
+_AFTER_MINUS = units.MONEY.keys() | units.SMALL.keys() | units.LARGE.keys()
 _AND_A = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
 Number = tuple[list[Fraction], int] | None  # values, and the position of the token after them
 
@@ -69,7 +70,9 @@ class Tokens:
         return 0 < i < len(self.words) and self.starts[i] == self.ends[i - 1]
 
     def is_minus(self, i: int) -> bool:
-        """Whether a token is the sign of what follows: -5, -$5, $-5, but not 3-5."""
+        """Whether a token is the sign of what follows: -5, -$5, $-5, minus five, but not 3-5."""
+        if self.word(i) == "minus" and not self.word(i - 1)[:1].isdecimal():
+            return self.begins_number(i + 1) or self.word(i + 1) in _AFTER_MINUS
         after = self.glued(i) and self.word(i - 1) not in _BEFORE_SIGN
         return self.word(i) == "-" and self.glued(i + 1) and not after
 
@@ -80,9 +83,13 @@ class Tokens:
 
     def number(self, i: int) -> Number:
         """The values of digits or number words, several of "3.10,3.11", and the token after them."""
+        if self.word(i) == "minus" and self.is_minus(i):
+            positive = self.number(i + 1)
+            return positive and ([-value for value in positive[0]], positive[1])
         found = self._digits(i) if self.begins_number(i) or self.word(i) == "-" else self._number_words(i)
-        if found and self.are(found[1], "and", "a") and (part := _AND_A.get(self.word(found[1] + 2))):
-            return [*found[0][:-1], found[0][-1] + part], found[1] + 3
+        whole = found or (([Fraction(1)], i + 1) if self.word(i) == "one" else None)
+        if whole and self.are(whole[1], "and", "a") and (part := _AND_A.get(self.word(whole[1] + 2))):
+            return [*whole[0][:-1], whole[0][-1] + part], whole[1] + 3
         return found
 
     def begins_number(self, i: int) -> bool:

@@ -10,7 +10,8 @@ from fractions import Fraction
 from itertools import groupby, islice, permutations
 from typing import NamedTuple
 
-from core.attributes import NEGATIONS, stem
+from core.alignment import later_readings
+from core.attributes import NEGATIONS, attributes, stem
 from core.facts import agrees, compared_with, includes, words_between
 from core.mentions import mentions
 from core.numerals import plain_spelling
@@ -27,13 +28,19 @@ _SAY_LITTLE = frozenset(
     (
         *("a", "an", "the", "is", "are", "was", "were", "be", "been", "will", "it", "its", "this", "that", "there"),
         *("you", "we", "i", "they", "your", "our", "their", "my", "of", "for", "to", "in", "at", "on", "by", "and"),
-        *("per", "each", "every", "must", "have", "has", "had", "do", "does", "please"),
+        *("from", "per", "each", "every", "must", "have", "has", "had", "do", "does", "please"),
     )
 )
-_PAYING = frozenset(map(stem, ("pay", "paid", "cost", "price", "fee", "charge", "due", "payable")))
+# Words that an amount of money says, or a time from which something is.
+_IMPLIED = frozenset(map(stem, ("pay", "paid", "cost", "price", "fee", "charge", "due", "payable", "start", "begin")))
 _COMPUTED = frozenset(("half", "double", "twice", "triple", "third", "quarter", "total", "altogether", "together"))
 _PERIODS_SAID = frozenset(map(stem, SPANS))
-_NO_AMOUNTS = frozenset(("code", "model", "version", "date", "time", "ordinal", "times"))
+_NO_AMOUNTS = frozenset(("code", "model", "version", "date", "ordinal", "times"))
+_WHEN = frozenset(("time", "weekday"))
+_LIMITING = NEGATIONS.union(
+    ("by", "before", "after", "until", "till", "between", "within", "during", "every", "day", "days", "daily"),
+    ("except", "but", "besides", "other", "also", "always", "latest", "earliest"),
+)
 MAX_AMOUNTS = 8  # of a text: what says more is not compared
 _IN_SECONDS = (1, 60, 3600, 86400, 604800)
 _MAX_COUNTED = 2  # words behind a number that may be what it counts
@@ -57,12 +64,12 @@ class Said(NamedTuple):
     Attributes:
         amounts: in their order.
         words: stems of those that say which amount is meant.
-        negated: whether one is a negation.
+        limiting: negations, and words with which a time or a day is not all that a text says of when.
     """
 
     amounts: list[SaidAmount]
     words: frozenset[str]
-    negated: bool
+    limiting: frozenset[str]
 
 
 def said_in(text: str) -> Said | None:
@@ -81,11 +88,15 @@ def said_in(text: str) -> Said | None:
             words += written
             continue
         after = places[i + 1][0][0] if i + 1 < len(places) else len(plain)
+        facts += [later for each in facts for later in later_readings(each, plain[start:end])]
         behind = words_between(plain, end, after)[:_MAX_COUNTED] if facts[0].kind == "number" else []
         amounts.append(SaidAmount(tuple(facts), tuple(map(stem, behind))))
     words += words_between(plain, position, len(plain))
-    kept = frozenset(stem(_PERIODS.get(word, word)) for word in words if word not in _SAY_LITTLE)
-    return Said(amounts, kept, not NEGATIONS.isdisjoint(words))
+    days = {name: written for (kind, name), written in attributes(plain).items() if kind == "weekday"}
+    amounts += [SaidAmount(tuple(Fact("weekday", name=name) for name in days), ())] * bool(days)
+    left_out = _SAY_LITTLE.union(*(words_between(each, 0, len(each)) for each in days.values()))
+    kept = frozenset(stem(_PERIODS.get(word, word)) for word in words if word not in left_out)
+    return Said(amounts, kept, _LIMITING.intersection(words))
 
 
 def says_another_amount(claim: Said, passage: Said) -> bool:
@@ -93,23 +104,26 @@ def says_another_amount(claim: Said, passage: Said) -> bool:
 
     The passage has some of the same unit or currency, or that count the same, and none of them is the claim's.
     """
-    if claim.negated or len(_PERIODS_SAID & passage.words) > 1:
+    if not NEGATIONS.isdisjoint(claim.limiting) or len(_PERIODS_SAID & passage.words) > 1:
         return False
-    if not _COMPUTED.isdisjoint(claim.words | passage.words) or not claim.words <= passage.words | _PAYING:
+    if not _COMPUTED.isdisjoint(claim.words | passage.words) or not claim.words <= passage.words | _IMPLIED:
         return False
     differing: list[tuple[Fact, list[Fact]]] = []
     for amount in claim.amounts:
         beside = [(a, b) for a in amount.facts for other in passage.amounts for b in _of_its_kind(a, amount, other)]
         if any(_holds(a, b) for a, b in beside):
             continue
-        if not beside or any(a.kind in _NO_AMOUNTS or not (a.exact and b.exact) for a, b in beside):
+        kind = amount.facts[0].kind
+        if not beside or kind in _NO_AMOUNTS or not all(a.exact for a, _ in beside):
+            return False
+        if kind in _WHEN and (claim.limiting or passage.limiting):
             return False
         differing.append((beside[0][0], [b for _, b in beside]))
-    said = passage.words | (_PAYING if any(fact.kind == "money" for fact, _ in differing) else frozenset())
-    if not differing or not claim.words <= said:
+    implied = any(a.kind == "money" or (a.kind == "time" and b.high is None) for a, others in differing for b in others)
+    if not differing or not claim.words <= (passage.words | _IMPLIED if implied else passage.words):
         return False
     every = [fact for amount in (*claim.amounts, *passage.amounts) for fact in amount.facts]
-    return not any(_is_computed(fact, others, every) for fact, others in differing)
+    return not any(_is_computed(fact, others, every) for fact, others in differing if fact.kind not in _WHEN)
 
 
 def _of_its_kind(fact: Fact, amount: SaidAmount, other: SaidAmount) -> Iterator[Fact]:

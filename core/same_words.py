@@ -26,7 +26,7 @@ _UMLAUTS = {
     0xD8: "Oe", 0x153: "oe", 0x152: "Oe",
 }  # fmt: skip
 _APART = re.compile("(?<=[aouAOU])\u0308")  # an umlaut whose dots are a character of their own
-_APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])|(?<=s)'(?= )")
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])['`](?=[^\W\d_])|(?<=s)'(?= )|(?<=\be)-(?=[^\W\d_])")
 # Exponents, and fractions after a whole number: NFKC would make 106 of ten to the sixth, 11/2 of one and a half.
 _EXPONENT = re.compile("(?<=\\d)[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070\u2074-\u2079]+")
 _FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
@@ -36,6 +36,9 @@ _FEET, _MINUS_AFTER = (
 )
 # Of "is - 5"; "Total - 50 euros" has no sign.
 _SIGN_APART = re.compile(r"\b(is|was|are|were|of|at|to|by|from) [-\u2212\u2013] (?=[\d$\u20ac\u00a3])", re.IGNORECASE)
+# A capital behind a word is a name, no article: server A; until articles are gone it is written as a letter like it.
+_NAMED_A = re.compile(r"(?<=[^\W\d_] )A(?= [^\W\dA-Z_]|[.,;:!?]*(?:\s|$)(?! ?[A-Z]))")
+_NAME_A = "\u1d00"
 _UNEQUAL = {
     0x2260: "!=",
     0x226E: "!<",
@@ -55,9 +58,11 @@ _TOKEN = re.compile(
 _MEANT = frozenset("+#%@=<>$~^|\u2030\u2032\u2212")  # other symbols by their category
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
 _ENDS = frozenset(",.!:;?-")
+_LETTERED = re.compile(r"(\d+)([a-z])$")  # 12b is 12 b
 _NUMBER_ENDS = frozenset(",.!:;?()")  # "twenty, five" is no twenty-five
 
 _BEYOND = 10**9
+_MAX_DIGITS = 10
 _LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 _NUMBERS = "|".join((*SMALL, *_LARGE))
 # A number word behind another that a hyphen ties to a word: thirty five-litre cans are thirty cans.
@@ -108,6 +113,8 @@ _THANKS = tuple(
 
 def same_words(text: str) -> str:
     """The words of a text in one spelling, a space between each two; what has no words keeps its marks."""
+    if not text.isupper():
+        text = _NAMED_A.sub(_NAME_A, text)
     text = in_one_spelling(_SIGN_APART.sub(r"\1 -", text))
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
     plain = _MINUS_AFTER.sub("\\1 \u2212", normalise(written).replace("\u2044", "/").replace("\u2215", "/"))
@@ -144,7 +151,10 @@ def _spelt(token: str) -> str:
         return "and"
     if token[0] == ".":
         return f"0{token}" if token[1:].isdigit() else token
-    return token.replace(",", "") if _THOUSANDS.match(token.lstrip("-+")) else token
+    if (lettered := _LETTERED.match(token)) is not None:
+        return f"{lettered[1]} {lettered[2]}"
+    plain = token.replace(",", "") if _THOUSANDS.match(token.lstrip("-+")) else token
+    return f"minus {plain[1:]}" if plain[0] == "-" else plain
 
 
 def _without_greeting(tokens: Sequence[str]) -> Sequence[str]:
@@ -201,6 +211,7 @@ def _with_digits(words: Sequence[str]) -> Iterator[str]:
     linked = False  # an "and" within a number waits
     for word in [*words, ""]:
         small, large = SMALL.get(word), _LARGE.get(word)
+        digits = word.isdecimal() and word.isascii() and word[0] != "0" and len(word) < _MAX_DIGITS
         if current >= 0:
             if small is not None and 0 < small < room:
                 current, room, linked = current + small, 10 if small >= 20 else 0, False
@@ -221,6 +232,8 @@ def _with_digits(words: Sequence[str]) -> Iterator[str]:
             total, current, linked, power = 0, -1, False, _BEYOND
         if small is not None:
             current, room = small, 10 if small >= 20 else 0
+        elif digits:  # 2 thousand
+            current, room = int(word), 0
         elif word:
             yield word
 
@@ -231,5 +244,5 @@ def _without_articles(words: Iterator[str]) -> Iterator[str]:
         named = word == "a" and (before in BEFORE_A_LETTER or before[-1:].isdecimal() or after in _AFTER_A_NAME)
         kept = word not in _ARTICLES or not after or named
         if kept and word != "please":
-            yield word
+            yield "a" if word == _NAME_A else word
         before = word

@@ -163,14 +163,18 @@ EITHER = {
     **dict.fromkeys(("pound", "pounds"), (Unit("money", name="\u00a3"), UNITS["lb"])),
     **dict.fromkeys(("cent", "cents"), tuple(Unit("money", Fraction(1, 100), name) for name in ("$", "\u20ac"))),
 }
+# Kinds whose amounts a smaller unit may go on: 5 ft 6 in; and units that two digits alone go on, before an end.
+MIXED = frozenset(("s", "month", "money", "m", "g", "l", "pound"))
+IN_PARTS = {UNITS["hour"]: 60, UNITS["m"]: 100}
 # Letters before a dollar sign, and the currency.
 DOLLARS = {"us": "$", "a": "aud", "au": "aud", "c": "cad", "ca": "cad", "nz": "nzd", "hk": "hkd", "s": "sgd"}
 # One letter is a unit in this case only: "5 M" is a size.
-LETTERS = frozenset("mgtsh") | frozenset("lLwWvV")
+LETTERS = frozenset("mgtsh") | frozenset("HlLwWvV")
 # Of these "a" is one: a week.
 SPANS = frozenset(("minute", "hour", "day", "week", "fortnight", "month", "year"))
 ADJECTIVES = frozenset(("business", "working", "calendar", "consecutive", "full", "whole", "straight", "more"))
 MARKS = frozenset(".,;:!?()")  # end a clause
+AFTER_PARTS = MARKS | frozenset(("", "long", "tall", "high", "wide", "deep"))  # 1 m 80 long
 OFTEN = frozenset(("a", "an", "per", "every", "each", "daily", "weekly", "monthly", "yearly"))  # once a week
 OWNED = frozenset(("the", "all", "my", "your", "his", "her", "its", "our", "their"))  # half the seats
 COUNTS = frozenset(("pc", "pcs", "pk", "st", "x", "er"))  # letters behind a number that make no model of it

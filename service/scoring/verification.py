@@ -129,7 +129,7 @@ async def verify(
     known: dict[int, _Words] = {}
     comparing = [
         (
-            (len(claim[:MAX_CHARS]) + sum(len(passages[each.passage].text) for each in passages_of_claim))
+            sum(len(claim[:MAX_CHARS]) + len(passages[each.passage].text) for each in passages_of_claim)
             * _WORDS_SECONDS,
             partial(_compared, documents, claim, passages_of_claim, known),
         )
@@ -207,8 +207,8 @@ class _Comparison(NamedTuple):
 def _compared(documents: Documents, claim: str, found: Sequence[Found], known: dict[int, _Words]) -> list[_Comparison]:
     """A claim beside each passage that was found for it; `known` passages are read once for all claims."""
     amounts = whole_amounts(claim[:MAX_CHARS])
-    own = same_words(claim).split() if len(claim) <= MAX_CHARS else []
-    claimed = said_in(claim) if own and amounts_in(claim) else None
+    own = {claim: same_words(claim).split() if len(claim) <= MAX_CHARS else []}  # as it is, and as passages spell it
+    claimed = said_in(claim) if own[claim] else None
     compared = []
     for each in found:
         passage = documents.passages[each.passage]
@@ -219,8 +219,10 @@ def _compared(documents: Documents, claim: str, found: Sequence[Found], known: d
             known[each.passage] = _Words(amounts_in(passage.text), words, said_in(passage.text) if short else None)
         theirs, words, said = known[each.passage]
         spelt = written_alike(claim, amounts, passage.text, theirs) if amounts else claim
-        others = sum(a != b for a, b in zip(own, words, strict=False))
-        alike = 0 < len(words) == len(own) and others <= MAX_OTHER_WORDS
+        if spelt not in own:
+            own[spelt] = same_words(spelt).split() if own[claim] else []
+        others = sum(a != b for a, b in zip(own[spelt], words, strict=False))
+        alike = 0 < len(words) == len(own[spelt]) and others <= MAX_OTHER_WORDS
         ruled_out = alike and others > 0 and rules_out(facts_of(text), facts_of(claim))
         ruled_out = ruled_out or (claimed is not None and said is not None and says_another_amount(claimed, said))
         compared.append(_Comparison(None if spelt == claim else spelt, alike and others == 0, ruled_out))

@@ -29,6 +29,17 @@ def alike(claim: str, passage: str) -> str:
         ("Two months ahead.", "After 60 days.", "Two months ahead."),
         ("Fifty days ahead.", "Up to 60 days ahead.", "Fifty days ahead."),
         ("It ends after two weeks.", "It lasts for 21 days.", "It ends after two weeks."),  # a condition, no bound
+        ("The fee is over 20 euros.", "The fee is over 30 euros.", "The fee is over 30 euros."),
+        ("The fee is at most 30 euros.", "It is less than 30 euros.", "The fee is less than 30 euros."),
+        ("At least 20 people came.", "Over 30 people came.", "Over 30 people came."),
+        ("It takes under 3 hours.", "It takes less than 2 hours.", "It takes less than 2 hours."),
+        ("At least 40 people came.", "Over 30 people came.", "At least 40 people came."),
+        # Of these a wider bound does not follow:
+        ("Orders over 20 euros ship free.", "Orders over 30 euros ship free.", "Orders over 20 euros ship free."),
+        ("Nobody pays over 20 euros.", "Nobody pays over 30 euros.", "Nobody pays over 20 euros."),
+        ("If it is over 20 degrees.", "If it is over 30 degrees.", "If it is over 20 degrees."),
+        ("The minimum stay is 2 nights.", "The minimum stay is 3 nights.", "The minimum stay is 2 nights."),
+        ("You may pay at most 9 euros.", "You may pay at most 8 euros.", "You may pay at most 9 euros."),
         ("It is paid in May.", "It was paid on 3 May.", "It is paid in May."),
         ("It costs \u20ac12.", "It costs $12.", "It costs \u20ac12."),
         ("24 months or 1.5 kg", "two years or 1500 g", "two years or 1500 g"),

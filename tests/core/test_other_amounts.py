@@ -27,6 +27,12 @@ def other(claim: str, passage: str) -> bool:
         ("20 guests may stay.", "Thirty guests may stay in the hut."),
         ("Cut a hole of 8 inches.", "Cut a 3/8 inch hole."),
         ("The fee is \u00a320 for 3 hours.", "For 3 hours the fee is \u00a350."),
+        ("The room is open on Sunday.", "The room is open Monday to Friday."),
+        ("The class is on Saturday.", "The class is from Mon-Fri."),
+        ("The shop opens at 9 pm.", "The shop opens at 9 am and closes at 5 pm."),
+        ("The train leaves at 9 pm.", "The train leaves at 9 am."),
+        ("Check-in starts at 3 am.", "Check-in is from 3 pm."),
+        ("It is open at 8 pm.", "It is open from 9 am to 5 pm."),
     ],
 )
 def test_another_amount_of_the_same(claim: str, passage: str) -> None:
@@ -46,6 +52,12 @@ def test_another_amount_of_the_same(claim: str, passage: str) -> None:
         ("A room at \u00a3150 is within the rules.", "The limit is \u00a3170 for a room."),
         ("It is open on 4 May.", "It is open on 3 May."),
         ("A tool returned at 8.30 a.m. is free.", "A tool is free if returned by 9 a.m."),
+        ("The room is open on Tuesday.", "The room is open Monday to Friday."),
+        ("The room is open on Saturday.", "The room is not open on Sunday."),
+        ("The room is open on Saturday.", "The room is open every day except Sunday."),
+        ("The room is closed on Sunday.", "The room is open Monday to Friday."),
+        ("It is open at 10 am.", "It is open from 9 am to 5 pm."),
+        ("The train leaves at 5 pm.", "The train leaves at 5:00."),
         # Computed:
         ("The bonus is \u00a39,000.", "The bonus is 18 % of \u00a350,000."),
         ("The fee is \u00a342,500.", "The fee is \u00a350,000 less 15 %."),
@@ -63,7 +75,24 @@ AMOUNTS = st.sampled_from(
     ("\u00a35", "\u00a310", "3 kg", "1/2 kg", "two weeks", "7 days", "5 %", "20 guests", "a week")
 )
 WORDS = st.one_of(
-    AMOUNTS, st.sampled_from(("fee", "per year", "annual", "not", "half", "is", ".", "at least", "in May"))
+    AMOUNTS,
+    st.sampled_from(
+        (
+            "fee",
+            "per year",
+            "annual",
+            "not",
+            "half",
+            "is",
+            ".",
+            "at least",
+            "in May",
+            "9 am",
+            "9:00",
+            "Mon-Fri",
+            "Sunday",
+        )
+    ),
 )
 TEXTS = st.one_of(st.text(max_size=40), st.lists(WORDS, max_size=10).map(" ".join))
 

@@ -190,6 +190,8 @@ def test_a_text_entails_itself(published: Callable[..., Any], text: str) -> None
         ("The annual fee is \u00a31,000.", "You pay \u00a31,000,000 each year."),
         ("Cut a 3/8 inch hole.", "Cut a hole of 8 inches."),
         ("He has type II diabetes.", "He has type I diabetes."),
+        ("The room is open Monday to Friday.", "The room is open on Sunday."),
+        ("The shop opens at 9 am and closes at 5 pm.", "The shop opens at 9 pm."),
     ],
 )
 def test_what_differs_in_an_amount_alone_is_not_entailed(published: Callable[..., Any], text: str, claim: str) -> None:
@@ -197,6 +199,24 @@ def test_what_differs_in_an_amount_alone_is_not_entailed(published: Callable[...
     (said,) = published("/claims", documents=f"# Of it\n\n{text}", claims=[claim])
     assert said["label"] != "entailed"
     assert said["probabilities"]["entailed"] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "claim"),
+    [
+        ("The ticket costs $5.99.", "The ticket costs 5 dollars and 99 cents."),
+        ("The fee is 20 euros.", "The fee is 2000 cents."),
+        ("The temperature is minus 5 degrees.", "The temperature is -5 degrees."),
+        ("The trip takes one and a half hours.", "The trip takes 90 minutes."),
+        ("The fee is less than 30 euros.", "The fee is at most 30 euros."),
+        ("Over 30 people work here.", "At least 20 people work here."),
+        ("The room is open Monday to Friday.", "The room is open on Tuesday."),
+    ],
+)
+def test_what_follows_by_its_amounts_is_entailed(published: Callable[..., Any], text: str, claim: str) -> None:
+    (said,) = published("/claims", documents=text, claims=[claim])
+    assert said["label"] == "entailed"
+    assert said["confidence"] > 0.9
 
 
 @pytest.mark.parametrize(
