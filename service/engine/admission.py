@@ -95,11 +95,12 @@ class RequestContext:
     @contextmanager
     def part(self, share: float) -> Iterator[None]:
         """What the block asks of the engine is this share of the work from here on: all of it decides who is let in."""
-        self.share = share
+        whole = self.share
+        self.share = whole * share
         try:
             yield
         finally:
-            self.share = 1.0
+            self.share = whole
 
     @contextmanager
     def before(self, seconds: float) -> Iterator[None]:
@@ -107,11 +108,12 @@ class RequestContext:
 
         It is a guess: part of it may be in a cache. So nothing is refused as too slow for it.
         """
+        later = self.later
         self.later = seconds
         try:
             yield
         finally:
-            self.later = 0.0
+            self.later = later
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -208,6 +210,13 @@ class Admissions:
         """Expected seconds of work that would surely end in the time that a request has left, were it alone."""
         return self._feasible_within(self._time_left(context))
 
+    def too_slow(self, context: RequestContext, seconds: float, surely: float) -> TooSlow | None:
+        """Why so much work, and `surely` so much, would not end in time even if it were alone; None if it would."""
+        if surely <= self.possible(context):
+            return None
+        # What is named must be possible later too, when the pace that was measured is forgotten.
+        return TooSlow(seconds, self._feasible_within(self._time_left(context), _CAUTIOUS_FACTOR))
+
     def refusal(self, context: RequestContext, seconds: float) -> Overloaded | None:
         """Why a request of so many expected seconds would not be let in now; None if it would."""
         return self._refusal(self._admission_of(context, seconds))
@@ -227,12 +236,11 @@ class Admissions:
         stages = max(seconds, total_seconds) / context.share
         known = self._all.get(context)
         surely = max(seconds / context.share, _MIN_OF_GUESS * stages)
-        if surely > (possible := self.possible(context)):
+        if (too_slow := self.too_slow(context, stages, surely)) is not None:
             context.expected = max(context.expected, stages)
-            if known is not None and surely <= self._feasible_within(self._max_seconds):
-                raise Overloaded("others were served first, and too little time is left", seconds=self.seconds)
-            raise TooSlow(stages, possible)
-        whole = max(stages, min(stages + context.later, possible))
+            late = known is not None and surely <= self._feasible_within(self._max_seconds)
+            raise self._late(known) if known is not None and late else too_slow
+        whole = max(stages, min(stages + context.later, self.possible(context)))
         context.expected = max(context.expected, whole)
         if known is not None:
             more = whole - known.left
@@ -273,13 +281,22 @@ class Admissions:
                 # Only one thread does the last piece.
                 needed = max((others + each.left) / self._threads, min(each.left, PIECE_SECONDS)) * pace
                 if needed > self._time_left(each.context):
-                    message = "this was let in, but others came or the machine became slower, and it would be late"
-                    each.failure = Overloaded(message, seconds=needed)
+                    each.failure = self._late(each)
                 else:
                     ahead += each.left
 
     def _admission_of(self, context: RequestContext, seconds: float) -> Admission:
         return Admission(context, seconds, self._turn_of(context, seconds))
+
+    def _late(self, known: Admission) -> Overloaded:
+        """The refusal of a request that was let in and cannot end in time any more; alone, less of it would."""
+        others = sum(each.left for each in self._all.values()) - known.left
+        share = self._feasible_within(self._max_seconds, _CAUTIOUS_FACTOR) / known.context.expected
+        return Overloaded(
+            "this was let in, but takes longer than was expected, and too little time is left",
+            seconds=others * self.pace.recent / self._threads,
+            share=0.0 if others > 0 else min(1.0, share),
+        )
 
     def _turn_of(self, context: RequestContext, seconds: float) -> float:
         """The turn of so many expected seconds of work that are new now."""
@@ -317,8 +334,8 @@ class Admissions:
         pace = self.pace.cautious / self._threads
         return Overloaded(message, seconds=min(late, others * pace), share=1.0 - late / (new.left * pace))
 
-    def _feasible_within(self, seconds: float) -> float:
-        return NEW_TIME_SHARE * seconds * self._threads / self.pace.cautious
+    def _feasible_within(self, seconds: float, least_pace: float = 1.0) -> float:
+        return NEW_TIME_SHARE * seconds * self._threads / max(self.pace.cautious, least_pace)
 
     def _time_left(self, context: RequestContext) -> float:
         return min(self._max_seconds, context.left)

@@ -2,11 +2,12 @@
 
 from starlette.responses import Response
 
-from service.errors import EmptyText, InvalidRequest, TooSlow, UnsupportedTask
+from service.errors import EmptyText, InvalidRequest, UnsupportedTask
 from service.routes.dialects import OURS
 from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, MAX_DOCUMENTS, check_fixed
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import ClaimsRequest, ClaimsResponse
+from service.scoring.evidence import BEST
 from service.scoring.scorer import Scorer
 from service.scoring.tokenising import check_texts
 from service.scoring.verification import Documents, expected_seconds, read_documents, verify
@@ -14,6 +15,7 @@ from service.service import Service
 
 router = router_for(OURS, "scoring")
 CONTRADICTION = "contradiction"  # the label that a model must have
+_MANY = 16  # texts at least, by which the others are judged
 _SENTENCE_CHARS = 250  # more than most have: a guess from below, before documents are read
 
 
@@ -43,9 +45,8 @@ async def claims(request: ClaimsRequest, call: ServedRequest) -> Response:
         if not given[i].strip():
             raise EmptyText(field)
         raise InvalidRequest("there is no sentence, but headings at most", field=field)
-    count = len(request.claims)
-    _check_time(encoder, pair, documents, count, service.queue.admissions.possible(context))
-    context.items = "claims", count
+    _check_time(call, encoder, pair, documents, request.claims)
+    context.items = "claims", len(request.claims)
     answer = await verify(context, encoder, pair, service.queue, documents, request.claims)
     return JsonAnswer(answer, pair.id)
 
@@ -55,17 +56,23 @@ def _labels(service: Service, name: str) -> tuple[str, ...]:
     return () if task is None else task.labels
 
 
-def _check_time(encoder: Scorer, pair: Scorer, documents: Documents, count: int, possible: float) -> None:
+def _check_time(call: ServedRequest, encoder: Scorer, pair: Scorer, documents: Documents, claims: list[str]) -> None:
     """Check how long all of it takes, before any model has read a word.
 
     Raises:
-        TooSlow: longer than `possible` seconds of work; says how many characters of documents, or claims, do not.
+        TooSlow: longer than the time that is left; says how many characters of documents, or claims, are not.
     """
-    once, each = expected_seconds(encoder, pair, len(documents.sentences), len(documents.passages))
-    if once + each > possible:  # not even one claim
-        chars = sum(sentence.end - sentence.start for sentence in documents.sentences)
-        room = max(possible - each, 0.0)
-        raise TooSlow(once + each, room).of("documents", chars, "characters of documents")
-    if once + count * each > possible:
-        error = TooSlow(once + count * each, possible)
+    context, admissions = call.context, call.service.queue.admissions
+    texts, count, sentences = [each.text for each in documents.passages], len(claims), len(documents.sentences)
+    usual_once, usual_each = expected_seconds(encoder, pair, sentences, len(texts))
+    # Of which a claim's passages may be, and as `verify` goes on to expect of texts of these lengths.
+    longest = sorted(texts, key=len)[-BEST:]
+    of_passages = pair.seconds_of("entailment", longest, [claims[i % count] for i in range(len(longest))])
+    many = texts[:sentences] * -(-_MANY // sentences)  # a batch costs too
+    once = encoder.seconds_of(None, many) * sentences / len(many)
+    each = max(encoder.seconds_of(None, claims) / count + of_passages, usual_each * once / usual_once)
+    chars = sum(sentence.end - sentence.start for sentence in documents.sentences)
+    if (error := admissions.too_slow(context, once + each, usual_once + usual_each)) is not None:  # not even one claim
+        raise error.of("documents", chars, "characters of documents", least=each)
+    if (error := admissions.too_slow(context, once + count * each, usual_once + count * usual_each)) is not None:
         raise error.of("claims", count, least=once)

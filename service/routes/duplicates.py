@@ -4,8 +4,8 @@ from starlette.responses import Response
 
 from core.manifest import Task
 from service.engine.admission import RequestContext
-from service.errors import TooLarge, TooSlow
 from service.routes.dialects import OURS
+from service.routes.limits import check_fixed
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import DedupeRequest, DuplicatesResponse
 from service.scoring.duplicates import FIELD, MAX_TEXTS, expected_seconds, find_duplicates
@@ -21,17 +21,16 @@ _READS: tuple[Task, ...] = ("paraphrase", "entailment")  # what a model must kno
 async def dedupe(request: DedupeRequest, call: ServedRequest) -> Response:
     """Say for each text which is the first one that says the same."""
     service, context = call.service, call.context
-    count = len(request.texts)
-    if count > MAX_TEXTS:
-        raise TooLarge(f"{count} texts, the limit is {MAX_TEXTS}", field=FIELD, limit=MAX_TEXTS)
     encoder = await service.registry.pick(context, request.model or service.defaults["/embed"], "embedding")
     pair = await _pair_model(context, service, request.pair_model)
     check_texts(request.texts, f"{FIELD}.{{}}".format)
-    distinct = len(set(request.texts))  # the same text is one work, however often it stands there
-    seconds, possible = sum(expected_seconds(encoder, pair, distinct)), service.queue.admissions.possible(context)
-    if seconds / 2 > possible:
-        raise TooSlow(seconds, possible).of(FIELD, distinct, "different texts" if distinct < count else "")
-    context.items = FIELD, distinct
+    texts, count = list(dict.fromkeys(request.texts)), len(request.texts)  # the same text is one work
+    seconds = sum(expected_seconds(encoder, pair, texts))
+    # Before the count, so that the lesser limit is named.
+    if (error := service.queue.admissions.too_slow(context, seconds, seconds / 2)) is not None:
+        raise error.of(FIELD, len(texts), "different texts" if len(texts) < count else "")
+    check_fixed(FIELD, count, MAX_TEXTS, FIELD)
+    context.items = FIELD, len(texts)
     answer = await find_duplicates(context, encoder, pair, service.queue, request.texts, guarded=request.guard)
     return JsonAnswer(answer, encoder.id)
 

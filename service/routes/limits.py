@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from core.tokenizer import Encoded
-from service.errors import RequestError, TooLarge, TooSlow, UnsupportedField, amount
-from service.scoring.scorer import Scorer
+from service.errors import RequestError, TooLarge, UnsupportedField, amount
 
 # No settings: the time limit mostly refuses earlier, and who has more asks again.
 MAX_DOCUMENTS = 1000  # of one request
@@ -94,24 +93,6 @@ class RequestTexts:
         if sentence.truncated and (refusal := self.cutting.refusal(len(sentence.ids), self.where(i))) is not None:
             raise refusal
         return sentence
-
-
-def check_time(scorer: Scorer, field: str, count: int, possible: float, *, at_least: float = 1.0) -> None:
-    """Check how long `count` new pairs take, before they are read.
-
-    Args:
-        scorer: of the model.
-        field: of the request, that has the pairs.
-        count: of them.
-        possible: expected seconds of work that would end in time (`Admissions.possible`).
-        at_least: which share of the time that measured pairs took these take for certain.
-
-    Raises:
-        TooSlow: they take longer.
-    """
-    seconds = count * scorer.seconds_per_new_pair
-    if at_least * seconds > possible:
-        raise TooSlow(seconds, possible).of(field, count)
 
 
 def check_fixed(field: str, count: int, limit: int, what: str) -> None:

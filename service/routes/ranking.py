@@ -8,7 +8,6 @@ from core.ranking import ConfidenceFit, Match, digest_of, texts_of
 from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, some
 from service.routes.dialects import OURS
-from service.routes.limits import check_time
 from service.routes.routing import ServedRequest, router_for
 from service.schemas import Entry, RankRequest, RankResponse
 from service.scoring import ranking
@@ -40,11 +39,11 @@ async def rank(request: RankRequest, call: ServedRequest) -> Response:
     check_chars("query", len(request.query))
     check_texts(candidates.texts, candidates.field_of)
     top = min(request.rerank_top or RERANK_TOP, candidates.size)
-    possible = service.queue.admissions.possible(context)
-    if second is not None:
-        check_time(second, "rerank_top", top * candidates.texts_each, possible)
     if first.manifest.family == "interaction":  # whose pairs with a new query are all new
-        check_time(first, candidates.field, len(candidates.texts), possible, at_least=0.5)
+        count = len(candidates.texts)
+        seconds = first.seconds_of(first.ranking_task, [request.query] * count, candidates.texts)
+        if (error := service.queue.admissions.too_slow(context, seconds, seconds / 2)) is not None:
+            raise error.of(candidates.field, count)
     options = _options(request, _fit(request, first, second, candidates.size), top)
     context.items = candidates.field, candidates.size
     answer = await ranking.rank(context, first, request.query, candidates, second, options)

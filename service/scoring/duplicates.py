@@ -23,7 +23,6 @@ from core.same_words import same_words
 from core.scoring import Embeddings
 from service.engine.admission import RequestContext
 from service.engine.queue import Queue
-from service.errors import TooSlow
 from service.schemas import Answer, DuplicatesResponse
 from service.scoring.scorer import Scorer
 from service.scoring.tokenising import turns_of
@@ -54,10 +53,10 @@ class _Distinct(NamedTuple):
     kept_apart: KeptApart | None
 
 
-def expected_seconds(encoder: Scorer, pair: Scorer | None, texts: int) -> tuple[float, float]:
+def expected_seconds(encoder: Scorer, pair: Scorer | None, texts: Sequence[str]) -> tuple[float, float]:
     """Expected work of the models, nothing of it cached: of the encoder, and of what reads pairs."""
-    reading = 0.0 if pair is None else 2 * _READ_OF_A_TEXT * pair.seconds_per_new_pair
-    return texts * encoder.seconds_per_new_pair / 2, texts * reading
+    reading = 0.0 if pair is None else 2 * _READ_OF_A_TEXT * pair.seconds_of("entailment", texts, texts)
+    return encoder.seconds_of(None, texts), reading
 
 
 async def find_duplicates(
@@ -81,7 +80,7 @@ async def find_duplicates(
     numbers: dict[str, int] = {}
     of = [numbers.setdefault(text, len(numbers)) for text in texts]
     exact = list(numbers)  # the same text is read once, however often it stands there
-    embedding, reading = expected_seconds(encoder, pair, len(exact))
+    embedding, reading = expected_seconds(encoder, pair, exact)
     turns = turns_of([len(text) for text in exact], _WORDS_SECONDS, _WORDS_TURN_SECONDS)
     pieces = [(seconds, partial(_words_and_facts, exact[part], guarded)) for seconds, part in turns]
     with context.before(embedding + reading):
@@ -147,11 +146,11 @@ async def _read(
     context: RequestContext, scorer: Scorer, queue: Queue, texts: Sequence[str], duplicates: DuplicateDecision
 ) -> list[PairReading | None]:
     pairs = [duplicates.candidates[i].pair for i in duplicates.to_read]
-    seconds, possible = 2 * len(pairs) * scorer.seconds_per_new_pair, queue.admissions.possible(context)
-    if seconds / 2 > possible:  # both directions may be cached, and short
-        raise TooSlow(seconds, possible).of(FIELD, len(texts))
     if not pairs:
         return []
+    seconds = 2 * scorer.seconds_of("entailment", *([texts[pair[side]] for pair in pairs] for side in (0, 1)))
+    if (error := queue.admissions.too_slow(context, seconds, seconds / 2)) is not None:  # both may be cached
+        raise error.of(FIELD, len(texts))
     with context.before(seconds):
         read = await scorer.tokenise(context, texts, lambda _: FIELD)
     a, b = ([read[pair[side]] for pair in pairs] for side in (0, 1))

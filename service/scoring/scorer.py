@@ -27,6 +27,7 @@ from service.settings import CachePolicy
 
 _MAX_CACHED_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
 MEASURED_PAIRS = 128  # so that what a comparison costs whatever it holds does not count for each pair
+_SAMPLE, _SAMPLE_CHARS = 16, 4000  # items of a request, by which all are judged: a millisecond
 _INCAPABLE = "the registry lets no model be asked what it cannot do"
 
 Capability = Task | Literal["embedding", "explanation"]
@@ -140,6 +141,22 @@ class Scorer(CachedTokenizer, ABC):
         raw, ratings, calibrated = zip(*cast(list[ScoreEntry], scores), strict=True)
         rated = None if ratings[0] is None else list(ratings)  # all have one, or none
         return ScoredPairs(list(raw), rated, list(calibrated))
+
+    def seconds_of(self, name: Task | None, *sides: Sequence[str]) -> float:
+        """Expected seconds of n new pairs for a task, or without one of n texts to embed: a sample, and all lengths."""
+        most = self._max_chars
+        sizes = [sum(min(len(text), most) for text in item) for item in zip(*sides, strict=True)]
+        step = -(-len(sizes) // max(1, min(_SAMPLE, _SAMPLE_CHARS * len(sizes) // max(1, sum(sizes)))))
+        texts = [[text[:most] for text in side[::step]] for side in sides]
+        found = {text: self.encode_or_fail([text])[0] for text in dict.fromkeys(chain.from_iterable(texts))}
+        read = [[found[text] if found[text].ids else found[text]._replace(ids=(0,)) for text in side] for side in texts]
+        asked: list[tuple[Vectors[Any], Sequence[Any]]]
+        if name is not None:
+            asked = self._keys(name, as_pairs(*self.fit(*read)))
+        else:
+            assert self.embeddings is not None, _INCAPABLE
+            asked = [(self.embeddings, [each.ids for each in read[0]])]
+        return _seconds_of(asked) * sum(sizes) / max(1, sum(sizes[::step]))
 
     def fit(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
         """n pairs as the model reads them: where it limits both texts together, the longer one is cut."""
@@ -317,7 +334,15 @@ class Scorer(CachedTokenizer, ABC):
         self, context: RequestContext, name: Task, pairs: Sequence[Pair], *, cached: bool = True
     ) -> Features:
         """What a task needs of n pairs."""
-        found = [(each, await each.get(context, keys, cached=cached)) for each, keys in self._keys(name, pairs)]
+        asked = self._keys(name, pairs)
+        found: list[tuple[Vectors[Any], Rows]] = []
+        # The embeddings of a blend first, which are known more often: with them all is let in, or nothing.
+        for i in reversed(range(len(asked))):
+            vectors, keys = asked[i]
+            later = _seconds_of(asked[:i])
+            own = _seconds_of([asked[i]]) if later else 1.0
+            with context.part(max(1e-3, own / (own + later))):
+                found.insert(0, (vectors, await vectors.get(context, keys, cached=cached)))
         return self._split_sides(found, len(pairs))
 
     def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
@@ -341,6 +366,11 @@ class Scorer(CachedTokenizer, ABC):
         if name in self._symmetric:
             return [(y, x) if (len(y), y) < (len(x), x) else (x, y) for x, y in pairs]
         return pairs
+
+
+def _seconds_of(asked: Sequence[tuple[Vectors[Any], Sequence[Any]]]) -> float:
+    """Expected seconds of vectors, nothing of them cached."""
+    return sum(vectors.batcher.expected_seconds(keys) for vectors, keys in asked)
 
 
 def _cut(sentence: Encoded, tokens: int) -> Encoded:

@@ -170,15 +170,18 @@ class CachedTokenizer:
         few = sum(chars) <= _FEW_CHARS
         if few:
             began = perf_counter()
-            sentences = self._encode_or_fail(new)
+            sentences = self.encode_or_fail(new)
             context.spent(TOKENISE, began, perf_counter())
         else:
             turns = [
-                (seconds, partial(self._encode_or_fail, new[part]))
+                (seconds, partial(self.encode_or_fail, new[part]))
                 for seconds, part in turns_of(chars, self._cost.tokenising)
             ]
-            total = sum(chars) * self._cost.tokenising + scored * self._cost.tokens * self._cost.scoring
-            parts = await self._queue.run_all(context, turns, phase=TOKENISE, total_seconds=total)
+            # Who is let in hangs on this guess. What is too slow is refused by its tokens: the number of items that is
+            # named then does fit.
+            scoring = scored * self._cost.tokens * self._cost.scoring
+            with context.before(context.later + scoring / context.share):
+                parts = await self._queue.run_all(context, turns, phase=TOKENISE)
             sentences = list(chain.from_iterable(parts))
             self._cost.note(scored, sum(len(sentence.ids) for sentence in sentences))
         known_again = compress(zip(new, sentences, strict=True), self._memory.seen.seen_before(new))
@@ -188,7 +191,7 @@ class CachedTokenizer:
         found = dict(zip(new, sentences, strict=True))
         return [sentence or found[text] for text, sentence in zip(texts, known, strict=True)]
 
-    def _encode_or_fail(self, texts: Sequence[str]) -> list[Encoded]:
+    def encode_or_fail(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts of a request -> token ids; raises `InferenceFailed` where the tokenizer's own rules fail."""
         try:
             return self.encode(texts)

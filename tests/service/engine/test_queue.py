@@ -250,10 +250,31 @@ async def test_what_cannot_end_in_time_any_more_ends_at_once(queue, clock) -> No
     world = World(queue, clock, slower=lambda: 10.0)
     await world.run([request])
     assert isinstance(request.refused, Overloaded)  # not a 413: alone on the machine as it was, it would end in time
-    assert request.refused.limit is None
+    assert "others" not in request.refused.message
+    named = request.refused.of("items", 70).limit
+    assert named is not None
+    assert 0 < named < 70
     assert len(world.served) < 10
     assert dropped == [1]
     assert len(queue.admissions) == 0
+
+
+def test_what_came_on_too_slowly_is_told_how_much_would_fit_if_nobody_else_is_there(queue, clock) -> None:
+    admissions = queue.admissions
+    for others in (False, True):
+        context = RequestContext("one", clock.now + LIMIT)
+        admission = admissions.admit(context, 3.0)
+        other = RequestContext("other", clock.now + LIMIT)
+        if others:
+            admissions.admit(other, 0.5)
+        admissions.done([(admission, 0.5)], 0.5)
+        clock.now += LIMIT - 1.0
+        with pytest.raises(Overloaded) as refused:
+            admissions.admit(context, 2.5)
+        assert "others" not in str(refused.value)
+        assert (refused.value.of("items", 100).limit is None) == others
+        admissions.leave(context)
+        admissions.leave(other)
 
 
 def test_a_pace_of_long_ago_says_nothing(clock) -> None:
