@@ -10,11 +10,24 @@ from fractions import Fraction
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from core.attributes import NEGATIONS, stem
+from core.attributes import NEGATIONS
 from core.facts import MAX_AMOUNTS, MAX_CHARS, MAX_INEXACT, agrees, includes, words_between
 from core.mentions import Mention, mentions
 from core.numerals import plain_spelling
-from core.units import ADJECTIVES, CASED, CELSIUS, FAHRENHEIT, LIMITS, MARKS, MONTHS, SOME_BOUNDS, UNITS, Fact, Unit
+from core.units import (
+    ADJECTIVES,
+    CASED,
+    CELSIUS,
+    FAHRENHEIT,
+    LIMITS,
+    MARKS,
+    MONTHS,
+    SOME_BOUNDS,
+    UNITS,
+    Fact,
+    Unit,
+    word_set,
+)
 
 _MONTH_NAMES = {number: name for name, number in MONTHS.items()}
 # Kinds of facts whose value is not all that they say: of a plain number 3.10 may be a section.
@@ -33,13 +46,11 @@ _MAX_WORDS = 6  # of a bound: a minimum stay of two nights
 _MORNING = range(60, 780)  # minutes: 1:00 to 12:59 may be of either half of the day
 _BEFORE = 60  # characters before a bound that tell whether it says how much something is
 # Behind these a bound says that: rooms cost over 30 euros. Behind a noun it says of which: orders over 30 euros.
-_SAYING = frozenset(("is", "are", "was", "were", "be", "been", "has", "have", "had"))
-_SAYING |= {
-    *map(stem, ("charge", "contain", "cost", "earn", "employ", "hold", "last", "measure", "need", "own", "pay"))
-}
-_SAYING |= {*map(stem, ("require", "sell", "spend", "take", "use", "wait", "weigh"))}
-_CONDITIONS = NEGATIONS | {"if", "when", "unless", "who", "which", "that", "whose", "where", "only"}
-_CONDITIONS |= {"must", "shall", "should", "may", "can", "could", "might"}  # of a rule another limit is another rule
+_SAYING = word_set("is are was were been has have had cost costs takes took lasts lasted weigh weighs contain contains")
+_SAYING |= word_set("holds held earn earns charges pay pays paid")
+# With these a wider bound does not follow, or it is a rule, of which another limit is another one.
+_CONDITIONS = NEGATIONS | word_set("if when unless who whoever which that whose where only few hardly rarely")
+_CONDITIONS |= word_set("must shall should may can could might")
 
 
 class Amount(NamedTuple):
@@ -86,10 +97,9 @@ def in_one_spelling(text: str) -> str:
 
 def _bounded(fact: Fact, written: str) -> Mention | None:
     """Of a bound its value: two weeks, of within two weeks."""
-    limit = fact.low if fact.high is None else fact.high if fact.low is None else None
-    if limit is None:
+    value = _limit(fact)
+    if value is None:
         return None
-    value = Fact(fact.kind, limit, limit, fact.name)
     words = list(islice(re.finditer(r"\S+", written), _MAX_WORDS))
     for start, end in [(each.start(), len(written)) for each in words[1:]] + [(0, each.end()) for each in words[:-1]]:
         found = list(mentions(written[start:end]))
@@ -219,24 +229,26 @@ def _keeps(said: Amount, bound: Amount, open_too: bool) -> bool:
 def _says(text: str, amount: Amount) -> bool:
     """Whether a bound says how much something is: over 30 people work here, rooms cost over 30 euros.
 
-    Of "orders over 30 euros ship free" or "nobody pays over 30 euros" a wider bound does not follow; nor is a minimum
-    of three nights one of two.
+    Of "orders over 30 euros ship free", "nobody pays over 30 euros" or "take at most 4 tablets" a wider bound does not
+    follow; nor is a minimum of three nights one of two.
     """
     start = max(0, amount.start - _BEFORE)
     before = words_between(text, start, amount.start)
     if _first_word(text, amount) in _NO_WIDER or not _CONDITIONS.isdisjoint(before):
         return False
     if before and text[start : amount.start].rstrip()[-1] not in MARKS:
-        return not _SAYING.isdisjoint((before[-1], stem(before[-1])))
+        return len(before) > 1 and before[-1] in _SAYING
     counted = [*words_between(text, amount.end, amount.end + _BEFORE), ""][0]
-    return amount.facts[0].kind != "number" or counted == "people" or counted.endswith("s")
+    return amount.facts[0].high is None and (counted in ("people", "of") or counted.endswith("s"))
 
 
 def _is_limit(value: Amount, bound: Amount) -> bool:
     """Whether an exact value is the one where a bound ends: two months, of up to 60 days."""
-    for x in value.facts:
-        for y in bound.facts:
-            limit = y.low if y.high is None else y.high if y.low is None else None
-            if limit is not None and x.exact and not y.strict and agrees(x, Fact(y.kind, limit, limit, y.name)):
-                return True
-    return False
+    limits = [limit for each in bound.facts if not each.strict and (limit := _limit(each))]
+    return any(each.exact and agrees(each, limit) for each in value.facts for limit in limits)
+
+
+def _limit(bound: Fact) -> Fact | None:
+    """The value where a bound ends."""
+    ends = [each for each in (bound.low, bound.high) if each is not None]
+    return Fact(bound.kind, ends[0], ends[0], bound.name) if len(ends) == 1 else None

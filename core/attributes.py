@@ -157,12 +157,10 @@ def _named_by_letter(text: str) -> dict[tuple[str, str], str]:
     for word, after in pairwise([*_WORD_OR_MARK.findall(text), ""]):
         noun = word.casefold()
         lettered = len(after) == 1 and after.isalpha() and after not in "Ii"  # a numeral, who writes
-        if noun in BEFORE_A_LETTER:
-            if not lettered or after in article:
-                found.setdefault((f"which {noun}", ""), word)
-        elif not (word.isalpha() and after.isupper()):
-            continue
-        if lettered:
+        listed = noun in BEFORE_A_LETTER
+        if listed and (not lettered or after in article):
+            found.setdefault((f"which {noun}", ""), word)
+        if lettered and (listed or (word.isalpha() and after.isupper())):
             found[f"which {noun}", after.upper()] = f"{word} {after}"
     return found
 

@@ -144,21 +144,18 @@ def rules_out(passage: Facts, claim: Facts) -> bool:
     followed = {
         written
         for fact, written in claim.spellings.items()
-        if any(_follows(fact, each) for each in passage.spellings if each.kind == fact.kind)
+        for each in passage.spellings
+        if each.kind == fact.kind and (includes(fact, each) or (each.name, fact.name) in _FOLLOWS)
     }  # 85 cents may be of two currencies
     left = {fact: written for fact, written in claim.spellings.items() if written not in followed}
     return difference(claim._replace(spellings=left), passage) is not None
 
 
-def _follows(fact: Fact, given: Fact) -> bool:
-    return includes(fact, given) or (given.name, fact.name) in _FOLLOWS
-
-
 def differences(a: Facts, b: Facts) -> Iterator[Difference]:
     """For each kind of which both texts have some: one that each has and the other has not."""
-    for kind in sorted({_kind(fact) for fact in a.spellings} & {_kind(fact) for fact in b.spellings}):
-        all_of = [[fact for fact in side.spellings if _kind(fact) == kind] for side in (a, b)]
-        own, other = _unmatched(*all_of), _unmatched(*reversed(all_of))
+    of_a, of_b = _by_kind(a), _by_kind(b)
+    for kind in sorted(of_a.keys() & of_b.keys()):
+        own, other = _unmatched(of_a[kind], of_b[kind]), _unmatched(of_b[kind], of_a[kind])
         if own and other:
             yield Difference(_first(a, own), _first(b, other))
     yield from _unit_differences(a, b)
@@ -266,6 +263,13 @@ def _same_date(a: Fraction, b: Fraction) -> bool:
 
 def _kind(fact: Fact) -> str:
     return _COMPARED_AS.get(fact.kind, fact.kind)
+
+
+def _by_kind(facts: Facts) -> dict[str, list[Fact]]:
+    found: dict[str, list[Fact]] = {}
+    for fact in facts.spellings:
+        found.setdefault(_kind(fact), []).append(fact)
+    return found
 
 
 def _unmatched(own: list[Fact], other: list[Fact]) -> list[Fact]:

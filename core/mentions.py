@@ -26,7 +26,6 @@ _YEARS = range(1100, 2200)  # number one in 1984
 _MAX_ROUNDED = 20  # a whole: up to it no two parts are rounded alike
 MAX_BETWEEN = 8  # words between a negation and a comparison
 _TURNED = {"low": "high", "high": "low"}
-_METRIC = 100  # so many centimetres, of those that "and" does not join to metres
 
 
 class Mention(NamedTuple):
@@ -218,8 +217,9 @@ class _Scanner(Tokens):
         more, end = (units.UNITS["inch"], second[1] + 1) if inches else self._unit(second[1], "")
         for unit, less in product(meant, units.EITHER.get(more.kind, (more,))):
             part = second[0][0] * less.factor
-            one = joined != "," and (unit.kind == "money" or unit.factor / less.factor < _METRIC)
-            one = one or not joined or unit.kind in ("s", "month")  # 1 l and 500 ml, or 1 kg, 500 g, are two
+            # 1 kg, 500 g are two, and 1 l and 500 ml; 5 feet and 6 inches are one.
+            joins = unit.kind == "money" or unit.factor < 100 * less.factor
+            one = not joined or unit.kind in ("s", "month") or (joined == "and" and joins)
             if one and (less.kind, less.name) == (unit.kind, unit.name) and 0 <= part < unit.factor > less.factor:
                 total = unit.value(value) + (part if value >= 0 else -part)
                 return [Fact(unit.kind, total, total, unit.name)], end

@@ -15,7 +15,7 @@ from core.attributes import NEGATIONS, attributes, stem
 from core.facts import agrees, compared_with, includes, words_between
 from core.mentions import mentions
 from core.numerals import plain_spelling
-from core.units import SPANS, Fact
+from core.units import SPANS, Fact, word_set
 
 _PERIODS = {
     **dict.fromkeys(("annual", "annually", "yearly", "annum", "pa"), "year"),
@@ -37,10 +37,10 @@ _COMPUTED = frozenset(("half", "double", "twice", "triple", "third", "quarter", 
 _PERIODS_SAID = frozenset(map(stem, SPANS))
 _NO_AMOUNTS = frozenset(("code", "model", "version", "date", "ordinal", "times"))
 _WHEN = frozenset(("time", "weekday"))
-_LIMITING = NEGATIONS.union(
-    ("by", "before", "after", "until", "till", "between", "within", "during", "every", "day", "days", "daily"),
-    ("except", "but", "besides", "other", "also", "always", "latest", "earliest"),
+_LIMITING = NEGATIONS | word_set(
+    "by before after until till between within during every day days daily except but besides"
 )
+_LIMITING |= word_set("other also always latest earliest")
 MAX_AMOUNTS = 8  # of a text: what says more is not compared
 _IN_SECONDS = (1, 60, 3600, 86400, 604800)
 _MAX_COUNTED = 2  # words behind a number that may be what it counts

@@ -12,21 +12,16 @@ from itertools import pairwise
 
 from core.alignment import in_one_spelling
 from core.attributes import BEFORE_A_LETTER
-from core.numerals import APOSTROPHES
+from core.numerals import APOSTROPHES, MAX_DIGITS
 from core.text import normalise
-from core.units import SMALL
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from core.units import SMALL, word_set
 
 _UMLAUTS = {
     0xE4: "ae", 0xF6: "oe", 0xFC: "ue", 0xC4: "Ae", 0xD6: "Oe", 0xDC: "Ue", 0xE6: "ae", 0xC6: "Ae", 0xF8: "oe",
     0xD8: "Oe", 0x153: "oe", 0x152: "Oe",
 }  # fmt: skip
 _APART = re.compile("(?<=[aouAOU])\u0308")  # an umlaut whose dots are a character of their own
-_APOSTROPHE = re.compile(r"(?<=[^\W\d_])['`](?=[^\W\d_])|(?<=s)'(?= )|(?<=\be)-(?=[^\W\d_])")
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])['`](?=[^\W\d_])|(?<=s)'(?= )|(?<=\be)[- ](?=mail)")
 # Exponents, and fractions after a whole number: NFKC would make 106 of ten to the sixth, 11/2 of one and a half.
 _EXPONENT = re.compile("(?<=\\d)[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070\u2074-\u2079]+")
 _FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
@@ -62,20 +57,19 @@ _LETTERED = re.compile(r"(\d+)([a-z])$")  # 12b is 12 b
 _NUMBER_ENDS = frozenset(",.!:;?()")  # "twenty, five" is no twenty-five
 
 _BEYOND = 10**9
-_MAX_DIGITS = 10
 _LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 _NUMBERS = "|".join((*SMALL, *_LARGE))
 # A number word behind another that a hyphen ties to a word: thirty five-litre cans are thirty cans.
 _TIED = re.compile(rf"\b({_NUMBERS}) ({'|'.join(SMALL)})(?=-[^\W\d_])(?!-(?:{_NUMBERS})\b)")
 # Before these "a" is a name, no article: between A and B; and a few are not few.
-_AFTER_A_NAME = _words(
+_AFTER_A_NAME = word_set(
     """
     am and are as at but can cannot cant could did didnt do does doesnt dont for from had has hasnt have if in is isnt
     few little number
     may might must nor of on or shall should than that to was wasnt were when will with wont would
     """
 )
-_DAYS = _words(
+_DAYS = word_set(
     """
     di dienstag do donnerstag fr freitag fri friday mi mittwoch mo mon monday montag sa samstag sat saturday so
     sonnabend sonntag sun sunday thu thur thurs thursday tue tues tuesday wed wednesday
@@ -86,10 +80,10 @@ _GREETINGS = (
     *(("good", part) for part in ("morning", "afternoon", "evening", "day")),
     *((word,) for word in ("hi", "hello", "hey", "greetings")),
 )
-_GREETED = _words("all everybody everyone folks guys madam or sir support team there")
+_GREETED = word_set("all everybody everyone folks guys madam or sir support team there")
 _NO_NAMES = frozenset(("not", "no", "now", "never", "yes", "order"))
 # What begins a sentence after a greeting without a comma: "hello I have", but not "Hello Kitty".
-_BEGIN = _words(
+_BEGIN = word_set(
     """
     are can could did do does how i im is it ive just my our please sorry the there this we what when where who why
     will would your
@@ -211,7 +205,7 @@ def _with_digits(words: Sequence[str]) -> Iterator[str]:
     linked = False  # an "and" within a number waits
     for word in [*words, ""]:
         small, large = SMALL.get(word), _LARGE.get(word)
-        digits = word.isdecimal() and word.isascii() and word[0] != "0" and len(word) < _MAX_DIGITS
+        digits = word.isdecimal() and word.isascii() and word[0] != "0" and len(word) < MAX_DIGITS
         if current >= 0:
             if small is not None and 0 < small < room:
                 current, room, linked = current + small, 10 if small >= 20 else 0, False

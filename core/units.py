@@ -122,7 +122,8 @@ CURRENCIES = {
 }  # fmt: skip
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words that stand in a text with spaces between."""
     return frozenset(text.split())
 
 
@@ -222,7 +223,7 @@ PARTS = {
 # What 3/8 may have below: 24/7, 3/12 and 50/50 are no fractions.
 BELOW = frozenset((2, 3, 4, 5, 6, 8, 10, 16, 32, 64))
 # Of these one takes a part, though they are no units here: 1/2 cup.
-PORTIONS = _words(
+PORTIONS = word_set(
     """
     bag bags bottle bottles cup cups dose doses gallon gallons glass glasses pack packs page pages pill pills pint pints
     portion portions quart quarts serving servings slice slices tablespoon tablespoons tablet tablets tbsp teaspoon
@@ -230,7 +231,7 @@ PORTIONS = _words(
     """
 )
 # Behind these 3/8 is the third of eight.
-NUMBERED = _words(
+NUMBERED = word_set(
     """
     case chapter day episode exercise file image item lesson level no number page part photo question round section
     sheet slide stage step task volume week

@@ -39,6 +39,13 @@ def alike(claim: str, passage: str) -> str:
         ("Nobody pays over 20 euros.", "Nobody pays over 30 euros.", "Nobody pays over 20 euros."),
         ("If it is over 20 degrees.", "If it is over 30 degrees.", "If it is over 20 degrees."),
         ("The minimum stay is 2 nights.", "The minimum stay is 3 nights.", "The minimum stay is 2 nights."),
+        ("Take at most 6 tablets a day.", "Take at most 4 tablets a day.", "Take at most 6 tablets a day."),
+        ("At most 6 tablets a day.", "At most 4 tablets a day.", "At most 6 tablets a day."),
+        (
+            "Rooms costing over 20 euros are large.",
+            "Those costing over 30 euros.",
+            "Rooms costing over 20 euros are large.",
+        ),
         ("You may pay at most 9 euros.", "You may pay at most 8 euros.", "You may pay at most 9 euros."),
         ("It is paid in May.", "It was paid on 3 May.", "It is paid in May."),
         ("It costs \u20ac12.", "It costs $12.", "It costs \u20ac12."),

@@ -91,6 +91,7 @@ def test_any_text_has_words_that_are_those_of_themselves(text: str) -> None:
         ("Room 12B", "room 12 B"),
         ("I don`t get it", "I don't get it"),
         ("E-mail me", "Email me"),
+        ("E-mail me", "e mail me"),
         ("open 24 H", "open 24 h"),
         ("Use a 1 \u00be inch screw", "Use a 1\u00be inch screw"),
         ("Use a 1-3/4 inch screw", "Use a 1.75-inch screw"),

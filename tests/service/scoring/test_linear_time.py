@@ -5,13 +5,14 @@ What is linear takes eight times as long for the longer ones, what is quadratic 
 
 import logging
 from collections.abc import Callable, Iterable
+from itertools import product
 from pathlib import Path
 from time import process_time
 
 import pytest
 
 from core.attributes import attributes
-from core.facts import facts_of
+from core.facts import difference, facts_of
 from core.manifest import Manifest
 from core.other_amounts import said_in
 from core.same_words import same_words
@@ -111,6 +112,16 @@ def test_time_is_linear(reader: str) -> None:
         if grows_faster_than_text(read, short, long)
     ]
     assert slow == []
+
+
+def test_facts_of_very_many_kinds_are_compared_in_linear_time() -> None:
+    words = ["".join(letters) for letters in product("abcdefghijklmnop", repeat=3)]
+
+    def compare(text: str) -> None:
+        difference(facts_of(text), facts_of(f"{text} and more"))
+
+    short, long = (" B ".join(words[:count]) + " B" for count in (400, 3200))
+    assert not grows_faster_than_text(compare, short, long)
 
 
 def test_files_of_strangers_are_read_in_linear_time(tmp_path: Path) -> None:
