@@ -8,7 +8,7 @@ import csv
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, TextIO
@@ -78,7 +78,6 @@ class Delimited:
         self._skipped = 0  # lines before the header
         self._separator = read_as.separator or ("\t" if not quoting else self._found())
         self.decimal_comma = self._separator != ","
-        self.not_text: Sequence[str] = ()
         csv.field_size_limit(sys.maxsize)  # the service limits the length of a text
         self.columns: list[str] | None = None
         self._unnamed = 0  # columns at the end that Excel wrote without a name and without content

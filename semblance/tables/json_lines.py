@@ -21,7 +21,6 @@ class JsonLines:
     columns: list[str] | None = None
     notes: Sequence[str] = ()
     decimal_comma = False
-    not_text: Sequence[str] = ()
 
     def __init__(
         self, file: InputFile, encoding: str | None = None, row: Callable[[str], Row | Unreadable | None] | None = None

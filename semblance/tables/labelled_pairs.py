@@ -24,6 +24,7 @@ VALUES = ("score", "label")
 ENTAILMENT = ("entailment", "neutral", "contradiction")
 YES_OR_NO: Mapping[object, float] = {0: 0.0, 1: 1.0, "0": 0.0, "1": 1.0}  # JSON's true and false equal 1 and 0
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+").fullmatch
+LARGEST = 1e100  # score, and end of a scale: sums of squares stay numbers
 _SHOWN = 5  # faults in a message
 
 
@@ -89,10 +90,10 @@ def read_own(
         BatchError: the file cannot be opened or decoded, its quotes are not closed, or its suffix is unknown.
         PairsError: a column is missing or could be either of two, the scale does not rise, or all scores are equal.
     """
-    if scale is not None and not scale[0] < scale[1]:
-        raise PairsError(f"the scale must rise, got {scale[0]:g} to {scale[1]:g}")
-    if columns is not None and len(columns) != 3:
-        raise PairsError(f"expected three columns (two texts and the label), found {len(columns)}")
+    if scale is not None and not -LARGEST <= scale[0] < scale[1] <= LARGEST:
+        raise PairsError(f"the scale must rise, got {scale[0]:g} to {scale[1]:g} (at most {LARGEST:g})")
+    if columns is not None and (len(columns) != 3 or len({*columns}) != 3):
+        raise PairsError(f"expected three columns (two texts and the label), found {', '.join(columns)}")
     source = open_source(path, None if columns is None else list(columns), read_as=read_as)
     names = _columns(path, source, columns)
     place = "row" if path.suffix.lower() == ".parquet" else "line"
@@ -182,8 +183,9 @@ def _taken(
     number = _number(value)
     if number is None:
         return f"{column}: {value!r} is no number"
-    if scale is not None and not scale[0] <= number <= scale[1]:
-        return f"{column}: {value!r} is no number from {scale[0]:g} to {scale[1]:g}"
+    low, high = scale or (-LARGEST, LARGEST)
+    if not low <= number <= high:
+        return f"{column}: {value!r} is no number from {low:g} to {high:g}"
     return number, None
 
 

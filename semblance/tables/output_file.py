@@ -5,12 +5,13 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from semblance.errors import BatchError
 from semblance.tables.formats import PARQUET, write_of
-from semblance.tables.rows import BadRow, Kind, Rows, RowSource
+from semblance.tables.rows import Answered, BadRow, Kind, Rows, RowSource
 
 
 def errors_of(output: Path) -> Path:
@@ -158,13 +159,30 @@ class OutputFile:
         if self._path.exists() and not overwrite:
             raise BatchError(f"{self._path} exists; --overwrite replaces it")
 
-    def check(self, source: RowSource) -> None:
-        """Look that the format can hold the columns of an input, before anything is asked; raises BatchError."""
-        if source.not_text and self._path.suffix.lower() not in PARQUET:
-            name = source.not_text[0]
-            raise BatchError(
-                f"{source.file.path}: column {name!r} has bytes or lengths of time: write .parquet instead"
-            )
+    def check(self, source: RowSource, texts: Iterable[str]) -> None:
+        """Look that the format can hold the rows of an input, before anything is asked: write them to nowhere.
+
+        Args:
+            source: the rows.
+            texts: columns in which only texts, or lists of them, get an answer: whatever else is there is not written.
+
+        Raises:
+            BatchError: it cannot.
+        """
+        if {self._path.suffix.lower(), source.file.path.suffix.lower()} <= {*PARQUET}:
+            return  # every column keeps its type
+
+        def rows() -> Iterator[Answered]:
+            for chunk in source.chunks(0, 1000):
+                found = [
+                    row | {name: None for name in texts if not isinstance(row.get(name), str)}
+                    for row in chunk.rows
+                    if isinstance(row, dict)
+                ]
+                yield Answered(replace(chunk, rows=[*found], table=None), range(len(found)), [{}] * len(found))
+
+        with open(os.devnull, "wb") as nowhere:
+            self._write(nowhere, source, {}, rows)
 
     def write(self, source: RowSource, adds: Mapping[str, Kind], rows: Rows, bad: Iterable[tuple[int, BadRow]]) -> None:
         """Replace it and the file of rows without an answer; after a crash either the old or the new one exists.

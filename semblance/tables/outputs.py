@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date, time
@@ -85,27 +84,24 @@ def merged(answered: Answered) -> Iterator[Row]:
 
 
 def _line(row: Row) -> bytes:
+    return _json(row).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _json(value: Any) -> str:
+    """A value as JSON, with null for every number that JSON does not have."""
     try:
-        text = json.dumps(row, ensure_ascii=False, allow_nan=False, default=_plain)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
     except ValueError:
-        text = json.dumps(_finite(row), ensure_ascii=False, allow_nan=False, default=_plain)
-    return text.encode("utf-8", "surrogatepass") + b"\n"
-
-
-def _finite(value: Any) -> Any:
-    """The value with None for every number that JSON cannot represent."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        finite = json.loads(json.dumps(value, default=_plain), parse_constant=lambda _: None)
+        return json.dumps(finite, ensure_ascii=False)
+    except RecursionError:
+        raise BatchError("a value has too many lists within each other") from None
 
 
 def _cell(value: Any) -> str:
-    value = _finite(_plain(value) if isinstance(value, np.ndarray | date | time | Decimal) else value)
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=_plain)
+    value = _plain(value) if isinstance(value, date | time | Decimal) else value
+    text = value if isinstance(value, str) else _json(value)
+    return "" if text == "null" and value != text else text
 
 
 def no_formula(cell: str) -> str:
@@ -127,4 +123,4 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, Decimal):
         return str(value)
-    raise BatchError(f"JSON has nothing for {type(value).__name__}: write .parquet instead")
+    raise BatchError(f"there is a value of the type {type(value).__name__}: write .parquet instead")

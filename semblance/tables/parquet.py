@@ -43,7 +43,6 @@ class ParquetSource:
         self.columns: list[str] | None = self.schema.names
         if twice := sorted(name for name, count in Counter(self.schema.names).items() if count > 1):
             raise BatchError(f"{self._path}: more than one column {', '.join(map(repr, twice))}")
-        self.not_text: Sequence[str] = [field.name for field in self.schema if _is_not_text(field.type)]
         self.notes: Sequence[str] = ()
         self.decimal_comma = False
         self._needed = needed
@@ -85,22 +84,11 @@ class ParquetSource:
         return [each and each.replace(" ", "T") for each in column.cast(pa.string()).to_pylist()]
 
 
-def _is_not_text(kind: Any) -> bool:
-    """Whether values of a type cannot be written as text: bytes, and lengths of time."""
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return True
-    if pa.types.is_duration(kind) or pa.types.is_interval(kind):
-        return True
-    if pa.types.is_dictionary(kind):
-        return _is_not_text(kind.value_type)
-    return any(_is_not_text(kind.field(place).type) for place in range(kind.num_fields))
-
-
 def write_parquet(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:
     """New columns have fixed types; others keep those of a Parquet input, or get one from their values.
 
     Raises:
-        BatchError: a column has values of several types.
+        BatchError: a column has values of several types, or of none that there is.
     """
     added = pa.schema([pa.field(name, TYPES[kind]) for name, kind in adds.items()])
     try:
@@ -117,6 +105,8 @@ def write_parquet(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], r
                     writer.write_table(pa.concat_tables(tables, promote_options="permissive"))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise BatchError(f"a column has values of several types ({error}); write .jsonl instead") from None
+    except pa.ArrowNotImplementedError as error:  # an object without a key
+        raise BatchError(f"{error} Write .jsonl instead") from None
 
 
 def _table(answered: Answered, added: Any) -> Any:
@@ -136,4 +126,7 @@ def _column(name: str, rows: Sequence[Any]) -> Any:
     try:
         return pa.array([row.get(name) for row in rows])
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise BatchError(f"column {name!r} has values of several types ({error}); write .jsonl instead") from None
+        found = f"values of several types ({error})"
+        if "too large" in str(error):
+            found = "an integer of more than 64 bits"
+        raise BatchError(f"column {name!r} has {found}; write .jsonl instead") from None

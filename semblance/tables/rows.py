@@ -104,14 +104,12 @@ class RowSource(Protocol):
         columns: column names, where the file has them before its first row.
         notes: what a user should know of how the file is read, a line each.
         decimal_comma: whether a number may be written 0,5.
-        not_text: columns whose values no text file can hold.
     """
 
     file: InputFile
     total: int
     columns: list[str] | None
     decimal_comma: bool
-    not_text: Sequence[str]
 
     @property
     def notes(self) -> Sequence[str]:

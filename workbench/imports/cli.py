@@ -58,8 +58,7 @@ def import_model(
 
     read_as = FileFormat(encoding, delimiter)
     given: dict[str, object] = {"--pairs": pairs and pairs.name, "--max-tokens": max_tokens, "--graph": graph}
-    given |= {"--head": head, "--labels": labels, "--pooling": pooling}
-    given |= {"--pairs-head": pairs_head}
+    given |= {"--head": head, "--labels": labels, "--pooling": pooling, "--pairs-head": pairs_head}
     given |= {"--encoding": encoding, "--delimiter": delimiter}
     given |= {"--prompt": prompt, "--query-prompt": query_prompt, "--passage-prompt": passage_prompt}
     given |= {"--licence": licence, "--languages": languages}
@@ -72,23 +71,15 @@ def import_model(
     if scale is not None:
         words += ["--scale", *(f"{end:g}" for end in scale)]
     prompts = {"text": prompt, "query": query_prompt, "passage": passage_prompt}
+    of_pairs = None if pairs_head is None else pairs_head == "yes"
+    spoken = tuple(dict.fromkeys(languages.split(","))) if languages else None
     named = [each.strip() for each in labels.split(",")] if labels is not None else None
     done = take(
         source,
         model_id,
         models,
         storage=storage,
-        options=ImportOptions(
-            graph,
-            max_tokens,
-            head,
-            named,
-            None if pairs_head is None else pairs_head == "yes",
-            pooling,
-            prompts,
-            licence,
-            tuple(dict.fromkeys(languages.split(","))) if languages else None,
-        ),
+        options=ImportOptions(graph, max_tokens, head, named, of_pairs, pooling, prompts, licence, spoken),
         labelled=(lambda model: read_labelled(pairs, model.label, scale, read_as)) if pairs is not None else None,
         arguments=words,
     )

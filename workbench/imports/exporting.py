@@ -56,9 +56,7 @@ def load_network(folder: Path, *, has_head: bool) -> Any:
             model, found = kind.from_pretrained(folder, **options)
     # No state depends on the pooler, which many folders of encoders lack.
     if missing := sorted(name for name in found["missing_keys"] if not name.startswith("pooler.")):
-        raise ImportRefused(
-            f"{folder}: the weights lack {missing[0]}{f' and {len(missing) - 1} more' if missing[1:] else ''}"
-        )
+        raise ImportRefused(f"{folder}: the weights lack {', '.join(missing[:3])} ({len(missing)} in all)")
     if hasattr(model.config, "use_cache"):
         model.config.use_cache = False
     return model.eval()

@@ -1,5 +1,6 @@
 """What every kind of imported model offers to `workbench.imports.folder`."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,7 +72,8 @@ class CalibrationPairs:
 
 
 def check_id(model_id: str, models: Path, refused: type[ValueError]) -> None:
-    """Raise `refused` where a model cannot have this id, or one has it in the `models` that is served beside."""
+    """Raise `refused` where a model cannot have this id, one has it in the `models` that is served beside, or nothing
+    can be written into `models`."""
     try:
         TypeAdapter(ModelId).validate_python(model_id)
     except ValidationError as error:
@@ -80,6 +82,9 @@ def check_id(model_id: str, models: Path, refused: type[ValueError]) -> None:
     shipped = models.absolute().parent / "models" / model_id
     if shipped != models.absolute() / model_id and (shipped / MANIFEST_NAME).is_file():
         raise refused(f"--id {model_id}: {shipped} is a model of this id; give this one another")
+    there = next(each for each in (models, *models.absolute().parents) if each.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise refused(f"--models {models}: {there} cannot be written into")
 
 
 class ImportFacts(NamedTuple):

@@ -146,20 +146,13 @@ def _link(
         snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=list(names)))
         for each in names:
             blob = (snapshot / each).resolve(strict=True)
-            _check_content(name, each, blob)
+            with blob.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if len(blob.name) == len(digest) and blob.name != digest:  # that of a large file is the listed digest
+                blob.unlink()
+                raise ImportRefused(f"{name}: {each} came with the SHA-256 {digest}, the hub lists {blob.name}")
             (folder / each).parent.mkdir(parents=True, exist_ok=True)
             (folder / each).symlink_to(blob)
-
-
-def _check_content(name: str, file: str, blob: Path) -> None:
-    """Raise ImportRefused where a large file in the cache, whose name is the digest that the hub lists, has another."""
-    if re.fullmatch("[0-9a-f]{64}", blob.name) is None:
-        return
-    with blob.open("rb") as opened:
-        found = hashlib.file_digest(opened, "sha256").hexdigest()
-    if found != blob.name:
-        blob.unlink()
-        raise ImportRefused(f"{name}: {file} came with the SHA-256 {found}, the hub lists {blob.name}")
 
 
 def _watch(response: Any) -> None:

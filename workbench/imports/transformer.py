@@ -252,12 +252,12 @@ def _head(folder: Path, options: ImportOptions, signature: GraphSignature) -> tu
     named = tuple(options.labels or found)
     where = "--labels" if options.labels else f"{folder / CONFIG}: id2label"
     shown = f"{where} is {', '.join(map(repr, named))}"
-    unnamed = f"{shown}; expected a name for each of {width} outputs (--labels names them)"
-    if len(set(named)) != width or len(named) != width or not all(0 < len(each.strip()) <= 64 for each in named):
-        raise ImportRefused(unnamed)
+    fit = [each for each in dict.fromkeys(named) if 0 < len(each.strip()) <= 64 and each != "LABEL_0"]
+    if not len(fit) == len(named) == width:
+        raise ImportRefused(f"{shown}; expected a name for each of {width} outputs (--labels names them)")
     if options.pairs_head is not False and (meant := pair_of(named)) is not None:
         return meant
-    if options.pairs_head is None and "LABEL_0" not in named:
+    if options.pairs_head is None:
         raise ImportRefused(
             f"{shown}: nothing says whether the model reads two texts together or one: give --pairs-head yes or no"
         )
@@ -266,8 +266,6 @@ def _head(folder: Path, options: ImportOptions, signature: GraphSignature) -> tu
             f"{shown}; of a model that reads two texts expected {', '.join(LABELS)}; entailment, not_entailment; or "
             "relevant, irrelevant, in any order (--labels names them)"
         )
-    if "LABEL_0" in named:
-        raise ImportRefused(unnamed)
     return "labels", named
 
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import shlex
 import tempfile
 from collections import Counter
@@ -117,7 +118,10 @@ def tune(options: TuningOptions) -> TuningResult:
         seed=options.seed,
     )
     _agrees(origin, start, objective)
-    result = train(objective, plan.optimiser, plan.schedule, folder, seed=options.seed)
+    try:
+        result = train(objective, plan.optimiser, plan.schedule, folder, seed=options.seed)
+    except FloatingPointError as error:
+        raise TuneRefused(f"{error} (--rate)") from None
     held_out = material.part("held_out")
     before = _baseline(origin, material.kind, held_out)
     with tempfile.TemporaryDirectory(prefix="tune-") as temporary:
@@ -156,6 +160,10 @@ def tune(options: TuningOptions) -> TuningResult:
 def _target(options: TuningOptions) -> Path:
     """Where the model goes, which may replace one of the same id only if that was tuned too."""
     check_id(options.model_id, options.models, TuneRefused)
+    if options.rate is not None and not 0 < options.rate < math.inf:
+        raise TuneRefused(f"--rate {options.rate:g}: expected a number above 0")
+    if not 0 <= options.seed < 1 << 63:
+        raise TuneRefused(f"--seed {options.seed}: expected a number from 0 to {(1 << 63) - 1}")
     target = options.models / options.model_id
     if (target / MANIFEST_NAME).is_file() and "tuned" not in Manifest.load(target).provenance.recipe:
         raise FileExistsError(f"{target} is a model that was not made by tuning: give another --id")

@@ -92,7 +92,7 @@ async def run_batch(
     )
     needed = list(options.columns) if output.suffix.lower() in PARQUET else None
     source = open_source(source_path, needed, read_as=read_as)
-    written.check(source)
+    written.check(source, options.columns)
     for note in source.notes:
         say(note)
     served = await client.models()

@@ -95,7 +95,7 @@ async def _dedupe(session: DedupeSession, written: OutputFile, files: tuple[Path
     names |= {"kept_apart": "text"} if options.guard else {}
     adds = {f"{options.prefix}{name}": kind for name, kind in names.items()}
     source = open_column(path, options.column, options.read_as, adds)
-    written.check(source)
+    written.check(source, (options.column,))
     reviewed = None if options.reviewed is None else _opened(options.reviewed)
     given = [] if reviewed is None else read_review(reviewed.path, options.read_as)
     pair_model = None if options.cosine is not None else await _pair_model(session)

@@ -154,10 +154,10 @@ def test_columns_of_parquet_that_a_text_file_cannot_hold(batch: Batch, tmp_path:
     """Before anything is asked; times in nanoseconds are written, and one beyond the calendar's years is named."""
     source, output = tmp_path / "in.parquet", tmp_path / "out.jsonl"
     table = pa.table({"a": ["a man"], "b": ["a dog"]})
-    for odd in (pa.array([[b"\x00"]]), pa.array([1], pa.duration("s"))):
+    for odd, kind in ((pa.array([[b"\x00"]]), "bytes"), (pa.array([1], pa.duration("s")), "timedelta")):
         pq.write_table(table.append_column("odd", odd), source)
         found = batch(source, output)
-        said = f"semblance: {source}: column 'odd' has bytes or lengths of time: write .parquet instead\n"
+        said = f"semblance: there is a value of the type {kind}: write .parquet instead\n"
         assert (found.code, found.err, list(tmp_path.iterdir())) == (2, said, [source])
     pq.write_table(table.append_column("when", pa.array([1], pa.timestamp("ns"))), source)
     assert batch(source, output).code == 0
@@ -346,6 +346,45 @@ def test_what_an_output_cannot_hold_leaves_nothing_unfinished(batch: Batch, tmp_
     source = write(tmp_path / "in.jsonl", [{"a": "x\ty", "b": "z"}])
     assert "a tab or a line break" in batch(source, tmp_path / "out.tsv").err
     assert not list(tmp_path.glob("*.unfinished"))
+
+
+@pytest.mark.parametrize(
+    ("values", "out", "said"),
+    [
+        ([{}], "parquet", "Cannot write struct type 'n' with no child field"),
+        ([10**30, 2], "parquet", "column 'n' has an integer of more than 64 bits; write .jsonl instead"),
+        ([0.5, 10**30], "parquet", "column 'n' has an integer of more than 64 bits; write .jsonl instead"),
+        ([1, "x"], "parquet", "column 'n' has values of several types"),
+        (["x\ty"], "tsv", "a tab or a line break"),
+    ],
+)
+def test_what_an_output_cannot_hold_is_said_before_anything_is_asked(
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: list[object], out: str, said: str
+) -> None:
+    async def never(*_: object) -> None:
+        raise AssertionError("asked")
+
+    given = [{"a": "a man", "b": "a dog", "n": value} for value in values]
+    with monkeypatch.context() as patched:
+        patched.setattr("semblance.jobs.batch.job._ask_all", never)
+        code, _, err = batch(write(tmp_path / "in.jsonl", given), tmp_path / f"out.{out}")
+    assert (code, err.count("\n")) == (2, 1)
+    assert said in err
+    assert batch(tmp_path / "in.jsonl", tmp_path / "out.jsonl").code == 0
+    assert [row["n"] for row in read(tmp_path / "out.jsonl")] == values
+
+
+def test_lists_within_lists_are_written(batch: Batch, tmp_path: Path) -> None:
+    deep = "[" * 800 + "]" * 800
+    (tmp_path / "in.jsonl").write_text(f'{{"a": "a man", "b": "a dog", "n": {deep}}}\n')
+    assert batch(tmp_path / "in.jsonl", tmp_path / "out.csv").code == 0
+    assert read(tmp_path / "out.csv")[0]["n"] == deep
+
+
+def test_a_row_without_an_answer_does_not_stop_the_others(batch: Batch, tmp_path: Path) -> None:
+    given: list[dict[str, Any]] = [{"a": "a man", "b": "a dog"}, {"a": 5, "b": "x"}, {"a": {}, "b": "x"}]
+    assert batch(write(tmp_path / "in.jsonl", given), tmp_path / "out.parquet").code == 4
+    assert len(read(tmp_path / "out.parquet")) == 1
 
 
 def test_without_a_terminal_it_says_now_and_then_how_far_it_is(

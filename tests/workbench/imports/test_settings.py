@@ -132,7 +132,7 @@ class TestOptions:
 def test_a_folder_without_some_of_its_weights_is_refused(tmp_path: Path) -> None:
     folder = foreign.encoder(tmp_path / "bert")
     _weights(folder, lambda name, tensor: None if "LayerNorm" in name else tensor)
-    with pytest.raises(ImportRefused, match=r"the weights lack embeddings\.LayerNorm\.bias and 5 more"):
+    with pytest.raises(ImportRefused, match=r"the weights lack embeddings\.LayerNorm\.bias, .* \(6 in all\)"):
         import_model(folder, "x", tmp_path / "models")
 
 

@@ -225,3 +225,30 @@ def test_the_command_says_what_it_did_and_puts_a_model_of_ones_own_into_a_folder
     manifest.verify(tmp_path / models / "mine")
     assert manifest.provenance.commands[-1] == "python -m workbench tune pairs.jsonl --from toy --id mine --seed 1"
     assert (tmp_path / "models" / "mine").exists() == (tmp_path / "elsewhere").exists() == bool(places)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"rate": 0.0}, r"--rate 0: expected a number above 0"),
+        ({"rate": float("inf")}, r"--rate inf: expected a number above 0"),
+        ({"rate": float("nan")}, r"--rate nan: expected a number above 0"),
+        ({"seed": 10**20}, r"--seed 100000000000000000000: expected a number from 0 to "),
+        ({"scale": (0.0, float("inf"))}, r"the scale must rise, got 0 to inf \(at most 1e\+100\)"),
+        ({"scale": (-1e308, 1e308)}, r"the scale must rise, got -1e\+308"),
+        ({"columns": ("a", "a", "score")}, r"expected three columns .*, found a, a, score"),
+        ({"models": Path("/dev/null/x")}, r"--models /dev/null/x: /dev/null cannot be written into"),
+    ],
+)
+def test_what_an_option_cannot_be_is_refused_before_training(
+    tmp_path: Path, tuned: Tune, more: dict[str, Any], said: str
+) -> None:
+    with pytest.raises((TuneRefused, PairsError), match=said):
+        tuned(starts.rows("score", 300), **more)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_scores_too_large_to_be_squared_are_no_scores(tuned: Tune) -> None:
+    given = [{**row, "score": 1e308 if i % 2 else -1e308} for i, row in enumerate(starts.rows("score", 300))]
+    with pytest.raises(PairsError, match=r"score: -1e\+308 is no number from -1e\+100 to 1e\+100"):
+        tuned(given)
