@@ -8,6 +8,7 @@ import re
 import sys
 from importlib.util import find_spec
 from io import TextIOWrapper
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, TextIO
 
@@ -291,7 +292,7 @@ def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]
 
     Raises:
         BadParameter: both are given, standard input is a terminal, or there is no text.
-        BatchError: they are not UTF-8.
+        BatchError: they are not UTF-8, or those of a device.
     """
     if given and file:
         raise typer.BadParameter(f"give {what} or --file, not both")
@@ -303,6 +304,8 @@ def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]
         sys.stdin.reconfigure(errors="surrogateescape")
     name = getattr(file or sys.stdin, "name", "<stdin>")
     where = "standard input" if name == "<stdin>" else name
+    if Path(where).is_char_device():
+        raise BatchError(f"{where} is a device, which may have no end")
     texts = []
     for number, line in enumerate(file or sys.stdin, 1):
         if bad := _NOT_UTF_8.search(line):

@@ -55,9 +55,8 @@ class _Endpoint:
         try:
             parts = urlsplit(url)
             sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            sound = (
-                sound and not (parts.query or parts.fragment) and bool(httpx.URL(url).raw_host.decode().encode("idna"))
-            )
+            sound = sound and not (parts.query or parts.fragment or any(map(str.isspace, url)))
+            sound = sound and bool(httpx.URL(url).raw_host.decode().encode("idna"))
         except (ValueError, TypeError, AttributeError, httpx.InvalidURL):  # also a number without a scheme
             sound = False
         if not sound:
@@ -285,8 +284,8 @@ class AsyncClient(_Endpoint):
         Raises:
             InvalidArgument: as for `Client`; or concurrency is below 1.
         """
-        if concurrency < 1:
-            raise InvalidArgument(f"concurrency must be at least 1, found {concurrency}")
+        if not (isinstance(concurrency, int) and concurrency >= 1):
+            raise InvalidArgument(f"concurrency must be at least 1, found {concurrency!r}")
         super().__init__(url, api_key, timeout, retries, max_items)
         self._sleep = sleep
         self._concurrency = concurrency

@@ -3,6 +3,7 @@
 import codecs
 import io
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -120,6 +121,8 @@ def test_a_file_that_is_not_utf_8_is_named_with_its_line(
 ) -> None:
     path, lines = tmp_path / "old.txt", "a dog\n\na café\n".encode("cp1252")
     path.write_bytes(lines)
+    endless = f"semblance: {os.devnull} is a device, which may have no end\n"
+    assert semblance(*command, "--file", os.devnull) == Ran(2, "", endless)
     why = "line 3: byte E9 is not UTF-8: save it as UTF-8\n"
     assert semblance(*command, "--file", path) == Ran(2, "", f"semblance: {path}: {why}")
     for arguments in ((), ("--file", "-")):

@@ -304,6 +304,9 @@ def test_an_answer_about_other_items_is_none(method: str, given: tuple[Any, ...]
         ({"url": "http://host", "timeout": 1e300}, "timeout must be seconds, more than 0 and at most 86400"),
         ({"url": "http://host", "max_items": 0}, "max_items must be at least 1"),
         ({"url": "http://host", "concurrency": 0}, "concurrency must be at least 1"),
+        ({"url": "http://host", "concurrency": "4"}, "concurrency must be at least 1, found '4'"),
+        ({"url": "http://host", "concurrency": None}, "concurrency must be at least 1"),
+        ({"url": "http://two words"}, "expected a URL such as"),
     ],
 )
 def test_arguments_that_cannot_be(arguments: dict[str, Any], message: str) -> None:
