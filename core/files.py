@@ -6,7 +6,8 @@ A models folder may contain a pipe, which blocks its reader, or a sparse file of
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -96,17 +97,19 @@ def check(entries: Sequence[tuple[Path, FileEntry]], known: dict[Path, FileEntry
             )
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Write a text in UTF-8 that takes the place of a file once all of it is written.
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a path to write to; at the end of the block it is flushed to disk and renamed to `path`.
+
+    A kill leaves the old file or the new one, never a part of one.
 
     Raises:
         OSError: the disk is full; an earlier file stays, and the error names it.
     """
     partial = path.with_name(f".{path.name}.partial")
     try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
+        yield partial
+        with partial.open("rb") as file:
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:

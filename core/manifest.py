@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 
 from core.errors import ArtifactError, ManifestError, one_line
 from core.files import FileEntry as FileEntry
-from core.files import Sha256, check, read_regular, replace_text
+from core.files import Sha256, check, read_regular, replacing
 from core.files import describe_file as describe_file
 from core.graph import CONTRACT_VERSION, GraphKind
 from core.labels import ClassificationTask as ClassificationTask
@@ -356,7 +356,8 @@ class Manifest(_Frozen):
 
     def save(self, folder: Path) -> None:
         """Write `manifest.json` into the folder; raises OSError on a full disk, and an earlier one stays."""
-        replace_text(folder / MANIFEST_NAME, self.model_dump_json(indent=1) + "\n")
+        with replacing(folder / MANIFEST_NAME) as partial:
+            partial.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> Self:

@@ -1,26 +1,13 @@
-"""Files that are replaced whole, and files of JSON Lines with checked fields."""
+"""Files of JSON Lines with checked fields."""
 
 import json
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a path to write to; at the end of the block it is flushed to disk and renamed to `path`.
-
-    A kill leaves the old file or the new one, never a part of one.
-    """
-    partial = path.with_name(f".{path.name}.partial")
-    yield partial
-    with partial.open("rb") as file:
-        os.fsync(file.fileno())
-    partial.replace(path)
+from core.files import replacing
 
 
 class CheckedRecord(BaseModel):

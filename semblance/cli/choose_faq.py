@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import typer
@@ -24,6 +24,16 @@ from semblance.tables.output_file import refuse_special
 SHOWN = 10  # configurations in the table, the best ones
 _LONGEST = 70  # characters of a text in a list
 _NARROWEST = 120  # columns that the table needs
+
+
+class _Found(NamedTuple):
+    """What is printed: the ways to answer, best first, one of them chosen, and what they were tried with."""
+
+    compared: Sequence[Decided]
+    chosen: Decided
+    default: Decided | None
+    faq: Faq
+    questions: Questions
 
 
 def choose_for_faq(
@@ -64,35 +74,27 @@ def choose_for_faq(
             clock=process_time if here else perf_counter,
             step=lambda what, share: shown.update(f"{what}, {share:.0%}"),
         )
-        found = [ranked(each, scores, faq, questions) for each in configurations(scores.models)]
-        shown.update(f"comparing {len(found)} ways to rank")
-        compared = compare(found, questions, resamples=resamples, seed=seed)
+        ways = [ranked(each, scores, faq, questions) for each in configurations(scores.models)]
+        shown.update(f"comparing {len(ways)} ways to rank")
+        compared = compare(ways, questions, resamples=resamples, seed=seed)
     default = default_of(compared, scores.default)
     chosen = recommended(compared, default)
+    printed = _Found(compared, chosen, default, faq, questions)
     command = f"semblance choose --faq {faq_file.name} {questions_file.name} --seed {seed}"
     try:
         chosen_faq(chosen, faq, scores.rerank_top, command[:512]).save(output)
     except (OSError, BatchError):  # what was found took long, and stands here alone
-        _print_found(compared, chosen, default, faq, questions, None, as_json=as_json, cpu=here)
+        _print_found(printed, None, as_json=as_json, cpu=here)
         raise
-    _print_found(compared, chosen, default, faq, questions, output, as_json=as_json, cpu=here)
+    _print_found(printed, output, as_json=as_json, cpu=here)
 
 
-def _print_found(
-    compared: Sequence[Decided],
-    chosen: Decided,
-    default: Decided | None,
-    faq: Faq,
-    questions: Questions,
-    written: Path | None,
-    *,
-    as_json: bool,
-    cpu: bool,
-) -> None:
+def _print_found(found: _Found, written: Path | None, *, as_json: bool, cpu: bool) -> None:
     """Print the comparison, and where the choice was written, if it was."""
     if as_json:
-        typer.echo(json.dumps(_summary(compared, chosen, default, faq, questions, written)))
+        typer.echo(json.dumps(_summary(found, written)))
         return
+    chosen, questions = found.chosen, found.questions
     console = Console()
     wide = Console(width=max(console.width, _NARROWEST))
 
@@ -102,17 +104,17 @@ def _print_found(
     known = sum(place != NONE for place in questions.right)
     size = len(questions.texts)
     refusing = 1 - known / size
-    say(f"{len(faq.entries):,} entries; {size:,} questions, of which {known:,} have an answer there")
-    table = _table(compared, chosen, default, cpu=cpu)
+    say(f"{len(found.faq.entries):,} entries; {size:,} questions, of which {known:,} have an answer there")
+    table = _table(found, cpu=cpu)
     wide.print(table)
-    if len(compared) > table.row_count:
-        say(f"not shown: other ways to answer, {len(compared) - table.row_count}; --json has all")
+    if len(found.compared) > table.row_count:
+        say(f"not shown: other ways to answer, {len(found.compared) - table.row_count}; --json has all")
     say(f"refusing everything: {refusing:.2f} of the decisions right")
-    say(f"recommended: {_name(chosen)}, {_why(chosen, default)}")
+    say(f"recommended: {_name(chosen)}, {_why(chosen, found.default)}")
     if chosen.decisions_right.value <= refusing:
         say("No way to answer from this FAQ decides more often rightly than refusing everything.")
     say(f"answers from a confidence of {chosen.threshold:.3f} on; calibration error {chosen.calibration_error:.2f}")
-    for line in _wrong(chosen, faq, questions):
+    for line in _wrong(found):
         say(line)
     if written is not None:
         say(f"written: {written}")
@@ -173,7 +175,8 @@ def _fit(each: Decided) -> str:
     return "a fit of your own" if each.own else "the built-in fit"
 
 
-def _table(compared: Sequence[Decided], chosen: Decided, default: Decided | None, *, cpu: bool) -> Table:
+def _table(found: _Found, *, cpu: bool) -> Table:
+    compared, chosen, default = found.compared, found.chosen, found.default
     time = "CPU ms" if cpu else "ms"
     heads = ("model", "match", "fit", "first right", "decided right", "95 %", "wrong given", "refused", time)
     table = Table(*heads, box=None, padding=(0, 1, 0, 0))
@@ -200,8 +203,9 @@ def _milliseconds(seconds: float) -> str:
     return f"{found:,.0f}" if found >= 100 else f"{found:.3g}"
 
 
-def _wrong(chosen: Decided, faq: Faq, questions: Questions) -> Iterator[str]:
+def _wrong(found: _Found) -> Iterator[str]:
     """The questions whose decision goes wrong in most of the repeats, each with what was answered."""
+    chosen, faq, questions = found.chosen, found.faq, found.questions
     wrong = np.flatnonzero(chosen.outcome.right < 0.5).tolist()
     if len(wrong):
         yield f"wrong, of questions that the fit had not seen ({len(wrong)}):"
@@ -224,16 +228,10 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3].rstrip()}..."
 
 
-def _summary(
-    compared: Sequence[Decided],
-    chosen: Decided,
-    default: Decided | None,
-    faq: Faq,
-    questions: Questions,
-    written: Path | None,
-) -> dict[str, Any]:
+def _summary(found: _Found, written: Path | None) -> dict[str, Any]:
+    chosen, faq, questions = found.chosen, found.faq, found.questions
     rows = []
-    for each in compared:
+    for each in found.compared:
         model, match, second = each.ranked.configuration
         rows.append(
             {
@@ -249,7 +247,7 @@ def _summary(
                 "ms_a_question": 1000 * each.ranked.seconds,
                 "threshold": each.threshold,
                 "calibration_error": each.calibration_error,
-                "default": each is default,
+                "default": each is found.default,
                 "recommended": each is chosen,
             }
         )

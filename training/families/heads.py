@@ -18,6 +18,7 @@ import torch
 from scipy.stats import spearmanr
 from torch import Tensor, nn
 
+from core.files import replacing
 from core.manifest import EntailmentTask, Limits, ProbabilityTask, SimilarityTask
 from core.scoring import Calibration, Logistic
 from core.subwords import AnyTokenizer
@@ -35,7 +36,6 @@ from training.objectives.tasks import PairTokens, Rated, TasksConfig, TasksObjec
 from training.publish.calibrate import Floats, even_odds, fit_centred_isotonic, fit_platt, fit_temperature
 from training.recipes.recipe import Publication
 from training.recipes.sources.tasks import TaskPairs
-from training.records import replacing
 from training.teacher.encoder import bfloat16_is_fast
 from training.train.family import ModelFamily
 from training.train.folder import RunMissing

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 from sklearn.model_selection import KFold
 
+from core.files import replacing
 from core.manifest import SimilarityTask
 from core.scoring import Calibration
 from training.families.siamese import SiameseFamily, raw_and_rated
@@ -27,7 +28,6 @@ from training.objectives.supervised import LABELS, LabelledPairs
 from training.publish.calibrate import fit_local_linear
 from training.publish.runtime import PublishedModel
 from training.recipes.sources.rated import supervised_pairs
-from training.records import replacing
 from training.train.loop import train
 
 logger = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from core.files import replacing
 from core.manifest import Manifest
 from training.families import family_of
 from training.families.interaction import PAIR
@@ -21,7 +22,6 @@ from training.models import CrossEncoderConfig
 from training.publish.network_graph import stored_weights
 from training.recipes import RECIPES
 from training.recipes.sources.source import RecipeError
-from training.records import replacing
 from training.train.folder import WEIGHTS_NAME, record_recipe
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from scipy.special import expit, softmax
 
+from core.files import replacing
 from training.data.pairs import Pair
 from training.data.tasks import DEVELOPMENT
 from training.families import family_of
@@ -31,7 +32,6 @@ from training.recipes.recipe import Recipe
 from training.recipes.sources.source import RecipeError
 from training.recipes.sources.tasks import TaskPairs
 from training.recipes.teacher import TEACHERS
-from training.records import replacing
 from training.teacher.encoder import bfloat16_is_fast
 from training.train.folder import RunMissing
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from core.errors import ManifestError
+from core.files import replacing
 from core.manifest import MANIFEST_NAME, SHARED_NAME, FileEntry, Manifest, describe_file
-from training.records import replacing
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from core.files import replacing
 from training.progress import tracked
-from training.records import replacing
 
 BATCH = 16  # texts; of 64 the states leave a CPU's cache, at half of the speed with a base encoder
 CHUNK = 8192  # texts per file on disk: the most work that an interruption loses

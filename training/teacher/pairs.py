@@ -20,13 +20,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from core.files import replacing
 from core.scoring import expected_rating
 from core.text import split_words
 from training.data.leakage import pair_key
 from training.data.pairs import Pair
 from training.objectives.batches import Indices
 from training.objectives.supervised import LABELS
-from training.records import replacing
 from training.teacher.encoder import TextEncoder, encode_cached
 from training.teacher.tuning import CLASSES, DEFAULT_TUNING, SCALE, TuningConfig
 

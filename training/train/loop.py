@@ -16,10 +16,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from core.files import replacing
 from training.objectives.objective import Objective
 from training.progress import StepProgress
 from training.recipes.recipe import WARM_UP, OptimiserConfig, Schedule
-from training.records import replacing
 from training.train.optimisers import build_optimisers, clip_gradients
 
 logger = logging.getLogger(__name__)
