@@ -95,7 +95,7 @@ class Scorer(CachedTokenizer, ABC):
         *,
         cached: bool = True,
     ) -> ScoredPairs:
-        """Score n pairs. The model must have the task.
+        """Score n pairs. The model must have the task. A text is as like itself as can be, whatever the model says.
 
         Args:
             context: of the request.
@@ -113,6 +113,11 @@ class Scorer(CachedTokenizer, ABC):
             found = await self._cached_scores(context, name, self._ordered(pairs, name))
         else:
             found = await self._compute_scores(context, name, pairs, cached=cached)
+        if name != "relevance":  # a question does not answer itself
+            for i in (i for i, (x, y) in enumerate(zip(a, b, strict=True)) if _is_same(x, y)):
+                found.score[i] = 1.0
+                if found.rating is not None and self.rating_scale is not None:
+                    found.rating[i] = float(self.rating_scale[1])
         if cached:
             self._telemetry.scored(found.score)
         return found
@@ -190,7 +195,7 @@ class Scorer(CachedTokenizer, ABC):
         answers = await self.entailment(context, a, b)
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
             labels = list(answers[i])
-            if x.ids == y.ids and not x.unknown and not x.truncated:  # words that are not known may share their ids
+            if _is_same(x, y):
                 answers[i] = {name: float(name == "entailment") for name in labels}
             elif not (self.has_word(x) and self.has_word(y)):
                 nothing = "neutral" if "neutral" in labels else next(name for name in labels if name != "entailment")
@@ -371,6 +376,10 @@ class Scorer(CachedTokenizer, ABC):
 def _seconds_of(asked: Sequence[tuple[Vectors[Any], Sequence[Any]]]) -> float:
     """Expected seconds of vectors, nothing of them cached."""
     return sum(vectors.batcher.expected_seconds(keys) for vectors, keys in asked)
+
+
+def _is_same(a: Encoded, b: Encoded) -> bool:
+    return a.ids == b.ids and not a.unknown and not a.truncated  # words that are not known may share their ids
 
 
 def _cut(sentence: Encoded, tokens: int) -> Encoded:

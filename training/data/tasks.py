@@ -46,6 +46,7 @@ INTENTS = {f"intents-{name}": name for name in intents.FILES}
 WRITTEN: Mapping[str, Callable[[written.Part], list[Pair]]] = {
     "written-edits": written.edits,
     "written-crossed-edits": written.crossed_edits,
+    "written-rewordings": written.rewordings,
     "written-entailment": written.entailment,
     "written-claims": written.claims,
     "written-near-claims": written.near_claims,
@@ -68,14 +69,15 @@ TEACHES: dict[str, tuple[Task, ...]] = {
     **dict.fromkeys(
         (
             *("paws-wiki", "paraphrase-ni", "argument-keypoint", "role-edits", "swapped-captions", "negations"),
-            *("surface-edits", "request-edits", "written-edits", "written-crossed-edits"),
+            *("surface-edits", "edited-surface-edits", "request-edits"),
+            *("written-edits", "written-crossed-edits", "written-rewordings"),
         ),
         ("paraphrase",),
     ),
     # Two texts of a bank's customers with one intent mean the same; elsewhere they may name other times and places.
     "intents-banking77": ("paraphrase", "related"),
     **dict.fromkeys(("intents-clinc150", "intents-hwu64"), ("related",)),
-    "surface-entailment": ("entailment", "similarity"),
+    **dict.fromkeys(("surface-entailment", "edited-surface-entailment"), ("entailment", "similarity")),
     "twitter-labelled": ("related",),
     "qqp-labelled": ("related",),
     "parade": ("related",),
@@ -85,6 +87,7 @@ TEACHES: dict[str, tuple[Task, ...]] = {
 }
 # Pairs made of other corpora.
 _TEXTS = ("snli-train", "mnli-train", "qqp-labelled")
+_EDITED = ("paws-wiki", "written-edits")  # in which nearly the same words seldom mean the same
 MADE_OF = {
     "msrp-whole": ("msrp",),
     "qnli-not": ("qnli-dev",),
@@ -96,6 +99,8 @@ MADE_OF = {
     "negations": ("cannot",),
     "surface-edits": _TEXTS,
     "surface-entailment": _TEXTS,
+    "edited-surface-edits": _EDITED,
+    "edited-surface-entailment": _EDITED,
 }
 SURFACE_SENTENCES = 4000  # of each of them
 MEDQUAD_QUESTIONS = 3000  # of some 10,000, which are templates ("What are the treatments for ...?")
@@ -149,20 +154,20 @@ def _read(folder: Path, name: str) -> Sequence[Pair]:
         case "role-edits":
             sentences = dict.fromkeys(text for p in _read(folder, "snli-train") for text in (p.a, p.b))
             return tuple(without_evaluation_sentences(list(edits(name, sentences))))
-        case "surface-edits":
-            samples = [_sample(_read(folder, corpus), SURFACE_SENTENCES) for corpus in _TEXTS]
+        case "surface-edits" | "edited-surface-edits":
+            samples = [_sample(_read(folder, corpus), SURFACE_SENTENCES) for corpus in MADE_OF[name]]
             sentences = dict.fromkeys((p.a, p.b)[i % 2] for half in samples for i, p in enumerate(half))
-            return tuple(without_evaluation_sentences(list(edits(name, sentences))))
+            return tuple(without_evaluation_sentences(list(edits("surface-edits", sentences))))
         case "request-edits":
             asked = dict.fromkeys(text for p in _read(folder, "qqp-labelled") for text in (p.a, p.b))
             said = dict.fromkeys(text for corpus in INTENTS for text, _ in requests(corpus))
             return tuple(without_evaluation_sentences(list(edits(name, [*asked, *said]))))
         case "qnli-not":
             return tuple(Pair(p.b, p.a, label=NOT_ENTAILMENT) for p in _read(folder, "qnli-dev") if p.label == "0")
-        case "surface-entailment":
+        case "surface-entailment" | "edited-surface-entailment":
             return tuple(
                 Pair(p.a, p.b, 1.0, "entailment") if p.label == "1" else Pair(p.a, p.b, CONTRAST, NOT_ENTAILMENT)
-                for p in _read(folder, "surface-edits")
+                for p in _read(folder, name.replace("entailment", "edits"))
             )
     if name in WRITTEN:
         return tuple(without_evaluation_sentences(WRITTEN[name]("train")))

@@ -178,6 +178,8 @@ def test_a_text_entails_itself(published: Callable[..., Any], text: str) -> None
     assert (said["label"], said["evidence"]["text"]) == ("entailed", text)
     (said,) = published("/entailment", pairs=[{"premise": text, "hypothesis": text}])
     assert said["probabilities"]["entailment"] == 1
+    (said,) = published("/similarity", pairs=[{"a": text, "b": text.lower()}], task="paraphrase")
+    assert said["score"] == 1
 
 
 @pytest.mark.parametrize(

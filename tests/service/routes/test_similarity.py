@@ -35,6 +35,16 @@ async def test_scores_are_the_contracts_in_the_order_of_the_request(lasting: Cli
         assert result["score"] == pytest.approx(score, abs=1e-6)
 
 
+@pytest.mark.parametrize("model", MODELS)
+async def test_a_text_is_as_like_itself_as_can_be(lasting: Client, models, model: str) -> None:
+    """A model that reads pairs may say otherwise; what it says stays in the raw score."""
+    pair = {"a": "a woman sleeps in the park", "b": "A woman  sleeps in the park"}
+    (result,) = (await lasting.post("/similarity", json={"pairs": [pair], "model": model})).json()["results"]
+    scale = Manifest.load(models / model).similarity.label_scale
+    assert (result["score"], result.get("rating")) == (1.0, None if scale is None else scale[1])
+    assert result["raw_score"] == pytest.approx(expected(Manifest.load(models / model), models / model, pair)[0])
+
+
 async def test_a_model_without_ratings_gives_none(lasting: Client) -> None:
     result = (await lasting.post("/similarity", json={"pairs": PAIRS[:1]})).json()["results"][0]
     assert set(result) == {"score", "raw_score", "tokens", "truncated", "unknown"}

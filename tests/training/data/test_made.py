@@ -235,6 +235,7 @@ def test_definitions_and_examples_each_once_and_without_evaluation_sentences(
 READERS = (
     written.edits,
     written.crossed_edits,
+    written.rewordings,
     written.entailment,
     written.answers,
     written.claims,

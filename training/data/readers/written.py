@@ -50,6 +50,20 @@ def crossed_edits(part: Part) -> list[Pair]:
     ]
 
 
+def rewordings(part: Part) -> list[Pair]:
+    """A sentence of `edits` in nearly the same words: label 1; with the edit of its meaning: label 0.
+
+    Without these a model learns from `edits` that what differs in one word never means the same.
+    """
+    edit_of = {row.text("sentence"): row.text("edit") for row in _rows("edits.tsv", _EDIT, "subject", part)}
+    pairs: list[Pair] = []
+    for row in _rows("rewordings.tsv", ("subject", "sentence", "rewording"), "subject", part):
+        sentence, rewording = row.text("sentence"), row.text("rewording")
+        pairs.append(Pair(sentence, rewording, label="1", group=row.text("subject")))
+        pairs.append(Pair(edit_of[sentence], rewording, label="0", group=row.text("subject")))
+    return pairs
+
+
 def entailment(part: Part) -> list[Pair]:
     """Premise and hypothesis, label entailment, neutral or contradiction; group: the premise."""
     labels = ("entailment", "neutral", "contradiction")
