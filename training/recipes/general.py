@@ -128,7 +128,7 @@ _CROSS_SECOND = {
     "surface-edits": 500,
     "surface-entailment": 500,
 }
-# The third run, of 44,000 pairs: nearly the same words that mean the same, without which the second calls texts that
+# The third run, of 43,000 pairs: nearly the same words that mean the same, without which the second calls texts that
 # differ in an article different ones; and some of the rest, so that it is not forgotten.
 _CROSS_THIRD = {
     "snli-train": 1_500,
