@@ -77,7 +77,7 @@ TEACHES: dict[str, tuple[Task, ...]] = {
     # Two texts of a bank's customers with one intent mean the same; elsewhere they may name other times and places.
     "intents-banking77": ("paraphrase", "related"),
     **dict.fromkeys(("intents-clinc150", "intents-hwu64"), ("related",)),
-    **dict.fromkeys(("surface-entailment", "edited-surface-entailment"), ("entailment", "similarity")),
+    "surface-entailment": ("entailment", "similarity"),
     "twitter-labelled": ("related",),
     "qqp-labelled": ("related",),
     "parade": ("related",),
@@ -100,7 +100,6 @@ MADE_OF = {
     "surface-edits": _TEXTS,
     "surface-entailment": _TEXTS,
     "edited-surface-edits": _EDITED,
-    "edited-surface-entailment": _EDITED,
 }
 SURFACE_SENTENCES = 4000  # of each of them
 MEDQUAD_QUESTIONS = 3000  # of some 10,000, which are templates ("What are the treatments for ...?")
@@ -164,10 +163,10 @@ def _read(folder: Path, name: str) -> Sequence[Pair]:
             return tuple(without_evaluation_sentences(list(edits(name, [*asked, *said]))))
         case "qnli-not":
             return tuple(Pair(p.b, p.a, label=NOT_ENTAILMENT) for p in _read(folder, "qnli-dev") if p.label == "0")
-        case "surface-entailment" | "edited-surface-entailment":
+        case "surface-entailment":
             return tuple(
                 Pair(p.a, p.b, 1.0, "entailment") if p.label == "1" else Pair(p.a, p.b, CONTRAST, NOT_ENTAILMENT)
-                for p in _read(folder, name.replace("entailment", "edits"))
+                for p in _read(folder, "surface-edits")
             )
     if name in WRITTEN:
         return tuple(without_evaluation_sentences(WRITTEN[name]("train")))

@@ -13,12 +13,15 @@ from training.recipes.recipe import OptimiserConfig
 
 _KINDS: dict[str, Callable[..., Optimizer]] = {"adam": Adam, "adamw": AdamW, "adagrad": Adagrad, "rmsprop": RMSprop}
 
+_ENCODERS = ("encoder", "bert")  # what they are called within models
+
 
 def build_optimisers(model: nn.Module, config: OptimiserConfig) -> list[Optimizer]:
     """One optimiser for the composition parameters and one for the word embeddings; either may be missing."""
     words = [m.weight for m in model.modules() if isinstance(m, WordEmbedding)]
     if config.heads_only:
-        model.get_submodule("encoder").requires_grad_(False)
+        for encoder in (part for name, part in model.named_children() if name in _ENCODERS):
+            encoder.requires_grad_(False)
     if config.embedding_learning_rate is None:
         for weight in words:
             weight.requires_grad_(False)
