@@ -82,8 +82,8 @@ def test_a_mixture_by_hand() -> None:
     claim = "It takes 6 days."
     shares = [exp(13.67 * (0.75 + 0.21 * 0.5 + 0.04 * 2 - 0.03)), exp(13.67 * (0.5 + 0.21 - 0.04 - 0.03 * 3))]
     said = [
-        (1.37 * log(0.625) + 0.12 * 0.75 + 1.07 * 2 + 1.6, 0.73 * log(0.25) + 0.5),
-        (1.37 * log(0.625) + 0.12 * 0.5 - 1.07 + 1.6, 0.73 * log(4) + 0.5),
+        (1.37 * log(0.625) + 0.12 * 0.75 + 1.07 * 2 + 1.6, 0.73 * log(0.25) + 0.2),
+        (1.37 * log(0.625) + 0.12 * 0.5 - 1.07 + 1.6, 0.73 * log(4) + 0.2),
     ]
     masses = [
         [share * exp(stated + sign * entailed) / (1 + exp(stated + entailed) + exp(stated - entailed)) / sum(shares)
