@@ -86,6 +86,9 @@ class Recipe:
     schedule: Schedule
     start: str | None = None  # the recipe whose trained encoder (of another architecture: words) this one starts from
     start_seed: int | None = None  # of that run; None: the seed of this one
+    # Of the way from the start's weights to the trained ones, how much is kept: less forgets less (M. Wortsman et al.,
+    # "Robust fine-tuning of zero-shot models", CVPR 2022).
+    learnt_share: float = 1.0
     random_start: bool = False  # word vectors drawn at random instead of taken from the table
     row_scale: float = 1.0  # word vectors are multiplied by this before training: gates and heads want long ones
     map_unseen: bool = False  # afterwards, move rows that training never met by a ridge map

@@ -34,5 +34,9 @@ def run(family: ModelFamily[Any], teacher: Path | None) -> Result:
     record_recipe(folder, recipe, family.seed)
     result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=family.seed)
     family.after_training(objective, teacher)
-    torch.save(model.state_dict(), folder / WEIGHTS_NAME)
+    weights = model.state_dict()
+    if recipe.learnt_share < 1:
+        begun = family.build(teacher).state_dict()
+        weights = {name: torch.lerp(begun[name], weight, recipe.learnt_share) for name, weight in weights.items()}
+    torch.save(weights, folder / WEIGHTS_NAME)
     return result
