@@ -174,7 +174,9 @@ RECIPES = (
     replace(
         _FIRST,
         name="mpnet-pairs-fourth",
-        reaches="not trained yet",
+        reaches="of the development parts PAWS .748 (.638 before), rewordings .897 and the written claims .769; but of "
+        "300 test pairs each MultiNLI .710 and SciTail .750 (.743 and .800 by the second run, which is served); 25 "
+        "minutes of one core with AMX",
         data=TaskPairs(tuple(_FOURTH)),
         objective=TasksConfig(_FOURTH),
         optimiser=replace(_FIRST.optimiser, learning_rate=1.5e-4, heads_learning_rate=3e-4),
@@ -185,4 +187,4 @@ RECIPES = (
 )
 # Names of models that are kept for teaching and not published.
 TEACHERS = frozenset(recipe.name for recipe in RECIPES)
-SERVED = "mpnet-pairs-fourth"  # of which `workbench.large` makes `mpnet-cross`
+SERVED = "mpnet-pairs-second"  # of which `workbench.large` makes `mpnet-cross`
