@@ -172,6 +172,16 @@ def test_a_run_starts_from_another_but_for_what_does_not_fit(runs: Path) -> None
         toy_runs.trained(replace(started, name="toy-other", architecture=MGIMConfig(hidden=5)), runs)
 
 
+def test_a_share_of_the_way_from_the_start_is_kept(runs: Path) -> None:
+    before = toy_runs.trained(RATED, runs).load().state_dict()
+    went = replace(RATED, name="toy-went", start="toy-rated")
+    whole = toy_runs.trained(went, runs).load().state_dict()
+    half = toy_runs.trained(replace(went, name="toy-half", learnt_share=0.5), runs).load().state_dict()
+    assert any(not torch.equal(before[name], value) for name, value in whole.items())
+    for name, value in half.items():
+        torch.testing.assert_close(value, (before[name] + whole[name]) / 2)
+
+
 COUNTS = MGIMConfig(hidden=5, shared_words=True, overlaps=True, projected=True)
 SENTENCES = ("the dog runs", "a dog runs in the park", "the cat sleeps", "the park", "a cat runs", "dog")
 
