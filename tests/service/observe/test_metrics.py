@@ -88,7 +88,7 @@ COUNTED: dict[str, tuple[int, float]] = {
     "rate_limited_total": (1, 0), "ready": (1, 1), "redis_failures_total": (4, 0), "redis_up": (1, 0),
     "redis_wanted": (1, 0), "redis_writable": (1, 0), "request_seconds_count": (3, 6), "requests_admitted": (1, 0),
     "requests_in_flight": (1, 1), "requests_in_flight_limit": (1, 1024), "requests_total": (207, 6),
-    "score_count": (2, 7), "score_sum": (2, 4.623245), "sentences_total": (2, 13),
+    "score_count": (2, 7), "score_sum": (2, 5.064839), "sentences_total": (2, 13),
     "sentences_truncated_total": (2, 1), "worker_processes": (1, 1), "worker_restarts_total": (4, 0),
     "words_total": (2, 234), "words_unknown_total": (2, 211),
 }  # fmt: skip
