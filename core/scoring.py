@@ -348,7 +348,12 @@ def read_similarity(task: SimilarityTask | ProbabilityTask, raw: Floats) -> Cali
     return CalibratedScores(raw, None, score)
 
 
-def best_first(raw: Sequence[float] | Floats) -> list[int]:
-    """Positions by raw score, the highest first; of equal ones the earlier first."""
-    order: list[int] = np.argsort(-np.asarray(raw), kind="stable").tolist()
+def best_first(raw: Sequence[float] | Floats, scores: Sequence[float] | None = None) -> list[int]:
+    """Positions by score, the highest first, of equal ones by raw score, then the earlier first; by raw scores alone
+    without scores.
+
+    Calibration makes equals of raw scores that differ, and a text is as like itself as can be, whatever its raw score.
+    """
+    keys = [raw] if scores is None else [raw, scores]
+    order: list[int] = np.lexsort([-np.asarray(key) for key in keys]).tolist()
     return order

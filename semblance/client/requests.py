@@ -284,7 +284,7 @@ class ServiceRequests:
             ordered.append([replace(result, index=at[result.index]) for result in part.results])
             truncated += [at[i] for i in part.truncated.candidates]  # rising, as places and parts are
         # As the service orders: calibration makes equals of scores that differ. Of equal ones the earlier part first.
-        merged = heapq.merge(*ordered, key=lambda result: -result.raw_score)
+        merged = heapq.merge(*ordered, key=lambda result: (-result.score, -result.raw_score))
         return replace(  # what is said of the query, each part says
             parts[0],
             results=list(islice(merged, fixed["top_k"])),

@@ -138,7 +138,7 @@ async def compare(
         scores,
         answer.raw,
         answer.rating,
-        best_first(answer.raw),
+        best_first(answer.raw, answer.score),
         reading.tokens,
         reading.warnings,
     )

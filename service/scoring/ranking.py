@@ -61,7 +61,7 @@ class RankOptions(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """Candidates best first by its raw scores or by both stages', equal ones in the order of the request."""
+    """Candidates best first by its scores or by both stages', equal ones in the order of the request."""
 
     indices: list[int]  # in the request
     scores: list[float]
@@ -199,9 +199,10 @@ async def _order(
     if len(first_index) < len(text_indices):
         scores, raw = [scores[n] for n in shared], [raw[n] for n in shared]
     if each > 1:  # of the texts of a candidate the better one, and of equal ones the first
-        better = [max(range(n, n + each), key=raw.__getitem__) for n in range(0, len(text_indices), each)]
+        keys = list(zip(scores, raw, strict=True))
+        better = [max(range(n, n + each), key=keys.__getitem__) for n in range(0, len(text_indices), each)]
         scores, raw = [scores[n] for n in better], [raw[n] for n in better]
-    order = best_first(raw)
+    order = best_first(raw, scores)
     cut = {i // each for i, (_, text) in zip(text_indices, tokenised, strict=True) if text.truncated}
     return _Stage(
         indices=[indices[n] for n in order],

@@ -109,6 +109,24 @@ async def test_rank_tells_raw_scores(lasting: Client) -> None:
         assert result["raw_score"] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("path", ["/rank", "/v1/rerank"])
+async def test_the_same_text_comes_first_whatever_the_model_says(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Of a model that scores the later pair higher."""
+
+    async def rising(self: Scorer, context: RequestContext, name: str, pairs: list, **_: object) -> ScoredPairs:
+        return ScoredPairs([float(i) for i in range(len(pairs))], None, [i / 100 for i in range(len(pairs))])
+
+    monkeypatch.setattr(Scorer, "_compute_scores", rising)
+    of = "candidates" if path == "/rank" else "documents"
+    async with serve() as client:
+        answer = await client.answer(
+            path, query="a man plays", model="pair-sick", **{of: ["a dog", "a man plays", "a cat"]}
+        )
+    assert [result["index"] for result in answer["results"]] == [1, 2, 0]
+
+
 @pytest.mark.parametrize("extra", [{}, {"rerank_model": "pair-sick", "rerank_top": 5}])
 async def test_a_ranking_in_parts_is_that_of_one_part(
     client: Client, monkeypatch: pytest.MonkeyPatch, extra: dict[str, object]
