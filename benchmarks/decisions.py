@@ -13,7 +13,8 @@ import csv
 import json
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -143,8 +144,19 @@ def measured_claims(client: Client, part: Part, model: str) -> Section:
 
 
 def measured_edits(client: Client, part: Part, model: str) -> Section:
-    """AUC by kind of edit."""
-    kinds = edits(client, written.edits(part), model)
+    """AUC by kind of edit, and of wordings as near to each other, or as far, on both sides."""
+    edited, reworded = written.edits(part), written.rewordings(part)
+    kinds = edits(client, edited, model)
+    same, other = ([pair for pair in (*edited, *reworded) if pair.label == label] for label in "10")
+    wordings = {
+        "near rewordings, edits with the rewording": reworded,
+        "near rewordings, edits": same[len(edited) // 2 :] + other[: len(edited) // 2],
+        "far paraphrases, edits with the paraphrase": same[: len(edited) // 2] + written.crossed_edits(part),
+    }
+    kinds |= {
+        name: edits(client, [replace(pair, group="all") for pair in pairs], model)["all"]
+        for name, pairs in wordings.items()
+    }
     title = "## Edits of a sentence's meaning against other wordings of it: AUC of the paraphrase score"
     return {"edits": kinds}, [title, "", figures([{"kind": kind, "AUC": value} for kind, value in kinds.items()])]
 
@@ -194,12 +206,12 @@ def claims(client: Client, policies: Sequence[Policy], model: str | None = None)
     return Checked(answers, evidence, confidences)
 
 
-def edits(client: Client, pairs: Sequence[Pair], model: str | None = None) -> Mapping[str, float]:
+def edits(client: Client, pairs: Sequence[Pair], model: str | None = None) -> dict[str, float]:
     """AUC by kind of edit, and of all: how often a paraphrase has more of the score than an edit."""
     scores = client.similarity([(pair.a, pair.b) for pair in pairs], model=model, task="paraphrase")
     sides: dict[str, tuple[list[bool], list[float]]] = defaultdict(lambda: ([], []))
     for pair, result in zip(pairs, scores.results, strict=True):
-        for kind in (pair.group, "all"):
+        for kind in {pair.group, "all"}:
             sides[kind][0].append(pair.label == "1")
             sides[kind][1].append(result.score)
     return {kind: float(roc_auc_score(right, score)) for kind, (right, score) in sorted(sides.items())}

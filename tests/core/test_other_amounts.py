@@ -33,6 +33,9 @@ def other(claim: str, passage: str) -> bool:
         ("The train leaves at 9 pm.", "The train leaves at 9 am."),
         ("Check-in starts at 3 am.", "Check-in is from 3 pm."),
         ("It is open at 8 pm.", "It is open from 9 am to 5 pm."),
+        ("The maximum weight is 32 kg.", "Maximum weight: 23 kg"),
+        ("Customers have a maximum weight of 32 kg.", "The maximum weight for customers is 23 kg."),
+        ("The minimum stay is 2 nights.", "There is a minimum stay of three nights."),
     ],
 )
 def test_another_amount_of_the_same(claim: str, passage: str) -> None:
@@ -58,6 +61,8 @@ def test_another_amount_of_the_same(claim: str, passage: str) -> None:
         ("The room is closed on Sunday.", "The room is open Monday to Friday."),
         ("It is open at 10 am.", "It is open from 9 am to 5 pm."),
         ("The train leaves at 5 pm.", "The train leaves at 5:00."),
+        ("The maximum stay is 14 days.", "The maximum stay is two weeks."),
+        ("You may stay 3 weeks.", "The maximum stay is 2 weeks."),
         # Computed:
         ("The bonus is \u00a39,000.", "The bonus is 18 % of \u00a350,000."),
         ("The fee is \u00a342,500.", "The fee is \u00a350,000 less 15 %."),
