@@ -27,6 +27,7 @@ MIN_COSINE = 0.35  # of a pair that is read
 NOTED_COSINE = 0.75  # from which on a pair is told of, and joined where no model reads pairs
 JOINED_FROM = 0.3  # probability
 MIN_MEAN = 0.57  # of cosine and paraphrase, below which nothing else joins two texts
+ENOUGH_MEAN = 0.62  # from which on it joins one and its nearest by itself: else news fare worse than by this rule alone
 DOUBT = (0.1, 0.9)  # probabilities between which a person's answer matters
 TEXTS_OF_A_QUESTION, MIN_QUESTIONS = 5, 10
 BLOCK = 1024  # texts that are compared with all others at once
@@ -144,8 +145,12 @@ def probability(cosine: float, reading: PairReading | None, nearest: bool, place
         log_odds += ENTAILMENT * float(np.log(entailed / (1 - entailed)))
         log_odds += NEAREST * nearest - ONE_PLACE * (place is not None)
     found = float(1 / (1 + np.exp(-log_odds)))
-    doubted = reading is not None and (cosine + reading.paraphrase) / 2 < MIN_MEAN
-    return min(found, JOINED_FROM / 2) if doubted else found
+    if reading is None:
+        return found
+    mean = (cosine + reading.paraphrase) / 2
+    if mean < MIN_MEAN:
+        return min(found, JOINED_FROM / 2)
+    return max(found, JOINED_FROM) if mean >= ENOUGH_MEAN and nearest and place is None else found
 
 
 class OnePlace(NamedTuple):

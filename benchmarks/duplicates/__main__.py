@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 
 from benchmarks.duplicates.edits import EDITS
 from benchmarks.report import arguments, command, figures, machine, write
-from core.duplicates import JOINED_FROM, MIN_MEAN, DuplicateDecision, find_candidates, nearest_texts
+from core.duplicates import ENOUGH_MEAN, JOINED_FROM, MIN_MEAN, DuplicateDecision, find_candidates, nearest_texts
 from core.facts import facts_of
 from core.groups import KeptApart, group
 from core.same_words import same_words
@@ -194,13 +194,18 @@ def print_weights() -> None:
     trivial = {name: f1(*each.f1((each.terms[:, 4] + each.terms[:, 0]) / 2, TRIVIAL)) for name, each in files.items()}
     rows.append({"terms": "mean of cosine and paraphrase, .65"} | trivial | {"mean": np.mean(list(trivial.values()))})
     every = list(range(len(TERMS)))
-    tries = {"as it is": every} | {f"without {TERMS[i]}": [j for j in every if j != i] for i in every}
+    tries = {"as it is": every, "without the mean": every}
+    tries |= {f"without {TERMS[i]}": [j for j in every if j != i] for i in every}
     for label, used in tries.items():
         found: dict[str, float] = {}
         for name, each in files.items():
             some, start = fit([other for key, other in files.items() if key != name], used)
             scores = 1 / (1 + np.exp(-(each.terms[:, used] @ some + start)))
-            scores[(each.terms[:, 4] + each.terms[:, 0]) / 2 < MIN_MEAN] = 0.0
+            mean = (each.terms[:, 4] + each.terms[:, 0]) / 2
+            scores[mean < MIN_MEAN] = 0.0
+            if label != "without the mean":
+                enough = (mean >= ENOUGH_MEAN) & (each.terms[:, 2] > 0) & (each.terms[:, 3] == 0)
+                scores[enough] = np.maximum(scores[enough], JOINED_FROM)
             found[name] = f1(*each.f1(scores, JOINED_FROM))
         rows.append({"terms": label} | found | {"mean": np.mean(list(found.values()))})
     print(figures(rows))

@@ -48,6 +48,14 @@ def test_no_evidence_lowers_a_verdict(
     assert 0 <= before <= 1
 
 
+@given(SHARE, SHARE, SHARE)
+def test_what_the_rule_joins_that_everybody_would_write_first_is_joined_with_its_nearest(
+    cosine: float, same: float, entailed: float
+) -> None:
+    joined = probability(cosine, PairReading(same, entailed), True) >= JOINED_FROM
+    assert joined or (cosine + same) / 2 < 0.65
+
+
 def test_a_model_that_is_sure_joins_and_one_that_is_not_parts() -> None:
     assert (
         probability(0.9, PairReading(0.95, 0.9), True) > JOINED_FROM > probability(0.9, PairReading(0.1, 0.02), False)
