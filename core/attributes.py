@@ -67,7 +67,7 @@ BEFORE_A_LETTER = frozenset(
 )
 _TICKS = dict.fromkeys("\u2705\u2713\u2714\u2611", "done") | dict.fromkeys("\u274c\u2717\u2718\u2612", "not done")
 _DAYS = _BY_THEIR_NAME["weekday"]
-_DAY = "(" + "|".join(f"{day[:3]}(?:{day[3:]}s?|{day[3:4]}|{day[3:5]})?" for day in _DAYS) + ")"
+_DAY = "((?a:" + "|".join(f"{day[:3]}(?:{day[3:]}s?|{day[3:4]}|{day[3:5]})?" for day in _DAYS) + "))"
 _FROM_DAY_TO_DAY = re.compile(
     rf"\b{_DAY}\.?[ ]{{0,2}}(?:to|through|thru|till|until|-)[ ]{{0,2}}{_DAY}\b", re.IGNORECASE
 )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from core.attributes import attributes, negated, stem
 from core.mentions import mentions
 from core.numerals import plain_spelling
-from core.units import Fact
+from core.units import Fact, values_of
 
 # Of a text; what is beyond is not compared.
 MAX_CHARS, MAX_MENTIONS, MAX_FACTS, MAX_INEXACT, MAX_AMOUNTS = 20_000, 2000, 64, 8, 32
@@ -200,9 +200,9 @@ def _more_specific_codes(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
                 yield written, b.spellings[number]
         elif fact.kind == "version" and not versions and fact.name.count(".") > 1:
             short = ".".join(fact.name.split(".")[:2])
-            number = Fact("number", Fraction(short), Fraction(short))
-            if b.spellings.get(number) == short and number not in a.spellings:
-                yield written, short
+            for number in (Fact("number", value, value) for value in values_of(short)):
+                if b.spellings.get(number) == short and number not in a.spellings:
+                    yield written, short
 
 
 def compared_with(fact: Fact) -> str:

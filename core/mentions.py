@@ -14,8 +14,8 @@ from typing import NamedTuple
 from core import units
 from core.attributes import NEGATIONS
 from core.dates import ORDINAL_ENDS, Found, clock, date, version
-from core.numerals import MAX_DIGITS, Tokens, plain_spelling
-from core.units import Fact, Unit
+from core.numerals import Tokens, plain_spelling
+from core.units import MAX_DIGITS, Fact, Unit
 
 _CHUNK = re.compile(r"\w+(?:-\w+)*")
 _TIMES = re.compile(r"(?<=\d)[x\u00d7](?=\d)", re.IGNORECASE)

@@ -11,7 +11,6 @@ from core import units
 from core.text import PLAIN
 from core.units import values_of
 
-MAX_DIGITS = 30  # of a number; longer ones are codes
 _MAX_WORDS = 12  # of a number in words, or groups of digits
 _CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(9)}
 _FULL_WIDTH = {chr(0xFF01 + i): chr(0x21 + i) for i in range(94)}
@@ -169,11 +168,11 @@ class Tokens:
             end = i + 1
             while end - i < _MAX_WORDS and self._is_group(end):
                 end += 1
-            if end > i + 1:
-                return values_of("".join(self.words[i:end])), end
-        if any(len(digits) > MAX_DIGITS for digits in re.split("[.,]", word)):
-            return None
+            if end > i + 1 and (values := values_of("".join(self.words[i:end]))):
+                return values, end
         values, end = values_of(word), i + 1
+        if not values:
+            return None
         if self.glued(end) and (mark := units.PARTS.get(self.word(end))):  # 1,000 and a half
             values, end = [values[-1] + mark], end + 1
         return self._times_large(values, end, i)

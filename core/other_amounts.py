@@ -87,7 +87,9 @@ def said_in(text: str) -> Said | None:
         if written[:1] in (["a"], ["an"]):  # a week is often each week
             words += written
             continue
-        if LIMITS.intersection(written[:1]):  # two that are called so differ as other amounts do: "maximum weight is 32 kg"
+        if LIMITS.intersection(
+            written[:1]
+        ):  # two that are called so differ as other amounts do: "maximum weight is 32 kg"
             words += written[: next((k for k in (1, 2, 3) if written[k : k + 1] in (["of"], ["is"])), 1)]
             facts = [each._replace(low=each.low or each.high, high=each.high or each.low) for each in facts]
         after = places[i + 1][0][0] if i + 1 < len(places) else len(plain)

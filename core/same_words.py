@@ -12,9 +12,9 @@ from itertools import pairwise
 
 from core.alignment import in_one_spelling
 from core.attributes import BEFORE_A_LETTER
-from core.numerals import APOSTROPHES, MAX_DIGITS
+from core.numerals import APOSTROPHES
 from core.text import normalise
-from core.units import SMALL, word_set
+from core.units import MAX_DIGITS, SMALL, word_set
 
 _UMLAUTS = {
     0xE4: "ae", 0xF6: "oe", 0xFC: "ue", 0xC4: "Ae", 0xD6: "Oe", 0xDC: "Ue", 0xE6: "ae", 0xC6: "Ae", 0xF8: "oe",

@@ -5,6 +5,7 @@ import unicodedata
 from fractions import Fraction
 from typing import NamedTuple
 
+MAX_DIGITS = 30  # of a number; longer ones are codes
 _PIECE = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)*")
 _POINTED = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?$|\d+,\d+$")  # 1.250,50 and 0,5
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
@@ -299,12 +300,19 @@ def is_grouped(written: str) -> bool:
 
 
 def values_of(written: str) -> list[Fraction]:
-    """The numbers of digits with points and commas: 1,000.5, 1.000,5, 0,5, and several of 3.10,3.11."""
+    """The numbers of digits with points and commas: 1,000.5, 1.000,5, 0,5, and several of 3.10,3.11.
+
+    Nothing where one of them has too many digits.
+    """
     if _POINTED.match(written) and not _GROUPED.match(written):
-        return [Fraction(written.replace(".", "").replace(",", "."))]
-    return [_value(each) for each in _PIECE.findall(written)]
+        pieces = [written.replace(".", "").replace(",", ".")]
+    else:
+        pieces = [each.replace(",", "") for each in _PIECE.findall(written)]
+    if any(len(digits) > MAX_DIGITS for each in pieces for digits in each.split(".")):
+        return []
+    return [_value(each) for each in pieces]
 
 
 def _value(written: str) -> Fraction:
-    whole, _, part = written.replace(",", "").partition(".")
+    whole, _, part = written.partition(".")
     return Fraction(f"{whole}.{part}" if part.isdecimal() else whole)

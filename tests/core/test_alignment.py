@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from core.alignment import amounts_in, in_one_spelling, whole_amounts, written_alike
 from core.facts import facts_of
 from core.units import UNITS
+from tests.harness.hostile import HOSTILE
 
 
 def alike(claim: str, passage: str) -> str:
@@ -68,6 +69,13 @@ def test_a_text_is_not_changed_by_itself_and_a_rewritten_claim_is_left_as_it_is(
     assert alike(claim, claim) == claim
     once = alike(claim, passage)
     assert not amounts_in(passage) or alike(once, passage) == once
+
+
+@given(HOSTILE, HOSTILE)
+def test_no_text_raises(claim: str, passage: str) -> None:
+    once = in_one_spelling(claim)
+    assert alike(once, once) == once
+    alike(claim, passage)
 
 
 NUMBERS = st.one_of(st.integers(0, 10**7).map(str), st.decimals(0, 10**4, places=2).map(str))

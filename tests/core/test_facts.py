@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from core.facts import MAX_CHARS, agrees, difference, facts_of, rules_out
 from core.mentions import mentions
 from core.units import BOUNDS_BEFORE, FAHRENHEIT, UNITS, Fact
+from tests.harness.hostile import HOSTILE
 
 ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 TEENS = ("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
@@ -321,12 +322,14 @@ WORDS = st.sampled_from(
     )
 )
 TEXTS = st.one_of(
-    st.text(max_size=60), st.lists(WORDS, max_size=12).map(" ".join), st.lists(WORDS, max_size=12).map("".join)
+    HOSTILE, st.text(max_size=60), st.lists(WORDS, max_size=12).map(" ".join), st.lists(WORDS, max_size=12).map("".join)
 )
 
 
 @given(TEXTS, TEXTS)
 @example("9" * 10_000, "1," * 5_000)
+@example("Open \u017fun to mon.", "12 345." + "9" * 4400 + " g")
+@example("Version 1." + "9" * 4400 + ".3 is out", "Version 17 is out")
 @example("18 or over", "at least")
 def test_no_text_raises_and_differences_are_symmetric(a: str, b: str) -> None:
     one, other = facts_of(a), facts_of(b)

@@ -5,6 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.other_amounts import said_in, says_another_amount
+from tests.harness.hostile import HOSTILE
 
 
 def other(claim: str, passage: str) -> bool:
@@ -99,7 +100,7 @@ WORDS = st.one_of(
         )
     ),
 )
-TEXTS = st.one_of(st.text(max_size=40), st.lists(WORDS, max_size=10).map(" ".join))
+TEXTS = st.one_of(HOSTILE, st.text(max_size=40), st.lists(WORDS, max_size=10).map(" ".join))
 
 
 @given(TEXTS, TEXTS)

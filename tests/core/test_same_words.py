@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from benchmarks.duplicates.__main__ import files_of
 from benchmarks.duplicates.edits import EDITS
 from core.same_words import same_words
+from tests.harness.hostile import HOSTILE
 
 SAMPLE = [text for texts, _ in files_of("development").values() for text in texts]
 SPELLED = EDITS.keys() - {"two letters exchanged"}  # a misspelt word is another one
@@ -31,7 +32,7 @@ def test_case_spaces_and_marks_never_matter(words: list[str], space: str, end: s
     assert same_words(", ".join(words)) == same_words(plain)
 
 
-@given(st.text())
+@given(st.text() | HOSTILE)
 def test_any_text_has_words_that_are_those_of_themselves(text: str) -> None:
     found = same_words(text)
     assert same_words(found) == same_words(same_words(found))
