@@ -36,7 +36,9 @@ _AS_WRITTEN = frozenset(("number", "code", "model", "version", "ordinal"))
 _SAYS_MORE = ADJECTIVES | frozenset(("night", "nights", "points", "couple", "of", "dozen"))
 _WORD = re.compile(r"[^\W\d_]+")
 _MAYBE_THOUSANDS = re.compile(r"\d\.\d{3}(?!\d)")  # 1.500 is 1,500 to some
-_GOES_ON = frozenset("/:*'-")  # beside a number, of which it is a part then, as in 1/2 kg
+# Beside a number, with which it is one then, as in 1/2 kg and -5 kg.
+_GOES_ON = re.compile(r"[^\W_]|[/:*'-][^\W_]")
+_WENT_ON = re.compile(r"[^\W_]$|[^\W_][/:*'-]$|(?:^|\s)-$")
 _HALF_DAY = re.compile(r"(?<![^\W\d_])[ap]\.?m|noon|midnight", re.IGNORECASE)
 _NO_WIDER = SOME_BOUNDS.keys() | LIMITS | {"max", "min", "up", "within"}  # these give a limit or a right
 _FAHRENHEIT = re.compile("\u2109|f(?:ahrenheit)?$", re.IGNORECASE)
@@ -87,7 +89,7 @@ def in_one_spelling(text: str) -> str:
         bounded = _bounded(facts[0], plain[start:end]) if len(facts) == 1 else None
         if bounded is not None:
             start, end, facts = start + bounded.start, start + bounded.end, [bounded.fact]
-        alone = not any(each.isalnum() or each in _GOES_ON for each in (plain[start - 1 : start], plain[end : end + 1]))
+        alone = not (_WENT_ON.search(plain, max(0, start - 2), start) or _GOES_ON.match(plain, end))
         spelling = _spelling(facts[0], plain[start:end], bounded) if len(facts) == 1 and alone else None
         if spelling is not None and [each.fact for each in mentions(spelling)] == facts:
             parts += [text[after:start], f" {spelling} "]

@@ -108,6 +108,7 @@ _THANKS = tuple(
 
 def same_words(text: str) -> str:
     """The words of a text in one spelling, a space between each two; what has no words keeps its marks."""
+    text = " ".join(text.split())
     if not text.isupper():
         text = _NAMED_A.sub(_NAME_A, text)
     text = in_one_spelling(_SIGN_APART.sub(r"\1 -", text))

@@ -39,6 +39,14 @@ def test_any_text_has_words_that_are_those_of_themselves(text: str) -> None:
     assert bool(found) or not text.strip() or not any(map(str.isalnum, text))
 
 
+@pytest.mark.parametrize("amount", ["5 mg", "5 pm", "1,000 euros", "2024-01-05", "two weeks", "the A team"])
+@pytest.mark.parametrize("wrap", ["**{}**", "`{}`", "'{}'", "({})", "{}:", "* {}", "\u201c{}\u201d", "{} /"])
+def test_marks_and_spaces_around_an_amount_never_matter(amount: str, wrap: str) -> None:
+    expected = same_words(f"we said {amount} there")
+    assert same_words(f"we said {wrap.format(amount)} there") == expected
+    assert same_words(f"we said {wrap.format(amount)} there".replace(" ", "  ")) == expected
+
+
 @pytest.mark.parametrize(
     ("a", "b"),
     [
