@@ -93,20 +93,21 @@ def library_errors(folder: Path) -> Iterator[None]:
 
 
 def check_weights(folder: Path) -> None:
-    """Whether there is a `model.safetensors`, in one file or several.
+    """Whether there is a `model.safetensors`, in one file or several; of a module that has weights, too.
 
     Raises:
         ImportRefused: there is none; pickles, which can run code when they are read, are not taken instead.
     """
-    if (folder / WEIGHTS).is_file() or (folder / f"{WEIGHTS}.index.json").is_file():
-        return
-    for name in _PICKLES:
-        if (folder / name).exists():
+    for kind, part in (("Transformer", folder), *read_modules(folder)):
+        if (part / WEIGHTS).is_file() or (kind == "Transformer" and (part / f"{WEIGHTS}.index.json").is_file()):
+            continue
+        if pickle := next((part / name for name in _PICKLES if (part / name).exists()), None):
             raise ImportRefused(
-                f"{folder / name}: weights in a pickle, which can run code when it is read: save the model anew with "
+                f"{pickle}: weights in a pickle, which can run code when it is read: save the model anew with "
                 f"safetensors, as {WEIGHTS}"
             )
-    raise ImportRefused(f"{folder / WEIGHTS}: no such file")
+        if part == folder:
+            raise ImportRefused(f"{part / WEIGHTS}: no such file")
 
 
 def read_tensors(path: Path) -> dict[str, Any]:

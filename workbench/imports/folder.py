@@ -216,8 +216,9 @@ def _texts(model: PublishedModel) -> tuple[list[str], list[str]]:
         raise ImportRefused(str(error)) from error
     half = len(found) // 2
     a, b = found[:half], found[half : 2 * half]
-    if limit <= _LONGEST * 10 and model.manifest.architecture != "static_mean":  # what is cut, and where
-        a[0], b[1] = "the cat sat here. " * limit, "a dog ran there, " * limit
+    tried = min(limit, _LONGEST * 10)
+    if limit == tried or model.manifest.architecture == "static_mean":  # what is cut, and where
+        a[0], b[1] = "the cat sat here. " * tried, " ".join(found * (1 + tried // len(found)))
     return a, b
 
 

@@ -60,10 +60,14 @@ class Static:
             from model2vec import StaticModel
 
             static = StaticModel.from_pretrained(self.folder)
-            # Its own limit cuts characters first; without one, the texts of the comparison are short enough.
-            return np.asarray(static.encode(texts, max_length=None), dtype=np.float64)
-        found = sentence_model(self.folder).encode(texts, prompt="", show_progress_bar=False)
-        return np.asarray(found, dtype=np.float64)
+            static.median_token_length = max(map(len, texts))  # no text is cut by its characters
+            most = min(static.max_length or self.max_tokens, self.max_tokens)
+            return np.asarray(static.encode(texts, max_length=most), dtype=np.float64)
+        model = sentence_model(self.folder)
+        own = model.tokenizer.truncation
+        if own is None or own["max_length"] > self.max_tokens:
+            model.tokenizer.enable_truncation(self.max_tokens)
+        return np.asarray(model.encode(texts, prompt="", show_progress_bar=False), dtype=np.float64)
 
     def write(self, folder: Path, model_id: str, storage: Storage) -> dict[str, Any]:
         """Write graph and tokenizer, as in `ImportedModel.write`."""
@@ -99,7 +103,10 @@ def read_static(folder: Path, options: ImportOptions) -> Static:
         raise ImportRefused(f"{path}: {', '.join(sorted(unread))}: a StaticEmbedding has rows only")
     rows = _rows(found.get(name), name, path)
     tokens = _tokens_of(modules[0][1], len(rows), path)
-    limit, prompts = _limit(options, MAX_TOKENS), read_prompts(folder, options.prompts)
+    cut = read_object(modules[0][1] / TOKENIZER).get("truncation") or {"max_length": MAX_TOKENS}
+    if cut.get("direction", "Right") != "Right" or cut.get("strategy") == "OnlySecond" or not cut["max_length"]:
+        raise ImportRefused(f"{modules[0][1] / TOKENIZER}: truncation: texts are cut at their end here, found {cut}")
+    limit, prompts = _limit(options, min(cut["max_length"], MAX_TOKENS)), read_prompts(folder, options.prompts)
     return Static(folder, rows, tokens, limit, len(names) == 2, None, "sentence-transformers", prompts)
 
 

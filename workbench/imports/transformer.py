@@ -178,7 +178,8 @@ class Transformer:
             width = self.signature.sizes["dim"]
             parts = [TheirTransformer(str(self.folder)), TheirPooling(width, pooling_mode=self.pooling.mode)]
             model = SentenceTransformer(modules=parts, device="cpu").float()
-        model.max_seq_length = self.max_tokens + self.tokenizer.special_tokens(1).number
+        most = self.max_tokens + self.tokenizer.special_tokens(1).number
+        model.max_seq_length = min(model.max_seq_length or most, most)
         return np.asarray(model.encode(list(texts), prompt="", show_progress_bar=False), dtype=np.float64)
 
     def write(self, folder: Path, model_id: str, storage: Storage) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from core.manifest import Manifest
 from core.scoring import Logistic
+from core.subwords import Subwords
 from tests.harness.hub import Hub
 from tests.harness.tables import write
 from tests.workbench import foreign
@@ -94,6 +96,33 @@ def test_a_static_model_embeds_as_its_library(name: str, tmp_path: Path) -> None
     assert scores[0] == pytest.approx(1.0)  # by the rated pairs that come with this package
     assert 0.0 <= scores[1] < 1.0
     assert "rated pairs that come with semblance, 64 pairs" in (tmp_path / "models" / "taken" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("given", [None, 7])
+def test_a_static_model_reads_as_many_tokens_as_its_tokenizers_truncation(given: int | None, tmp_path: Path) -> None:
+    folder = foreign.static(tmp_path / "cut")
+    cut = {"direction": "Right", "max_length": 9, "strategy": "LongestFirst", "stride": 0}
+    changed(folder / "tokenizer.json", truncation=cut)
+    done = import_model(folder, "x", tmp_path / "models", options=ImportOptions(max_tokens=given))
+    model = PublishedModel(done.folder)
+    assert model.manifest.limits.max_tokens == (given or 9)
+    if given is None:
+        assert model.embed(["a cat and the dog " * 20]) == pytest.approx(
+            foreign.embedded(folder, ["a cat and the dog " * 20])
+        )
+    changed(folder / "tokenizer.json", truncation=cut | {"direction": "Left"})
+    with pytest.raises(ImportRefused, match=r"tokenizer\.json: truncation: .*'Left'"):
+        import_model(folder, "y", tmp_path / "models")
+
+
+@pytest.mark.parametrize("name", STATIC)
+def test_where_a_static_model_is_cut_is_compared_with_its_library(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = Subwords.encode
+    monkeypatch.setattr(Subwords, "encode", lambda self, text, most: theirs(self, text, min(most, 100)))
+    with pytest.raises(ParityError, match="differs from"):
+        import_model(STATIC[name](tmp_path / name), "x", tmp_path / "models")
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -254,6 +283,15 @@ def _pickle(folder: Path) -> None:
     shutil.rmtree(folder / "onnx")
 
 
+def _pickled_module(folder: Path) -> None:
+    """The transformer that the library reads, in a folder of its own, beside good weights."""
+    modules = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps([modules[0] | {"path": "0_Transformer"}, *modules[1:]]))
+    shutil.copytree(folder, folder / "0_Transformer", ignore=lambda *_: ["onnx", "model.safetensors"])
+    torch.save({}, folder / "0_Transformer" / "pytorch_model.bin")
+    shutil.rmtree(folder / "onnx")
+
+
 def _without(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
     shutil.rmtree(folder / "onnx")
@@ -294,6 +332,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "modules": (lambda f: (f / "modules.json").unlink(),
         r"no modules\.json that says how .* are pooled: give --pooling"),
     "pickle": (_pickle, r"pytorch_model\.bin: weights in a pickle"),
+    "pickle-of-a-module": (_pickled_module, r"0_Transformer/pytorch_model\.bin: weights in a pickle"),
     "weights": (_without, r"model\.safetensors: no such file"),
     "tokenizer": (lambda f: (f / "tokenizer.json").write_text("{}"),
         r"transformers cannot open it"),
