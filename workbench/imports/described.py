@@ -52,6 +52,7 @@ _TYPES: dict[str, dict[str, type | tuple[type, ...]]] = {
     TOKENIZER_CONFIG: {"model_max_length": (int, float)},
 }
 _JSON_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}  # and numbers
+_MOST = 1000  # layers, labels
 _MODULES = "taken are Transformer, Pooling and, after them, Dense and Normalize"
 
 
@@ -256,8 +257,12 @@ def check_code(folder: Path) -> dict[str, Any]:
     """The content of `config.json`.
 
     Raises:
-        ImportRefused: it names code that would have to be run, or a kind of model that is not served.
+        ImportRefused: it names code that would have to be run, a kind of model that is not served, or too many layers
+            or labels; or a pipe or a device lies in the folder.
     """
+    for each in folder.rglob("*"):
+        if each.exists() and not (each.is_file() or each.is_dir()):
+            raise ImportRefused(f"{each}: a pipe or a device")
     path = folder / "config.json"
     config = object_or_none(path)
     for named, content in ((path, config), (folder / TOKENIZER_CONFIG, object_or_none(folder / TOKENIZER_CONFIG))):
@@ -265,6 +270,9 @@ def check_code(folder: Path) -> dict[str, Any]:
             raise ImportRefused(f"{named}: auto_map: custom code, which is never run")
     for name, types in _TYPES.items():
         _check_types(folder / name, object_or_none(folder / name), types)
+    for field, value in config.items():  # layers by any of their names
+        if ("layer" in field or field == "num_labels") and isinstance(value, int) and value > _MOST:
+            raise ImportRefused(f"{path}: {field} is {value:,}; at most {_MOST:,} are taken")
     architectures = config.get("architectures") or []
     if any(str(name).endswith("ForMaskedLM") for name in architectures) and any(
         name == "SpladePooling" for name, _ in read_modules(folder)

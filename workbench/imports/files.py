@@ -61,12 +61,17 @@ def read_modules(folder: Path) -> list[tuple[str, Path]]:
         name, where = module.get("type"), module.get("path", "")
         if not isinstance(name, str) or not name.startswith("sentence_transformers."):
             raise ImportRefused(f"{path}: module {i}: type {name!r} is custom code, which is never run")
-        if not isinstance(where, str) or Path(where).is_absolute() or ".." in Path(where).parts:
+        if not isinstance(where, str) or not is_within(where):
             raise ImportRefused(f"{path}: module {i}: path {where!r} is not within the folder")
         if (folder / where).is_symlink():
             raise ImportRefused(f"{path}: module {i}: path {where!r} is a link")
         found.append((name.rpartition(".")[2], folder / where))
     return found
+
+
+def is_within(path: str) -> bool:
+    """Whether a path in a folder leads to no place outside of it."""
+    return not Path(path).is_absolute() and ".." not in Path(path).parts
 
 
 def sentence_model(folder: Path) -> Any:
@@ -99,6 +104,8 @@ def check_weights(folder: Path) -> None:
         ImportRefused: there is none; pickles, which can run code when they are read, are not taken instead.
     """
     for kind, part in (("Transformer", folder), *read_modules(folder)):
+        if (part / "adapter_config.json").exists():  # the library would read the weights that it names
+            raise ImportRefused(f"{part / 'adapter_config.json'}: an adapter: merge it into its model, and save that")
         if (part / WEIGHTS).is_file() or (kind == "Transformer" and (part / f"{WEIGHTS}.index.json").is_file()):
             continue
         if pickle := next((part / name for name in _PICKLES if (part / name).exists()), None):

@@ -43,6 +43,7 @@ from workbench.imports.files import (
     TOKENIZER,
     ImportRefused,
     check_weights,
+    is_within,
     library_errors,
     object_or_none,
     read_modules,
@@ -272,6 +273,8 @@ def _head(folder: Path, options: ImportOptions, signature: GraphSignature) -> tu
 
 def _graph(folder: Path, options: ImportOptions, has_head: bool, longest: int) -> tuple[Path | None, ModelProto]:
     """The graph in the folder and where it lies, or the one that torch exports."""
+    if options.graph is not None and not is_within(options.graph):
+        raise ImportRefused(f"--graph {options.graph}: not within the folder")
     names = (options.graph,) if options.graph is not None else GRAPHS
     path = next((folder / name for name in names if (folder / name).is_file()), None)
     if path is not None:

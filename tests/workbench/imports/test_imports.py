@@ -14,7 +14,6 @@ import torch
 
 from core.manifest import Manifest
 from core.scoring import Logistic
-from core.subwords import Subwords
 from tests.harness.hub import Hub
 from tests.harness.tables import write
 from tests.workbench import foreign
@@ -96,33 +95,6 @@ def test_a_static_model_embeds_as_its_library(name: str, tmp_path: Path) -> None
     assert scores[0] == pytest.approx(1.0)  # by the rated pairs that come with this package
     assert 0.0 <= scores[1] < 1.0
     assert "rated pairs that come with semblance, 64 pairs" in (tmp_path / "models" / "taken" / "README.md").read_text()
-
-
-@pytest.mark.parametrize("given", [None, 7])
-def test_a_static_model_reads_as_many_tokens_as_its_tokenizers_truncation(given: int | None, tmp_path: Path) -> None:
-    folder = foreign.static(tmp_path / "cut")
-    cut = {"direction": "Right", "max_length": 9, "strategy": "LongestFirst", "stride": 0}
-    changed(folder / "tokenizer.json", truncation=cut)
-    done = import_model(folder, "x", tmp_path / "models", options=ImportOptions(max_tokens=given))
-    model = PublishedModel(done.folder)
-    assert model.manifest.limits.max_tokens == (given or 9)
-    if given is None:
-        assert model.embed(["a cat and the dog " * 20]) == pytest.approx(
-            foreign.embedded(folder, ["a cat and the dog " * 20])
-        )
-    changed(folder / "tokenizer.json", truncation=cut | {"direction": "Left"})
-    with pytest.raises(ImportRefused, match=r"tokenizer\.json: truncation: .*'Left'"):
-        import_model(folder, "y", tmp_path / "models")
-
-
-@pytest.mark.parametrize("name", STATIC)
-def test_where_a_static_model_is_cut_is_compared_with_its_library(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    theirs = Subwords.encode
-    monkeypatch.setattr(Subwords, "encode", lambda self, text, most: theirs(self, text, min(most, 100)))
-    with pytest.raises(ParityError, match="differs from"):
-        import_model(STATIC[name](tmp_path / name), "x", tmp_path / "models")
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -333,6 +305,14 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         r"no modules\.json that says how .* are pooled: give --pooling"),
     "pickle": (_pickle, r"pytorch_model\.bin: weights in a pickle"),
     "pickle-of-a-module": (_pickled_module, r"0_Transformer/pytorch_model\.bin: weights in a pickle"),
+    "adapter": (lambda f: (shutil.rmtree(f / "onnx"), (f / "adapter_config.json").write_text("{}")),
+        r"adapter_config\.json: an adapter"),
+    "layers-without-end": (lambda f: changed(f / "config.json", num_hidden_layers=100_000),
+        r"config\.json: num_hidden_layers is 100,000; at most 1,000 are taken"),
+    "labels-without-end": (lambda f: changed(f / "config.json", num_labels=100_000_000),
+        r"config\.json: num_labels is 100,000,000; at most"),
+    "pipe": (lambda f: os.mkfifo(f / "README.md"),
+        r"README\.md: a pipe or a device"),
     "weights": (_without, r"model\.safetensors: no such file"),
     "tokenizer": (lambda f: (f / "tokenizer.json").write_text("{}"),
         r"transformers cannot open it"),
@@ -365,6 +345,7 @@ def test_what_cannot_be_taken_is_refused_with_file_and_field(case: str, copy: Pa
         ("none", "x", ImportOptions(), "no such folder"),
         ("bert", "Mine", ImportOptions(), r"--id Mine"),
         ("bert", "x", ImportOptions(max_tokens=39), "--max-tokens 39: the model reads at most 38"),
+        ("bert", "x", ImportOptions(graph="../bert/onnx/model.onnx"), r"--graph \.\./.*: not within the folder"),
         ("bert", "x", ImportOptions(graph="onnx/other.onnx"), r"--graph onnx/other.onnx: .*no such file"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from core.manifest import Manifest
+from core.subwords import Subwords
 from tests.workbench import foreign
 from tests.workbench.foreign import changed
 from training.publish.graphs import ParityError
@@ -59,6 +60,33 @@ class TestPrompts:
         given = ImportOptions(prompts={"text": None, "query": "Dog ", "passage": None})
         model = PublishedModel(import_model(folder, "y", tmp_path / "models", options=given).folder)
         assert model.embed(A, "query") == pytest.approx(model.embed(["Dog " + text for text in A]))
+
+
+@pytest.mark.parametrize("given", [None, 7])
+def test_a_static_model_reads_as_many_tokens_as_its_tokenizers_truncation(given: int | None, tmp_path: Path) -> None:
+    folder = foreign.static(tmp_path / "cut")
+    cut = {"direction": "Right", "max_length": 9, "strategy": "LongestFirst", "stride": 0}
+    changed(folder / "tokenizer.json", truncation=cut)
+    done = import_model(folder, "x", tmp_path / "models", options=ImportOptions(max_tokens=given))
+    model = PublishedModel(done.folder)
+    assert model.manifest.limits.max_tokens == (given or 9)
+    if given is None:
+        assert model.embed(["a cat and the dog " * 20]) == pytest.approx(
+            foreign.embedded(folder, ["a cat and the dog " * 20])
+        )
+    changed(folder / "tokenizer.json", truncation=cut | {"direction": "Left"})
+    with pytest.raises(ImportRefused, match=r"tokenizer\.json: truncation: .*'Left'"):
+        import_model(folder, "y", tmp_path / "models")
+
+
+@pytest.mark.parametrize("make", [foreign.static, foreign.model2vec])
+def test_where_a_static_model_is_cut_is_compared_with_its_library(
+    make: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = Subwords.encode
+    monkeypatch.setattr(Subwords, "encode", lambda self, text, most: theirs(self, text, min(most, 100)))
+    with pytest.raises(ParityError, match="differs from"):
+        import_model(make(tmp_path / "static"), "x", tmp_path / "models")
 
 
 @pytest.mark.parametrize("name", ["dot", "euclidean"])
