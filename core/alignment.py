@@ -32,8 +32,8 @@ from core.units import (
 _MONTH_NAMES = {number: name for name, number in MONTHS.items()}
 # Kinds of facts whose value is not all that they say: of a plain number 3.10 may be a section.
 _AS_WRITTEN = frozenset(("number", "code", "model", "version", "ordinal"))
-# With one of these a written amount says more than its value: two business days, three nights, one in four.
-_SAYS_MORE = ADJECTIVES | frozenset(("night", "nights", "points", "couple", "of", "dozen"))
+# With one of these a written amount says more than its value: two business days, one in four.
+_SAYS_MORE = ADJECTIVES | frozenset(("points", "couple", "of", "dozen"))
 _WORD = re.compile(r"[^\W\d_]+")
 _MAYBE_THOUSANDS = re.compile(r"\d\.\d{3}(?!\d)")  # 1.500 is 1,500 to some
 # Beside a number, with which it is one then, as in 1/2 kg and -5 kg.

@@ -67,9 +67,17 @@ BEFORE_A_LETTER = frozenset(
 )
 _TICKS = dict.fromkeys("\u2705\u2713\u2714\u2611", "done") | dict.fromkeys("\u274c\u2717\u2718\u2612", "not done")
 _DAYS = _BY_THEIR_NAME["weekday"]
+_SHORT = [day[:3] for day in _DAYS]
 _DAY = "((?a:" + "|".join(f"{day[:3]}(?:{day[3:]}s?|{day[3:4]}|{day[3:5]})?" for day in _DAYS) + "))"
 _FROM_DAY_TO_DAY = re.compile(
     rf"\b{_DAY}\.?[ ]{{0,2}}(?:to|through|thru|till|until|-)[ ]{{0,2}}{_DAY}\b", re.IGNORECASE
+)
+# Behind these words or beside another day "Tue" is one; else it may be a person, as "Sun" may be what shines.
+_SHORT_DAY = re.compile(r"\b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b(?!['-])")
+_ANY_DAY = rf"(?:{_SHORT_DAY.pattern}|(?:{'|'.join(_DAYS).title()})\b)"
+_SHORT_DAYS = re.compile(
+    rf"\b(?:[Oo]n|[Ee]very|[Ee]ach|[Tt]his|[Nn]ext|[Ll]ast|[Uu]ntil|[Tt]ill) {_SHORT_DAY.pattern}(?! [A-Z])"
+    rf"|{_ANY_DAY}(?:(?:, ?| ?[/&+] ?|,? (?:and|or) ){_ANY_DAY})+"
 )
 _PARTS_OF_A_WEEK = {"weekday": (0, 4), "weekend": (5, 6)}
 _SWITCHED, _SWITCHES = ("turn", "switch", "power", "log", "sign"), ("on", "off", "in", "out", "up", "down")
@@ -120,7 +128,9 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
         found["numeral", numeral] = numeral
     for mark in _TICKS.keys() & set(text):
         found["mark", _TICKS[mark]] = mark
-    words = _WORD.findall(text.casefold())
+    short = {each[0]: _in_full(each) for days in _SHORT_DAYS.finditer(text) for each in _SHORT_DAY.finditer(days[0])}
+    in_full = _SHORT_DAYS.sub(lambda days: _SHORT_DAY.sub(_in_full, days[0]), text)
+    words = _WORD.findall(in_full.casefold())
     for i, word in enumerate(words):
         if word in _VALUES:
             found[_VALUES[word]] = word
@@ -134,17 +144,20 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
                     found["change of an amount", direction] = direction
         if (part := word.removesuffix("s")) in _PARTS_OF_A_WEEK:
             found |= _weekdays(*_PARTS_OF_A_WEEK[part], word)
+    found |= {("weekday", day): written for written, day in short.items()}
     spans = [*_FROM_DAY_TO_DAY.finditer(text)]
     if not spans and len(days := sorted({word for word in words if word in _DAYS}, key=_DAYS.index)) > 1:
         first, last = _DAYS.index(days[0]), _DAYS.index(days[-1])
         in_a_row = last - first == len(days) - 1
         found["part of the week", f"{days[0]} to {days[-1]}" if in_a_row else ", ".join(days)] = ", ".join(days)
     for match in spans:
-        first, last = (
-            _DAYS.index(next(day for day in _DAYS if day[:3] == each[:3].lower())) for each in match.groups()
-        )
+        first, last = (_SHORT.index(each[:3].lower()) for each in match.groups())
         found |= _weekdays(first, last, match[0])
     return found | _quantifiers(words) | _named_by_letter(text)
+
+
+def _in_full(day: re.Match[str]) -> str:
+    return _DAYS[_SHORT.index(day[0][:3].lower())]
 
 
 def _named_by_letter(text: str) -> dict[tuple[str, str], str]:

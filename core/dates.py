@@ -7,6 +7,7 @@ from core import units
 from core.numerals import Tokens
 from core.units import Fact, is_grouped
 
+DAY = 1440  # minutes
 Found = tuple[list[Fact], int] | None  # and the position of the token after them
 ORDINAL_ENDS = ("st", "nd", "rd", "th")
 _DAY_MONTH_YEAR = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})$")
@@ -51,7 +52,8 @@ def clock(tokens: Tokens, i: int) -> Found:
 
 
 def _minutes(minutes: int, end: int) -> Found:
-    return [Fact("time", Fraction(minutes), Fraction(minutes))], end
+    value = Fraction(minutes % DAY)  # 24:00 is midnight
+    return [Fact("time", value, value)], end
 
 
 def date(tokens: Tokens, i: int) -> Found:

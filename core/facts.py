@@ -190,12 +190,17 @@ def _ranges_of_ends(a: Facts, b: Facts) -> Iterator[Difference]:
 
 
 def _more_specific_codes(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
-    """Codes and versions that are longer in a: 603XL than 603, 3S than 3, version 17.1.2 than 17.1."""
+    """Codes, versions and shares that say more in a: 603XL than 603, 3S than 3, version 17.1.2 than 17.1, 9% than 9."""
+    shares = any(fact.kind == "%" for fact in b.spellings)
     models = any(fact.kind in ("model", "code") for fact in b.spellings)
     versions = any(fact.kind == "version" for fact in b.spellings)
     for fact, written in a.spellings.items():
         if (found := _NUMBER_AND_LETTERS.match(fact.name)) and fact.kind in ("model", "code") and not models:
             number = Fact("number", Fraction(found[1]), Fraction(found[1]))
+            if number in b.spellings and number not in a.spellings:
+                yield written, b.spellings[number]
+        elif written.endswith(("%", "percent")) and not shares:
+            number = fact._replace(kind="number")
             if number in b.spellings and number not in a.spellings:
                 yield written, b.spellings[number]
         elif fact.kind == "version" and not versions and fact.name.count(".") > 1:

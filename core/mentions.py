@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from core import units
 from core.attributes import NEGATIONS
-from core.dates import ORDINAL_ENDS, Found, clock, date, version
+from core.dates import DAY, ORDINAL_ENDS, Found, clock, date, version
 from core.numerals import Tokens, plain_spelling
 from core.units import MAX_DIGITS, Fact, Unit
 
@@ -52,8 +52,8 @@ def mentions(text: str) -> Iterator[Mention]:
 
 _FIRST_OF_BOUNDS = frozenset(words[0] for words in units.BOUNDS_BEFORE) | units.SOME_BOUNDS.keys()
 _FIRST_OF_BOUNDS |= {"between", "not", "no"}
-_FIRST = frozenset(("a", "an", "half", "quarter", "noon", "midnight", "-", "minus", "once", "twice")).union(
-    *(_FIRST_OF_BOUNDS, units.DOTTED, units.SMALL, units.LARGE, units.PARTS, units.ORDINALS),
+_FIRST = frozenset(("a", "an", "half", "quarter", "noon", "midnight", "-", "minus")).union(
+    *(_FIRST_OF_BOUNDS, units.TIMES, units.DOTTED, units.SMALL, units.LARGE, units.PARTS, units.ORDINALS),
     *(units.MONTHS, units.SHORT_MONTHS, units.MONEY, units.DOLLARS),
 )  # words that begin facts without a digit
 
@@ -97,14 +97,18 @@ class _Scanner(Tokens):
                 end = 1 + next(links, end - 1)
             farther = last in ("than", "exceed") and not turned and self._denied(i)
             side, strict = (_TURNED[bound[0]], not bound[1]) if turned or farther else bound
-            if found := self._quantity(end + (self.word(end) == "the")):
+            if found := self._quantity(self._passed_over(end)):
                 return [_bound(fact, side, strict) for fact in found[0]], found[1]
         if self.word(i) in units.SOME_BOUNDS:
             side, kinds = units.SOME_BOUNDS[self.word(i)]
-            found = self._quantity(i + 1)
+            found = self._quantity(self._passed_over(i + 1))
             if found and all(fact.kind in kinds and _may_follow_from(fact) for fact in found[0]):
                 return [_bound(fact, side, False) for fact in found[0]], found[1]
         return self._quantity(i + 1, between=True) if self.word(i) == "between" else None
+
+    def _passed_over(self, i: int) -> int:
+        """The token of an amount behind its bound: below the age of 6."""
+        return i + next((len(words) for words in units.PASSED_OVER if self.are(i, *words)), 0)
 
     def _denied(self, i: int) -> bool:
         """Whether a negation stands some words before a comparison: nobody may take more than four."""
@@ -127,7 +131,7 @@ class _Scanner(Tokens):
         first = clock(self, i)
         if first and self.word(first[1]) in ("-", "to", "and", "until", "till"):
             last = clock(self, first[1] + 1)
-            if last and (low := first[0][0].low) is not None and (high := last[0][0].low) is not None and low < high:
+            if last and (low := first[0][0].low) is not None and low < (high := last[0][0].low or Fraction(DAY)):
                 return [Fact("time", low, high)], last[1]
         return first
 
@@ -151,9 +155,13 @@ class _Scanner(Tokens):
             unit, after = units.UNITS["inch"], end + 1
         if self.word(end) == "p" and self.glued(end) and self.word(end + 1) != "." and values[-1] < 100:
             unit, after = Unit("money", Fraction(1, 100), "\u00a3"), end + 1
-        parts = units.IN_PARTS.get(unit, 0)
+        in_feet = self.word(end) == "'" and self.word(end + 2) == '"' and all(map(self.glued, range(end, end + 3)))
+        if in_feet and (inches := self.small(end + 1, 11)) is not None:  # 5'6"
+            return [_exact(units.UNITS["inch"], 12 * values[-1] + inches)], end + 3
+        parts = 0 if money else units.IN_PARTS.get(unit, 0)
         below = self.small(after, parts - 1) if self.glued(after) or self.word(after + 1) in units.AFTER_PARTS else None
-        if below is not None and len(self.word(after)) == 2:  # 1h30, 1 m 80
+        if below is not None and len(self.word(after)) == 2:  # 1h30, 1 m 80, 5 pounds 50
+            unit = units.UNITS["\u00a3"] if unit.kind == "pound" else unit
             return [_exact(unit, values[-1] + Fraction(below, parts))], after + 1
         if not self._ends(after, unit):
             return None
@@ -230,13 +238,16 @@ class _Scanner(Tokens):
         if not self.glued(i):
             return True
         if self.word(i) == "-" and unit.kind == "number" and self.glued(i + 1):
-            return not (self.written[i + 1].isupper() and len(self.written[i + 1]) <= 3)
+            return self.word(i + 1) not in units.ORDINALS and not (
+                self.written[i + 1].isupper() and len(self.written[i + 1]) <= 3
+            )
         return not self.word(i)[:1].isalnum() or (unit.kind == "number" and self.word(i) in units.COUNTS)
 
     def _one(self, i: int) -> Found:
         """A week, half an hour, an hour and a half, twice, once a year."""
-        if self.word(i) == "twice" or (self.word(i) == "once" and self.word(i + 1) in units.OFTEN):
-            return [_exact(Unit("times"), Fraction(1 + (self.word(i) == "twice")))], i + 1
+        times = units.TIMES.get(self.word(i), 0)
+        if times > 1 or (times and self.word(i + 1) in units.OFTEN):
+            return [_exact(Unit("times"), Fraction(times))], i + 1
         half = self.word(i) == "half"
         if self.word(i + half) not in ("a", "an") or self.word(i + half + 1) not in units.SPANS:
             return None
@@ -312,15 +323,20 @@ class _Scanner(Tokens):
         if square or (unit.kind == "m" and self.word(i + 1) in ("2", "3") and self.glued(i + 1)):
             power = 3 if self.word(i + 1) == "3" and not square else 2
             return Unit(f"m{power}", unit.factor**power), i + 2
-        below = units.UNITS.get(self.word(i + 2)) if self.word(i + 1) == "/" and self.glued(i + 2) else None
+        speed = self.word(i + 1) in ("per", "a", "an") and self.word(i + 2) in units.OF_SPEED and unit.kind == "m"
+        slash = self.word(i + 1) == "/" and self.glued(i + 2)
+        below = units.UNITS.get(self.word(i + 2)) if slash or speed else None
         if below is not None and unit.kind != "money":
             return Unit(f"{unit.kind}/{below.kind}", unit.factor / below.factor), i + 3
         return unit, i + 1
 
     def _ordinal(self, i: int) -> Found:
         word = self.word(i)
-        if word in units.ORDINALS:
-            return [_exact(Unit("ordinal"), Fraction(units.ORDINALS[word]))], i + 1
+        tied = self.word(i + 1) == "-" and self.glued(i + 1) and self.glued(i + 2)
+        tens = units.SMALL.get(word, 0) * tied
+        last = i + 2 * (tens >= 20)
+        if number := units.ORDINALS.get(self.word(last)):
+            return [_exact(Unit("ordinal"), Fraction(number + tens * (last > i)))], last + 1
         numbered = word.isdecimal() and len(word) < MAX_DIGITS and self.glued(i + 1)
         if numbered and self.word(i + 1) in ORDINAL_ENDS:
             return [_exact(Unit("ordinal"), Fraction(int(word)))], i + 2
@@ -351,9 +367,13 @@ def _may_follow_from(fact: Fact) -> bool:
 
 
 def _bound(fact: Fact, side: str, strict: bool) -> Fact:
-    """The fact as a bound; of dates, versions and ranges but those of shares as it is."""
-    if (not fact.exact and fact.kind != "%") or fact.kind in ("date", "version"):
+    """The fact as a bound, of a version by its name; of dates and of ranges but those of shares as it is."""
+    if (not fact.exact and fact.kind != "%") or fact.kind == "date":
         return fact
+    if fact.kind == "version":
+        return fact._replace(name=f"{fact.name} {'beyond' if strict else 'from'} {side}")
+    if fact.kind == "time" and side == "high" and not fact.high:  # until midnight
+        fact = fact._replace(high=Fraction(DAY))
     low, high = (None, fact.high) if side == "high" else (fact.low, None)
     return Fact(fact.kind, low, high, fact.name, strict)
 

@@ -76,12 +76,17 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
         *(("0.001", "ml millilitre millilitres milliliter milliliters"), ("0.01", "cl centilitre centilitres")),
         *(("0.1", "dl decilitre decilitres"), ("1", "l litre litres liter liters")),
     ),
+    "gallon": (("1", "gallon gallons"), ("1/4", "quart quarts"), ("1/8", "pint pints")),  # of Britain or the US
     "s": (
         *(("0.001", "ms millisecond milliseconds"), ("1", "s sec secs second seconds")),
-        *(("60", "min mins minute minutes"), ("3600", "h hr hrs hour hours"), ("86400", "day days night nights")),
+        *(("60", "min mins minute minutes"), ("3600", "h hr hrs hour hours"), ("86400", "day days")),
         *(("604800", "week weeks"), ("1209600", "fortnight fortnights")),
     ),
-    "month": (("1", "month months"), ("12", "year years yr yrs")),
+    "night": (("1", "night nights"),),  # three nights are two days or four
+    "month": (
+        *(("1", "month months"), ("12", "year years yr yrs"), ("120", "decade decades")),
+        *(("1200", "century centuries"),),
+    ),
     "byte": (
         *(("1", "byte bytes"), ("1000", "kb kilobyte kilobytes"), ("1000000", "mb megabyte megabytes")),
         *(("1000000000", "gb gigabyte gigabytes"), ("1000000000000", "tb terabyte terabytes")),
@@ -167,19 +172,21 @@ EITHER = {
 }
 # Kinds whose amounts a smaller unit may go on: 5 ft 6 in; and units that two digits alone go on, before an end.
 MIXED = frozenset(("s", "month", "money", "m", "g", "l", "pound"))
-IN_PARTS = {UNITS["hour"]: 60, UNITS["m"]: 100}
+IN_PARTS = {UNITS["hour"]: 60, **dict.fromkeys((*map(UNITS.get, ("m", "euro", "dollar")), Unit("pound")), 100)}
 # Letters before a dollar sign, and the currency.
 DOLLARS = {"us": "$", "a": "aud", "au": "aud", "c": "cad", "ca": "cad", "nz": "nzd", "hk": "hkd", "s": "sgd"}
 # One letter is a unit in this case only: "5 M" is a size.
 LETTERS = frozenset("mgtsh") | frozenset("HlLwWvV")
 # Of these "a" is one: a week.
-SPANS = frozenset(("minute", "hour", "day", "week", "fortnight", "month", "year"))
+SPANS = frozenset(("minute", "hour", "day", "week", "fortnight", "month", "year", "decade", "century"))
+OF_SPEED = frozenset(("hour", "second"))  # miles per hour
 ADJECTIVES = frozenset(("business", "working", "calendar", "consecutive", "full", "whole", "straight", "more"))
 MARKS = frozenset(".,;:!?()")  # end a clause
 AFTER_PARTS = MARKS | frozenset(("", "long", "tall", "high", "wide", "deep"))  # 1 m 80 long
+TIMES = {"once": 1, "twice": 2, "thrice": 3}
 OFTEN = frozenset(("a", "an", "per", "every", "each", "daily", "weekly", "monthly", "yearly"))  # once a week
 OWNED = frozenset(("the", "all", "my", "your", "his", "her", "its", "our", "their"))  # half the seats
-COUNTS = frozenset(("pc", "pcs", "pk", "st", "x", "er"))  # letters behind a number that make no model of it
+COUNTS = frozenset(("pc", "pcs", "pk", "x", "er"))  # letters behind a number that make no model of it
 
 SMALL = {
     word: number
@@ -241,9 +248,14 @@ NUMBERED = word_set(
 ORDINALS = {
     word: number
     for number, word in enumerate(
-        ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"), 1
+        (
+            *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
+            *("eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth"),
+            *("eighteenth", "nineteenth"),
+        ),
+        1,
     )
-}
+} | {f"{word.removesuffix('y')}ieth": number for word, number in SMALL.items() if number >= 20}
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july"),
     *("august", "september", "october", "november", "december"),
@@ -270,11 +282,12 @@ BOUNDS_BEFORE = {
     **_phrases("low", False, "> =", "\u2265"),
     **_phrases("low", True, ">"),
 }
+PASSED_OVER = (("the", "age", "of"), ("age",), ("the",))  # between a bound and its amount
 LIMITS = frozenset(("minimum", "maximum"))  # a word or two and "of" or "is" may follow these: a minimum stay of
 # The same before these kinds of amounts only.
 SOME_BOUNDS = {
-    "after": ("low", frozenset(("s", "month"))),
-    "from": ("low", frozenset(("money", "number", "time", "s", "month", "%", "g", "m", "l"))),
+    "after": ("low", frozenset(("s", "night", "month"))),
+    "from": ("low", frozenset(("money", "number", "time", "s", "night", "month", "%", "g", "m", "l"))),
     "until": ("high", frozenset(("time", "s", "month"))),
     "till": ("high", frozenset(("time", "s", "month"))),
 }
@@ -283,6 +296,8 @@ BOUNDS_AFTER = {
     **_phrases("high", False, "at most", "at the most", "or less", "or fewer", "at the latest", "maximum", "max"),
     **_phrases("high", False, "or under", "or younger", "or below", "and under", "and younger", "and below"),
     **_phrases("low", False, "at least", "or more", "or longer", "or over", "or above", "or older", "or up"),
+    **_phrases("low", False, "or later", "or newer", "or higher", "and later", "and newer", "and higher"),
+    **_phrases("high", False, "or earlier", "and earlier"),
     **_phrases("low", False, "and over", "and above", "and older", "and up", "minimum", "at the earliest"),
 }
 # After these 3.10 is not 3.1.
