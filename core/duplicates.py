@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from core.facts import Difference, shown
 from core.groups import KeptApart, Pair, group
+from core.tokenizer import MAX_PIECED_CHARS
 
 Indices = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
@@ -25,6 +26,7 @@ READ_NEAREST = 3  # of each text the nearest ones that may be read with it
 LISTED = 20  # of each text the nearest ones that are told of where they are not joined
 MIN_COSINE = 0.35  # of a pair that is read
 NOTED_COSINE = 0.75  # from which on a pair is told of, and joined where no model reads pairs
+ALL_THE_SAME = 0.99999  # cosine
 JOINED_FROM = 0.3  # probability
 MIN_MEAN = 0.57  # of cosine and paraphrase, below which nothing else joins two texts
 ENOUGH_MEAN = 0.62  # from which on it joins one and its nearest by itself: else news fare worse than by this rule alone
@@ -57,10 +59,12 @@ class PairReading(NamedTuple):
     Attributes:
         paraphrase: that they say the same.
         entailed: that each follows from the other: the smaller one of both directions.
+        unknown: whether one of both has a word that the model does not know.
     """
 
     paraphrase: float
     entailed: float
+    unknown: bool = False
 
 
 class Judged(NamedTuple):
@@ -213,6 +217,15 @@ def _one_letter(short: str, long: str) -> bool:
     return short[at + 1 :] == long[at + 1 :] or swapped
 
 
+def are_unreadable(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Whether what differs in two texts, given by their words, is nothing to a model that does not know all of these.
+
+    Each has a word of its own that such a model reads as any other: beyond ASCII, or very long; or one has no others.
+    """
+    left, right = ({word for word in words if not word.isascii() or len(word) > MAX_PIECED_CHARS} for words in (a, b))
+    return bool((left - right and right - left) or left.issuperset(a) or right.issuperset(b))
+
+
 class DuplicateDecision:
     """The decision on N texts that have different words.
 
@@ -238,7 +251,7 @@ class DuplicateDecision:
             kept_apart: by their facts; None: no text is.
             read_nearest: of each text so many are read with it.
         """
-        self._size, self._kept_apart = len(words), kept_apart
+        self._size, self._kept_apart, self._words = len(words), kept_apart, words
         self.candidates = candidates
         self._places = [one_place(words[each.pair[0]], words[each.pair[1]]) for each in candidates]
         self.apart: dict[int, Difference] = {}
@@ -276,6 +289,7 @@ class DuplicateDecision:
 
         Args:
             readings: of the candidates in `to_read`, None for one that could not be read; None: no model reads pairs.
+                What `are_unreadable` could not be read either.
             answers: whether two texts are the same, as a person says.
             joined_from: the probability from which on two texts are one.
 
@@ -286,8 +300,12 @@ class DuplicateDecision:
         read: dict[int, PairReading | None] = {}
         scores: dict[Pair, float] = {}
         for i, reading in zip(self.to_read, readings or [None] * len(self.to_read), strict=True):
+            each = self.candidates[i]
+            # Where a cosine alone decides, one of 1 is that of texts whose words are the same to the model.
+            unknown = reading.unknown if reading is not None else each.cosine >= ALL_THE_SAME
+            if unknown and are_unreadable(*(self._words[text] for text in each.pair)):
+                continue
             if readings is None or reading is not None:
-                each = self.candidates[i]
                 read[i] = reading
                 scores[each.pair] = probability(each.cosine, reading, self.nearest[i], self._places[i])
         first = group(self._size, scores, joined_from, self._kept_apart, answers)

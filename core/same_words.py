@@ -13,7 +13,7 @@ from itertools import pairwise
 from core.alignment import in_one_spelling
 from core.attributes import BEFORE_A_LETTER
 from core.numerals import APOSTROPHES
-from core.text import normalise
+from core.text import normalise_within
 from core.units import MAX_DIGITS, SMALL, word_set
 
 _UMLAUTS = {
@@ -56,6 +56,7 @@ _ENDS = frozenset(",.!:;?-")
 _LETTERED = re.compile(r"(\d+)([a-z])$")  # 12b is 12 b
 _NUMBER_ENDS = frozenset(",.!:;?()")  # "twenty, five" is no twenty-five
 
+EXPANDED, _EXPANDED_FEW = 2, 100  # times as long, and a few characters, a text may become; one character may give 18
 _BEYOND = 10**9
 _LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 _NUMBERS = "|".join((*SMALL, *_LARGE))
@@ -112,17 +113,19 @@ def same_words(text: str) -> str:
         text = _NAMED_A.sub(_NAME_A, text)
     text = in_one_spelling(_SIGN_APART.sub(r"\1 -", text))
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
-    plain = _MINUS_AFTER.sub("\\1 \u2212", normalise(written).replace("\u2044", "/").replace("\u2215", "/"))
+    normalised, rest = normalise_within(written, EXPANDED * len(written) + _EXPANDED_FEW)
+    plain = _MINUS_AFTER.sub("\\1 \u2212", normalised.replace("\u2044", "/").replace("\u2215", "/"))
     plain = APOSTROPHES.sub(",", _TIED.sub(r"\1 . \2", plain))
     if plain.count("'") % 2:
         plain = _FEET.sub("\u2032", plain)
-    tokens = _TOKEN.findall(_APOSTROPHE.sub("", plain))
+    # One by one: to find all those of a long text at once would keep other threads waiting.
+    tokens = [each[0] for each in _TOKEN.finditer(_APOSTROPHE.sub("", plain))]
     if tokens.count('"') % 2 == 0:  # quotes, not inches
         tokens = [token for token in tokens if token != '"']
     body = _with_ranges(_without_greeting(_without_thanks(tokens)))
     said = [_spelt(token) if _is_meant(token) else "" for token in body if _is_meant(token) or token in _NUMBER_ENDS]
     words = [*_without_articles(_with_digits(said))]
-    return " ".join(words) or " ".join(tokens)
+    return " ".join((words or tokens) + ([rest] if rest else []))
 
 
 def _with_ranges(tokens: Sequence[str]) -> Sequence[str]:

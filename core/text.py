@@ -25,6 +25,7 @@ _DROPPED = frozenset({"Mn", "Me", "Cf", "Cs", "Co"})
 # Marks that make another letter: Japanese ka and ga differ as k and g.
 _VOICING = "\u3099\u309a"
 _PART = 1000  # characters read at once
+_FEW = 100  # of a text that may become much longer
 _MAX_REMEMBERED = 32_768  # cached characters: more than any language uses
 _ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _NEGATION = re.compile(r"n't(?![^\W_])")
@@ -117,6 +118,19 @@ def normalise(text: str) -> str:
     decomposed = unicodedata.normalize("NFKD", _in_order(text.translate(_BEFORE_DECOMPOSITION)))
     kept = decomposed.translate(_BEFORE_RECOMPOSITION)
     return unicodedata.normalize("NFC", _in_order(kept)).casefold().translate(_AT_LAST)
+
+
+def normalise_within(text: str, most: int) -> tuple[str, str]:
+    """Normalised as far as that has about so many characters, in parts; and what is left of the text, as it is."""
+    if text.isascii() or len(text) <= _FEW:
+        return normalise(text), ""
+    parts: list[str] = []
+    start, room = 0, most
+    while start < len(text) and room > 0:
+        end = _boundary(text, start + _FEW)
+        parts.append(normalise(text[start:end]))
+        start, room = end, room - len(parts[-1])
+    return "".join(parts), text[start:]
 
 
 def _in_order(text: str) -> str:

@@ -8,7 +8,7 @@ from service.routes.dialects import OURS
 from service.routes.limits import check_fixed
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import DedupeRequest, DuplicatesResponse
-from service.scoring.duplicates import FIELD, MAX_TEXTS, expected_seconds, find_duplicates
+from service.scoring.duplicates import FIELD, MAX_TEXTS, MOST_READ, expected_seconds, find_duplicates
 from service.scoring.scorer import Scorer
 from service.scoring.tokenising import check_texts
 from service.service import Service
@@ -25,9 +25,10 @@ async def dedupe(request: DedupeRequest, call: ServedRequest) -> Response:
     pair = await _pair_model(context, service, request.pair_model)
     check_texts(request.texts, f"{FIELD}.{{}}".format)
     texts, count = list(dict.fromkeys(request.texts)), len(request.texts)  # the same text is one work
-    seconds = sum(expected_seconds(encoder, pair, texts))
+    embedding, reading = expected_seconds(encoder, pair, texts)
+    most, surely = embedding + MOST_READ * reading, (embedding + reading) / 2
     # Before the count, so that the lesser limit is named.
-    if (error := service.queue.admissions.too_slow(context, seconds, seconds / 2)) is not None:
+    if (error := service.queue.admissions.too_slow(context, most, surely)) is not None:
         raise error.of(FIELD, len(texts), "different texts" if len(texts) < count else "")
     check_fixed(FIELD, count, MAX_TEXTS, FIELD)
     context.items = FIELD, len(texts)

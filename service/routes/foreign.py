@@ -228,8 +228,8 @@ async def _read(
     for group in groups:
         check_texts(group.texts, group.where)
     every = reduce(add, groups)
-    if scorer.manifest.prompts is None:
-        found = iter(await scorer.tokenise(context, every.texts, every.where))
+    if scorer.manifest.prompts is None or len(set(roles)) == 1:
+        found = iter(await scorer.tokenise(context, every.texts, every.where, role=roles[0]))
     else:
         each = [
             await scorer.tokenise(context, g.texts, g.where, role=role) for g, role in zip(groups, roles, strict=False)

@@ -9,6 +9,7 @@ import numpy as np
 from core.duplicates import (
     LISTED,
     MAX_WORDS,
+    READ_NEAREST,
     DuplicateDecision,
     Judged,
     PairReading,
@@ -19,7 +20,7 @@ from core.duplicates import (
 )
 from core.facts import Facts, facts_of
 from core.groups import MAX_WAYS, KeptApart
-from core.same_words import same_words
+from core.same_words import EXPANDED, same_words
 from core.scoring import Embeddings
 from service.engine.admission import RequestContext
 from service.engine.queue import Queue
@@ -34,6 +35,7 @@ _COMPARE_SECONDS = 2e-8  # of a pair of vectors
 _DECIDE_SECONDS = 4e-5  # of a candidate
 _AGREE_SECONDS = 2e-6  # of two facts that are compared
 _READ_OF_A_TEXT = 0.7  # pairs, as a rule; each in both directions
+MOST_READ = READ_NEAREST / _READ_OF_A_TEXT  # times as many, of texts that are much alike: what is promised fits these
 FIELD = "texts"
 
 
@@ -81,7 +83,8 @@ async def find_duplicates(
     of = [numbers.setdefault(text, len(numbers)) for text in texts]
     exact = list(numbers)  # the same text is read once, however often it stands there
     embedding, reading = expected_seconds(encoder, pair, exact)
-    turns = turns_of([len(text) for text in exact], _WORDS_SECONDS, _WORDS_TURN_SECONDS)
+    chars = [len(text) * (1 if text.isascii() else EXPANDED) for text in exact]
+    turns = turns_of(chars, _WORDS_SECONDS, _WORDS_TURN_SECONDS)
     pieces = [(seconds, partial(_words_and_facts, exact[part], guarded)) for seconds, part in turns]
     with context.before(embedding + reading):
         words = [read for chunk in await queue.run_all(context, pieces) for read in chunk]
@@ -149,7 +152,8 @@ async def _read(
     if not pairs:
         return []
     seconds = 2 * scorer.seconds_of("entailment", *([texts[pair[side]] for pair in pairs] for side in (0, 1)))
-    if (error := queue.admissions.too_slow(context, seconds, seconds / 2)) is not None:  # both may be cached
+    most = seconds * READ_NEAREST * len(texts) / len(pairs)
+    if (error := queue.admissions.too_slow(context, most, seconds / 2)) is not None:  # both may be cached
         raise error.of(FIELD, len(texts))
     with context.before(seconds):
         read = await scorer.tokenise(context, texts, lambda _: FIELD)
@@ -158,7 +162,8 @@ async def _read(
     same = await scorer.similarity(context, a, b, "paraphrase")
     found: list[PairReading | None] = []
     for i, score in enumerate(same.score):
-        found.append(PairReading(score, min(entailed[i]["entailment"], entailed[len(pairs) + i]["entailment"])))
+        each_follows = min(entailed[i]["entailment"], entailed[len(pairs) + i]["entailment"])
+        found.append(PairReading(score, each_follows, bool(a[i].unknown or b[i].unknown)))
     return found
 
 

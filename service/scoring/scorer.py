@@ -169,9 +169,9 @@ class Scorer(CachedTokenizer, ABC):
         if limit is None or all(len(x.ids) + len(y.ids) <= limit for x, y in zip(a, b, strict=True)):
             return a, b
         fits = [fit_together(len(x.ids), len(y.ids), limit) for x, y in zip(a, b, strict=True)]
-        return [_cut(x, n) for x, (n, _) in zip(a, fits, strict=True)], [
-            _cut(y, n) for y, (_, n) in zip(b, fits, strict=True)
-        ]
+        left = [_cut(x, n) for x, (n, _) in zip(a, fits, strict=True)]
+        sides = zip(left, a, b, fits, strict=True)
+        return left, [cut if x is y else _cut(y, n) for cut, x, y, (_, n) in sides]
 
     async def entailment(
         self, context: RequestContext, a: Sequence[Encoded], b: Sequence[Encoded]
@@ -379,7 +379,8 @@ def _seconds_of(asked: Sequence[tuple[Vectors[Any], Sequence[Any]]]) -> float:
 
 
 def _is_same(a: Encoded, b: Encoded) -> bool:
-    return a.ids == b.ids and not a.unknown and not a.truncated  # words that are not known may share their ids
+    """Whether two texts are one: a text that was tokenised once is one object; words not known may share their ids."""
+    return a is b or (a.ids == b.ids and not a.unknown and not a.truncated)
 
 
 def _cut(sentence: Encoded, tokens: int) -> Encoded:

@@ -214,3 +214,18 @@ def test_reasons_are_short_however_long_the_words_are() -> None:
     for apart in (None, facts):
         _, (judged,) = DuplicateDecision(words, [candidate], apart).decide(None)
         assert len(judged.why) < 400
+
+
+def test_texts_that_differ_in_words_unknown_to_a_model_are_not_joined_by_it() -> None:
+    """Where it knows all words, or one text says no other unknown thing, it is believed."""
+    texts = [
+        ("great product \U0001f44d", "great product \U0001f44e"), ("\u8c22\u8c22", "a b"), ("k" * 200, "j" * 200),
+        ("great product \U0001f44d", "great product"), ("a product \U0001f44d", "this product \U0001f44d"),
+    ]  # fmt: skip
+    for i, words in enumerate(texts):
+        decision = DuplicateDecision([text.split() for text in words], [CandidatePair((0, 1), 1.0, 0)], None)
+        for unknown in (True, False):
+            first, (judged,) = decision.decide([PairReading(1.0, 0.99, unknown)])
+            assert judged.joined == (first == [0, 0]) == (not unknown or i > 2)
+            assert judged.joined == ("could not be read" not in judged.why)
+        assert decision.decide(None)[0] == ([0, 1] if i < 3 else [0, 0])

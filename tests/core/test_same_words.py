@@ -198,3 +198,13 @@ def test_the_same_words(a: str, b: str) -> None:
 )
 def test_other_words(a: str, b: str) -> None:
     assert same_words(a) != same_words(b)
+
+
+def test_characters_that_stand_for_many_do_not_make_a_text_much_longer() -> None:
+    """What is then not read says so: two such texts are one only if they are the same."""
+    ligatures = "\ufdfa" * 20_000
+    assert len(same_words(ligatures)) < 4 * len(ligatures)
+    assert same_words(f"{ligatures}a") != same_words(f"{ligatures}b")
+    assert same_words("\ufdfa a") != same_words("\ufdfa b")
+    accents = "\u00e9t\u00e9 \ufb01n " * 500
+    assert same_words(accents) == same_words("ete fin " * 500)

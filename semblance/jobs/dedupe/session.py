@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from core.duplicates import PairReading
 from semblance.client.clients import AsyncClient
@@ -120,16 +121,16 @@ class DedupeSession:
         Raises:
             BatchError, SemblanceError: as `run_batch`.
         """
-        entailment = await self._scores([*pairs, *((b, a) for a, b in pairs)], "entailment", model)
-        paraphrase = await self._scores(pairs, "paraphrase", model)
+        labels = await self._answers([*pairs, *((b, a) for a, b in pairs)], "entailment", model)
+        scores = await self._answers(pairs, "paraphrase", model)
         return [
-            None if same is None or forward is None or backward is None else PairReading(same, min(forward, backward))
-            for same, forward, backward in zip(
-                paraphrase, entailment[: len(pairs)], entailment[len(pairs) :], strict=True
-            )
+            None
+            if same is None or forward is None or backward is None
+            else PairReading(same["score"], min(forward["entailment"], backward["entailment"]), same["unknown"] > 0)
+            for same, forward, backward in zip(scores, labels[: len(pairs)], labels[len(pairs) :], strict=True)
         ]
 
-    async def _scores(self, pairs: Sequence[Texts], task: Name, model: str) -> list[float | None]:
+    async def _answers(self, pairs: Sequence[Texts], task: Name, model: str) -> list[dict[str, Any] | None]:
         pairs_path, names = self.working_file("pairs.jsonl"), DEFAULT_COLUMNS[task]
         lines = [json.dumps({"n": n, **dict(zip(names, pair, strict=True))}) + "\n" for n, pair in enumerate(pairs)]
         write_alone(pairs_path, "".join(lines))
@@ -139,11 +140,10 @@ class DedupeSession:
         options = BatchOptions(task, names, model=model, prefix="")
         doing = (f"asking {model} about", len(pairs), "pairs")
         await self.batch(pairs_path, scored, options, overwrite=self.options.overwrite or scored.exists(), doing=doing)
-        found: list[float | None] = [None] * len(pairs)
-        column = "entailment" if task == "entailment" else "score"
+        found: list[dict[str, Any] | None] = [None] * len(pairs)
         with scored.open(encoding="utf-8") as file:
             for row in map(json.loads, file):
-                found[row["n"]] = row[column]
+                found[row["n"]] = row
         for path in (pairs_path, scored, errors_of(scored)):
             path.unlink(missing_ok=True)
         return found

@@ -160,6 +160,22 @@ def test_an_edited_copy_of_a_row_joins_it(published: str, semblance: Run, tmp_pa
     assert sum(joined) >= 0.95 * len(joined)
 
 
+def test_rows_that_differ_in_words_unknown_to_the_model_stay_apart(
+    published: str, semblance: Run, tmp_path: Path
+) -> None:
+    texts = [
+        "Great product \U0001f44d",
+        "Great product \U0001f44e",
+        "\u8c22\u8c22",
+        "\u518d\u89c1",
+        "great product \U0001f44d!",
+    ]
+    source, output = written(tmp_path / "rows.csv", texts), tmp_path / "clusters.csv"
+    assert semblance("dedupe", source, output, "--url", published).code == 0
+    assert numbers(read(output), "cluster") == [1, 2, 3, 4, 1]
+    assert all("could not be read" in row["why"] for row in read(output.with_suffix(".apart.csv")))
+
+
 def test_near_rows_that_were_not_joined_are_listed_with_the_reason(
     published: str, semblance: Run, tmp_path: Path
 ) -> None:

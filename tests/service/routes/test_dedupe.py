@@ -40,6 +40,10 @@ async def test_a_model_that_reads_both_texts_is_asked_about_near_pairs(
         read = [pair for pair in (*answer["review"], *answer["apart"]) if "score" in pair]
         assert read
         assert all("paraphrase " in pair["why"] for pair in read)
+        unknown = ["a man plays \U0001f44d", "a man plays \U0001f44e"]
+        answer = await client.answer("/dedupe", texts=unknown, pair_model="both")
+        assert [each["cluster"] for each in answer["results"]] == [0, 1]
+        assert "could not be read" in answer["apart"][0]["why"]
 
 
 async def test_the_same_text_is_one_work_however_often_it_stands_there(client: Client, serve: Serve) -> None:

@@ -123,3 +123,20 @@ async def test_a_blend_counts_the_cosine_of_both_texts_and_embeds_each_once(serv
         plain = (await client.post("/similarity", json=body | {"task": "similarity"})).json()
         other = (await client.post("/similarity", json=body | {"task": "similarity", "model": "both"})).json()
         assert plain["results"] == other["results"]
+
+
+@pytest.mark.parametrize("cache", ["off", "memory"])
+async def test_a_text_is_as_like_itself_as_can_be_also_unknown_and_long_ones(
+    serve: Serve, tmp_path: Path, models: Path, cache: str
+) -> None:
+    fakes.tasks_model(tmp_path / "both")
+    async with serve(models_dir=(models, tmp_path), cache=cache) as client:
+        for text in ("\U0001f44d", "a \U0001f44d", "a man plays " * 40):
+            pair = {"pairs": [{"a": text, "b": text}], "model": "both"}
+            for task in ("similarity", "paraphrase"):
+                answer = await client.answer("/similarity", **pair, task=task)
+                assert [each["score"] for each in answer["results"]] == [1.0]
+            asked = {"pairs": [{"premise": text, "hypothesis": text}], "model": "both"}
+            assert (await client.answer("/entailment", **asked))["results"][0]["probabilities"]["entailment"] == 1.0
+            ranked = await client.answer("/rank", query=text, candidates=["a dog", text], model="avg-sick")
+            assert (ranked["results"][0]["index"], ranked["results"][0]["score"]) == (1, 1.0)

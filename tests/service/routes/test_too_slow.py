@@ -99,8 +99,6 @@ async def test_the_number_that_is_named_fits_however_long_texts_are(
         assert found is not None, answer.text
         assert 1 < int(found[1]) < most
         assert ran == []
-        if path == "/dedupe":  # how many pairs are read hangs on how alike the texts are
-            return
         part = {model: "both", **body, field: body[field][: int(found[1])]}
         answer = await client.post(path, json=part)
         assert answer.status_code == 200, answer.text

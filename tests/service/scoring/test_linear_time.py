@@ -35,6 +35,7 @@ SEEDS = (
     *("\u3000", "\u201d", "two ", "a-1 ", "a-1-", "1 000 ", "at least ", "turn ", "a", "May ", "1.2.3", "1x", "no. "),
     *("<!--", "~~a", "- [ ] ", "- [ ] a\n", "!=", "<", "> 1 "),
     *("half a ", '-1,"([ .a-', " :-|\t"),
+    *("\ufdfa", "\u2474", "\U0001f44d"),  # the first stands for 18 characters
     *("Mon, ", "on Tue ", "Sat and Mon ", "below the age of ", "twenty-", "5'6\"", "12 345.9", "9 or later "),
     *("1/2 ", "1/", "\u00bd", "1-1/2-", "1 1/2 to ", "2 and 1/2 and ", "3/4 of "),
     # of documents: cells, items, headings, blank lines between
