@@ -4,7 +4,6 @@ Without a URL they open the models in this process; with one they ask that servi
 """
 
 import os
-import re
 import sys
 from importlib.util import find_spec
 from io import TextIOWrapper
@@ -19,6 +18,7 @@ from typer.core import TyperGroup
 
 from semblance.cli import render
 from semblance.cli.options import (
+    NOT_UTF_8,
     File,
     Json,
     ModelName,
@@ -104,7 +104,6 @@ _TEXTS = {
     "multi_label": "--multi-label",
 }
 _SENTENCES = {"sentences": "the sentences", "sentences.*": "sentence {}"}
-_NOT_UTF_8 = re.compile("[\udc80-\udcff]")  # the bytes that `surrogateescape` lets pass
 
 
 def _tell_version(wanted: bool) -> None:
@@ -308,7 +307,7 @@ def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]
         raise BatchError(f"{where} is a device, which may have no end")
     texts = []
     for number, line in enumerate(file or sys.stdin, 1):
-        if bad := _NOT_UTF_8.search(line):
+        if bad := NOT_UTF_8.search(line):
             byte = ord(bad[0]) - 0xDC00
             raise BatchError(f"{where}: line {number}: byte {byte:02X} is not UTF-8: save it as UTF-8")
         if text := line.removeprefix("\ufeff" if number == 1 else "").strip():  # the mark of UTF-8

@@ -3,6 +3,7 @@
 import inspect
 import logging
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
@@ -34,6 +35,7 @@ QuoteFormulas = Annotated[
     bool, typer.Option("--quote-formulas", help="in .csv and .tsv: put an apostrophe before formulas")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="begin again, and replace OUTPUT")]
+NOT_UTF_8 = re.compile("[\udc80-\udcff]")  # the bytes that `surrogateescape` lets pass
 PATIENCE = 600.0  # seconds
 _TIMEOUT = 30.0  # seconds
 Concurrency = Annotated[int, typer.Option(min=1, help="requests under way at once")]
@@ -134,7 +136,10 @@ class ServiceOptions:
 
 
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with a parameter for each field of its parameters that are dataclasses, such as `ServiceOptions`."""
+    """A command with a parameter for each field of its parameters that are dataclasses, such as `ServiceOptions`.
+
+    Texts that are not UTF-8 are refused; names of files need not be.
+    """
     whole, by_name = inspect.signature(command), inspect.Parameter.KEYWORD_ONLY
     groups: dict[str, Any] = {p.name: p.annotation for p in whole.parameters.values() if is_dataclass(p.annotation)}
     own = [p.replace(kind=by_name) for p in whole.parameters.values() if p.name not in groups]
@@ -146,6 +151,10 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def wrapped(**given: Any) -> None:
+        for name, value in given.items():
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str) and (bad := NOT_UTF_8.search(text)):
+                    raise typer.BadParameter(f"{name}: byte {ord(bad[0]) - 0xDC00:02X} is not UTF-8")
         made = {name: of(**{f.name: given.pop(f.name) for f in fields(of)}) for name, of in groups.items()}
         command(**made, **given)
 

@@ -8,7 +8,7 @@ what it says that would not.
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
@@ -328,8 +328,12 @@ class ServiceRequests:
 
     def _models(self, path: str) -> Steps[Models]:
         (answer,) = yield [Call(path)]
-        self._known_models = parse(Models, answer)
-        return self._known_models
+        found = parse(Models, answer)
+        for name, limit in asdict(found.limits).items():
+            if limit <= 0:
+                raise UnexpectedAnswer(f"not an answer of this service: limits: {name} is {limit}")
+        self._known_models = found
+        return found
 
 
 def _invalid(field: str, message: str) -> InvalidRequest:

@@ -96,7 +96,8 @@ def write_parquet(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], r
             schema = pa.schema([*source.schema, *added])
         else:
             found = dict.fromkeys(_table(each, added).schema for each in rows() if each.kept)
-            schema = pa.unify_schemas([*found] or [added], promote_options="permissive")
+            texts = pa.schema([(name, pa.string()) for name in source.columns or () if name not in adds])
+            schema = pa.unify_schemas([*found] or [texts, added], promote_options="permissive")
         nothing = schema.empty_table()
         with pq.ParquetWriter(file, schema) as writer:
             for each in rows():

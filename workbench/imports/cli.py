@@ -7,11 +7,12 @@ import typer
 from rich.console import Console
 
 from core.sequences import PoolingMode
-from semblance.cli.options import Delimiter, Encoding
+from semblance.cli.options import Delimiter, Encoding, expand_option_groups
 from semblance.tables.delimited import FileFormat
 from workbench.imports.model import Head, ImportOptions, Storage
 
 
+@expand_option_groups
 def import_model(
     source: Annotated[
         str,

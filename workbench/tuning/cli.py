@@ -7,11 +7,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from semblance.cli.options import Delimiter, Encoding
+from semblance.cli.options import Delimiter, Encoding, expand_option_groups
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import KNOWN
 
 
+@expand_option_groups
 def tune_model(
     pairs: Annotated[Path, typer.Argument(help=f"labelled pairs, columns as in docs/tune.md: {KNOWN}")],
     start: Annotated[

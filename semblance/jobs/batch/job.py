@@ -44,7 +44,7 @@ Watch = Callable[[BatchProgress], None]
 
 def partial_of(output: Path) -> Path:
     """The file in which the progress towards an output is."""
-    return output.with_name(f"{output.name}.partial")
+    return output.parent / f"{output.name}.partial"  # of an output without a name, too, which is refused then
 
 
 async def run_batch(
@@ -113,7 +113,7 @@ async def run_batch(
         bad = ((row, each) for row, each in enumerate(journal.outcomes()) if isinstance(each, BadRow))
         written.write(source, adds, lambda: _answered(source, journal, options.prefix or ""), bad)
         journal.path.unlink()
-        return BatchProgress(source.total, source.total, journal.rows, journal.skipped)
+        return BatchProgress(source.total, source.total, journal.rows - journal.empty, journal.skipped)
 
 
 def _answered(source: RowSource, journal: Journal, prefix: str) -> Iterator[Answered]:
@@ -137,7 +137,7 @@ async def _ask_all(
     async def record_one() -> None:
         chunk, answers = asking.popleft()
         journal.append(await answers)
-        watch(BatchProgress(chunk.position, source.total, journal.rows, journal.skipped))
+        watch(BatchProgress(chunk.position, source.total, journal.rows - journal.empty, journal.skipped))
 
     try:
         for chunk in source.chunks(journal.rows, size):

@@ -27,6 +27,7 @@ class Journal:
     Attributes:
         rows: number of input rows that have one.
         skipped: number of these that are bad.
+        empty: number of these that are empty lines.
         resumed: whether there was one of this batch.
     """
 
@@ -43,7 +44,7 @@ class Journal:
             OSError: the disk is full, here and when more is written.
         """
         self.path = path
-        self.rows = self.skipped = 0
+        self.rows = self.skipped = self.empty = 0
         self._crc = 0
         # Where it is new, only its owner reads it.
         self._file = os.fdopen(open_alone(path, 0o600, anew=overwrite), "r+b")
@@ -108,6 +109,7 @@ class Journal:
 
     def _count(self, outcomes: Sequence[Any]) -> None:
         self.rows += len(outcomes)
+        self.empty += sum(each is None for each in outcomes)
         self.skipped += sum(isinstance(each, list | BadRow) for each in outcomes)
 
 

@@ -268,7 +268,7 @@ async def ask_rows(
         try:
             answers = await task.ask(client, [item for _, item in part])
         except RequestFailed as error:
-            if (reason := task.blamed(error)) is None:
+            if (reason := task.blamed(error)) is None or (not alone and (error.index or 0) >= len(part)):
                 raise
             if error.code == TIMEOUT and alone and (slow := slow + 1) < TRIES:
                 waiting.append(part)

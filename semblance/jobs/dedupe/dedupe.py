@@ -79,6 +79,8 @@ async def dedupe(session: DedupeSession) -> DedupeSummary:
     written = OutputFile(
         output, [path], overwrite=options.overwrite, others=files, quote_formulas=options.quote_formulas
     )
+    if options.reviewed is not None:  # which may be one of the files of pairs
+        OutputFile(output, [options.reviewed], overwrite=options.overwrite)
     for file in files:
         check_no_answers_lost(file, options.reviewed, overwrite=options.overwrite)
     if options.cosine is not None and options.pair_model is not None:

@@ -42,12 +42,12 @@ class ReviewRow(NamedTuple):
 
 def review_path(output: Path) -> Path:
     """Where the review file of an output lies: clusters.csv has clusters.review.csv."""
-    return output.with_name(f"{output.stem}.review.csv")
+    return output.parent / f"{output.stem}.review.csv"
 
 
 def apart_path(output: Path) -> Path:
     """Where the pairs lie that are near and were not joined: clusters.csv has clusters.apart.csv."""
-    return output.with_name(f"{output.stem}.apart.csv")
+    return output.parent / f"{output.stem}.apart.csv"
 
 
 def check_no_answers_lost(path: Path, given: Path | None, *, overwrite: bool) -> None:

@@ -149,6 +149,16 @@ def test_a_refusal_is_one_line(here: Run, arguments: tuple[str, ...], message: s
     assert found.err.startswith(f"semblance: {message}")
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["score \udc80 b", "rank a b \udc80", "batch p.csv o.csv --prefix \udc80", "dedupe p.csv o.csv --column \udc80"],
+)
+def test_a_text_that_is_not_utf_8_is_refused(here: Run, command: str) -> None:
+    code, out, err = here(*command.split())
+    assert (code, out) == (2, "")
+    assert "byte 80 is not UTF-8" in err
+
+
 def test_no_service_is_one_line(semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("semblance.client.clients.Retries", lambda _: Retries(0))
     port = free_port()

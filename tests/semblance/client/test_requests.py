@@ -231,3 +231,9 @@ def test_options_of_a_ranking_in_parts_are_checked_as_those_of_one_request(optio
     with pytest.raises(RequestFailed) as caught:
         run(rank(ServiceRequests(2), ["a", "bb", "ccc"], **options), answers)
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_limits_of_which_no_item_is_within_are_no_answer_of_the_service(limit: int) -> None:
+    with pytest.raises(UnexpectedAnswer, match=f"limits: max_pairs is {limit}"):
+        run(ServiceRequests().models(), lengths, max_pairs=limit)

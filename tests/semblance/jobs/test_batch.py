@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from semblance import AsyncClient, Client
-from semblance.errors import BatchError
+from semblance.errors import BatchError, TooLarge
 from semblance.jobs.batch.journal import Journal
 from semblance.tables.output_file import open_alone, replacing
 from tests.harness.commands import Ran, Run
@@ -180,7 +180,26 @@ def test_an_input_without_rows(batch: Batch, tmp_path: Path, out: str) -> None:
     assert batch(tmp_path / "in.csv", tmp_path / f"out{out}").out == f"0 rows: {tmp_path}/out{out}\n"
     assert read(tmp_path / f"out{out}") == []
     if out == ".parquet":
-        assert pq.read_schema(tmp_path / "out.parquet").names == ["score", "raw_score", "truncated", "unknown"]
+        columns = ["id", "a", "b", "score", "raw_score", "truncated", "unknown"]
+        assert pq.read_schema(tmp_path / "out.parquet").names == columns
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_empty_lines_are_no_rows(batch: Batch, tmp_path: Path, suffix: str) -> None:
+    source, output = write(tmp_path / f"in{suffix}", rows(3)), tmp_path / "out.csv"
+    source.write_text(source.read_text() + "\n\n")
+    assert batch(source, output).out == f"3 rows: {output}\n"
+
+
+def test_an_error_about_a_row_that_was_not_sent_is_one_line(
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def wrong(*_: Any, **__: Any) -> None:
+        raise TooLarge(413, "too_slow", "no", field="pairs.99.a")
+
+    monkeypatch.setattr(AsyncClient, "similarity", wrong)
+    ran = batch(write(tmp_path / "in.csv", rows(2)), tmp_path / "out.csv")
+    assert ran == Ran(1, "", "semblance: pairs.99.a: no (too_slow)\n")
 
 
 # bad rows
@@ -215,7 +234,7 @@ def test_bad_rows_are_skipped_and_said(batch: Batch, tmp_path: Path) -> None:
     output = tmp_path / "out.jsonl"
     code, out, err = batch(tmp_path / "in.jsonl", output)
     assert (code, err) == (4, "")
-    assert out == f"13 rows, 10 skipped (see {output}.errors.jsonl): {output}\n"
+    assert out == f"12 rows, 10 skipped (see {output}.errors.jsonl): {output}\n"
     assert [(row["a"], row["b"]) for row in read(output)] == [("a man", "a dog")] * 2
     said = errors_of(output)
     assert [(line["row"], line["code"], line["column"]) for line in said] == [

@@ -106,6 +106,24 @@ def test_an_output_that_is_the_input_is_refused(
     assert source.read_bytes() == before
 
 
+def test_so_is_one_that_is_the_file_of_a_persons_answers(url: str, semblance: Run, tmp_path: Path) -> None:
+    answers = tmp_path / "answers.csv"
+    answers.write_text("row_1,row_2,text_1,text_2,same\n1,2,x,y,yes\n")
+    source, given = write(tmp_path / "in.csv", rows(5)), ("--column", "a", "--reviewed", answers, "--url", url)
+    ran = semblance("dedupe", source, answers, "--overwrite", *given)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{answers} is the input too" in ran.err
+    assert answers.read_text().startswith("row_1")
+
+
+@pytest.mark.parametrize("command", ["batch", "dedupe --column a"])
+@pytest.mark.parametrize("name", ["", ".", "/"])
+def test_an_output_without_a_name_is_refused(url: str, semblance: Run, tmp_path: Path, command: str, name: str) -> None:
+    ran = semblance(*command.split(), write(tmp_path / "in.csv", rows(5)), name, "--url", url)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"semblance: {name or '.'}: expected .jsonl")
+
+
 def test_so_is_an_input_that_a_file_beside_the_output_would_replace(url: str, semblance: Run, tmp_path: Path) -> None:
     source = write(tmp_path / "out.csv.errors.jsonl", rows(5))
     ran = semblance("batch", source, tmp_path / "out.csv", "--url", url)
