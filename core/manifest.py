@@ -8,7 +8,7 @@ import hashlib
 import json
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
@@ -280,12 +280,8 @@ class Manifest(_Frozen):
     @property
     def score_tasks(self) -> dict[ScoreTask, SimilarityTask | ProbabilityTask]:
         """Those of its tasks that give a pair one score."""
-        tasks: dict[ScoreTask, SimilarityTask | ProbabilityTask | None] = {
-            "similarity": self.similarity,
-            "paraphrase": self.paraphrase,
-            "relevance": self.relevance,
-        }
-        return {name: task for name, task in tasks.items() if task is not None}
+        scores = SimilarityTask | ProbabilityTask
+        return {cast(ScoreTask, name): task for name, task in self._tasks().items() if isinstance(task, scores)}
 
     @property
     def ranking_task(self) -> ScoreTask:
@@ -349,9 +345,7 @@ class Manifest(_Frozen):
             if said is not None:
                 fingerprinted[part] = said.model_dump(mode="json")
         if self.tensors:
-            fingerprinted["tensors"] = {
-                tensor: self.files[name].sha256 for tensor, name in sorted(self.tensors.items())
-            }
+            fingerprinted["tensors"] = {each: self.files[name].sha256 for each, name in sorted(self.tensors.items())}
         return hashlib.sha256(json.dumps(fingerprinted, sort_keys=True).encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
@@ -368,11 +362,9 @@ class Manifest(_Frozen):
         """
         path = folder / MANIFEST_NAME
         try:
-            raw = read_regular(path, MAX_MANIFEST_BYTES)
+            manifest = cls.model_validate_json(read_regular(path, MAX_MANIFEST_BYTES))
         except OSError as error:
             raise ManifestError(f"{path}: cannot be read: {error.strerror or error}") from error
-        try:
-            manifest = cls.model_validate_json(raw)
         except ValidationError as error:
             raise ManifestError(f"{path}: {one_line(error)}") from error
         if manifest.fingerprint != (expected := manifest.expected_fingerprint()):
