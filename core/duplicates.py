@@ -10,6 +10,7 @@ Shapes: N texts, n pairs, D dimensions.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
@@ -24,19 +25,18 @@ Values = npt.NDArray[np.float64]
 
 READ_NEAREST = 3  # of each text the nearest ones that may be read with it
 LISTED = 20  # of each text the nearest ones that are told of where they are not joined
-MIN_COSINE = 0.35  # of a pair that is read
+MIN_COSINE = 0.45  # of a pair that is read
 NOTED_COSINE = 0.75  # from which on a pair is told of, and joined where no model reads pairs
 ALL_THE_SAME = 0.99999  # cosine
 JOINED_FROM = 0.3  # probability
-MIN_MEAN = 0.57  # of cosine and paraphrase, below which nothing else joins two texts
-ENOUGH_MEAN = 0.62  # from which on it joins one and its nearest by itself: else news fare worse than by this rule alone
+MIN_MEAN = 0.55  # of cosine and paraphrase, below which nothing else joins two texts
+ENOUGH_MEAN = 0.58  # from which on it joins a text and its nearest, but for one place, by itself
 DOUBT = (0.1, 0.9)  # probabilities between which a person's answer matters
 TEXTS_OF_A_QUESTION, MIN_QUESTIONS = 5, 10
 BLOCK = 1024  # texts that are compared with all others at once
 MAX_WORDS = 400  # of a text that is compared word by word
 # `python -m benchmarks.duplicates --fit` printed them, for minilm-small's cosines read by minilm-cross.
-COSINE, PARAPHRASE, ENTAILMENT, NEAREST, ONE_PLACE = 1.4, 2.145, 0.6209, 1.962, 4.07
-INTERCEPT = -3.753
+ENTAILMENT, NEAREST, ONE_PLACE, INTERCEPT = 0.8134, 1.656, 4.144, -0.6401
 
 
 class CandidatePair(NamedTuple):
@@ -141,20 +141,18 @@ def probability(cosine: float, reading: PairReading | None, nearest: bool, place
         place: the one place in which they differ, if it is one.
     """
     if reading is None:
-        odds = JOINED_FROM / (1 - JOINED_FROM)
-        log_odds = 20.0 * (cosine - NOTED_COSINE) + float(np.log(odds))
-    else:
-        entailed = min(max(reading.entailed, 1e-3), 1 - 1e-3)
-        log_odds = INTERCEPT + COSINE * cosine + PARAPHRASE * reading.paraphrase
-        log_odds += ENTAILMENT * float(np.log(entailed / (1 - entailed)))
-        log_odds += NEAREST * nearest - ONE_PLACE * (place is not None)
-    found = float(1 / (1 + np.exp(-log_odds)))
-    if reading is None:
-        return found
+        return _share(20.0 * (cosine - NOTED_COSINE) + log(JOINED_FROM / (1 - JOINED_FROM)))
+    entailed = min(max(reading.entailed, 1e-3), 1 - 1e-3)
+    log_odds = INTERCEPT + ENTAILMENT * log(entailed / (1 - entailed))
+    found = _share(log_odds + NEAREST * nearest - ONE_PLACE * (place is not None))
     mean = (cosine + reading.paraphrase) / 2
     if mean < MIN_MEAN:
         return min(found, JOINED_FROM / 2)
     return max(found, JOINED_FROM) if mean >= ENOUGH_MEAN and nearest and place is None else found
+
+
+def _share(log_odds: float) -> float:
+    return 1 / (1 + exp(-log_odds))
 
 
 class OnePlace(NamedTuple):

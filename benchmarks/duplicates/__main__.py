@@ -45,8 +45,7 @@ WAYS: Mapping[str, Sequence[str]] = {
     "`--cosine 0.8`": ("--cosine", "0.8"),
 }
 ENCODER, READER = "minilm-small", "minilm-cross"
-TERMS = ("paraphrase", "entailment", "nearest", "one place", "cosine")
-MAX_COSINE = 1.4  # its weight at most: files with many near-misses want less of it than others do
+TERMS = ("entailment", "nearest", "one place")
 STRENGTH = 0.3  # of the prior around weights of 0, in standard deviations of a term
 WEIGHT = 300.0  # of a file, whatever its pairs are
 TRIVIAL = 0.65  # mean of cosine and paraphrase, from which on the rule joins that everybody would write first
@@ -118,8 +117,8 @@ class Measured(NamedTuple):
     Attributes:
         truth: of each text its group.
         duplicates: what is to be decided.
-        terms: of the pairs that are read, [n, 5]; see `TERMS`.
-        paraphrase: of these.
+        terms: of the pairs that are read, [n, 3]; see `TERMS`.
+        means: of cosine and paraphrase of these.
         same: whether they say the same.
     """
 
@@ -127,6 +126,7 @@ class Measured(NamedTuple):
     duplicates: DuplicateDecision
     kept_apart: KeptApart
     terms: npt.NDArray[np.float64]
+    means: npt.NDArray[np.float64]
     same: npt.NDArray[np.float64]
 
     def f1(self, scores: npt.NDArray[np.float64], least: float) -> tuple[int, int, int]:
@@ -159,9 +159,10 @@ def measured(client: Client, texts: Sequence[str], truth: Sequence[str]) -> Meas
     nearest = [duplicates.nearest[i] for i in duplicates.to_read]
     one_place = np.negative(places, dtype=np.float64)
     cosines = [each.cosine for each in candidates]
-    terms = np.column_stack([paraphrase, np.log(bounded / (1 - bounded)), nearest, one_place, cosines])
+    terms = np.column_stack([np.log(bounded / (1 - bounded)), nearest, one_place])
+    means = np.mean([cosines, paraphrase], axis=0)
     same = np.array([truth[a] == truth[b] for (a, b), _, _ in candidates], dtype=np.float64)
-    return Measured(truth, duplicates, kept_apart, terms, same)
+    return Measured(truth, duplicates, kept_apart, terms, means, same)
 
 
 def fit(files: Sequence[Measured], used: Sequence[int]) -> tuple[npt.NDArray[np.float64], float]:
@@ -178,8 +179,7 @@ def fit(files: Sequence[Measured], used: Sequence[int]) -> tuple[npt.NDArray[np.
         value = float((weights * (np.logaddexp(0, odds) - same * odds)).sum() + STRENGTH * (at[:-1] ** 2).sum() / 2)
         return value, np.append(scaled.T @ slope + STRENGTH * at[:-1], slope.sum())
 
-    most = [MAX_COSINE * deviation[place] if TERMS[i] == "cosine" else None for place, i in enumerate(used)]
-    bounds = [*((0.0, each) for each in most), (None, None)]
+    bounds = [*[(0.0, None)] * len(used), (None, None)]
     found = minimize(loss, np.zeros(len(used) + 1), jac=True, bounds=bounds, method="L-BFGS-B").x
     return found[:-1] / deviation, float(found[-1] - (found[:-1] * mean / deviation).sum())
 
@@ -191,7 +191,7 @@ def print_weights() -> None:
     weights, intercept = fit(list(files.values()), range(len(TERMS)))
     print(", ".join(f"{name} {value:.4g}" for name, value in zip(TERMS, weights, strict=True)), f"from {intercept:.4g}")
     rows: list[dict[str, object]] = []
-    trivial = {name: f1(*each.f1((each.terms[:, 4] + each.terms[:, 0]) / 2, TRIVIAL)) for name, each in files.items()}
+    trivial = {name: f1(*each.f1(each.means, TRIVIAL)) for name, each in files.items()}
     rows.append({"terms": "mean of cosine and paraphrase, .65"} | trivial | {"mean": np.mean(list(trivial.values()))})
     every = list(range(len(TERMS)))
     tries = {"as it is": every, "without the mean": every}
@@ -201,10 +201,9 @@ def print_weights() -> None:
         for name, each in files.items():
             some, start = fit([other for key, other in files.items() if key != name], used)
             scores = 1 / (1 + np.exp(-(each.terms[:, used] @ some + start)))
-            mean = (each.terms[:, 4] + each.terms[:, 0]) / 2
-            scores[mean < MIN_MEAN] = 0.0
+            scores[each.means < MIN_MEAN] = 0.0
             if label != "without the mean":
-                enough = (mean >= ENOUGH_MEAN) & (each.terms[:, 2] > 0) & (each.terms[:, 3] == 0)
+                enough = (each.means >= ENOUGH_MEAN) & (each.terms[:, 1] > 0) & (each.terms[:, 2] == 0)
                 scores[enough] = np.maximum(scores[enough], JOINED_FROM)
             found[name] = f1(*each.f1(scores, JOINED_FROM))
         rows.append({"terms": label} | found | {"mean": np.mean(list(found.values()))})

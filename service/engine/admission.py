@@ -212,7 +212,7 @@ class Admissions:
 
     def too_slow(self, context: RequestContext, seconds: float, surely: float) -> TooSlow | None:
         """Why so much work, and `surely` so much, would not end in time even if it were alone; None if it would."""
-        if surely <= self.possible(context):
+        if min(seconds, surely) <= self.possible(context):
             return None
         # What is named must be possible later too, when the pace that was measured is forgotten.
         return TooSlow(seconds, self._feasible_within(self._time_left(context), _CAUTIOUS_FACTOR))

@@ -80,6 +80,9 @@ class TeiPredictRequest(_TeiRequest):
     raw_scores: Annotated[bool, ChangesAnswer(True)] = Field(
         False, description="natural logarithms instead of probabilities"
     )
+    parameters: Annotated[
+        None, AllowedValues(None, refuses=({}, {"top_k": 1}), says="all labels and their probabilities are answered")
+    ] = None
 
 
 class TeiPrediction(TypedDict):

@@ -250,7 +250,7 @@ class CachedTokenizer:
 
 
 def _items(texts: Sequence[str], field_of: Callable[[int], str]) -> tuple[str, int, str]:
-    """What a request may have less of: the field of its longest list and the number of items; else its longest text.
+    """What a request may have less of: the field of its longest list and the number of items; else of its longest text.
 
     Returns:
         Field, count, and what is counted where those are no items.
@@ -264,8 +264,8 @@ def _items(texts: Sequence[str], field_of: Callable[[int], str]) -> tuple[str, i
     if items:
         field = max(reversed(items), key=lambda name: len(items[name]))
         return field, len(items[field]), ""
-    longest = max(range(len(texts)), key=lambda i: len(texts[i]))
-    return field_of(longest), len(texts[longest]), "characters"
+    field = field_of(max(range(len(texts)), key=lambda i: len(texts[i])))
+    return field, sum(len(text) for i, text in enumerate(texts) if field_of(i) == field), "characters"
 
 
 def _is_word(word: str, pieces: int) -> bool:

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from core.duplicates import (
     JOINED_FROM,
+    MIN_COSINE,
+    NOTED_COSINE,
     CandidatePair,
     DuplicateDecision,
     OnePlace,
@@ -99,7 +101,7 @@ def test_candidates_are_the_nearest_of_each_and_what_is_near_beyond() -> None:
         (min(i, j), max(i, j))
         for i in range(60)
         for rank, j in enumerate(order[i].tolist())
-        if cosines[i, j] >= (0.35 if rank < 3 else 0.75)
+        if cosines[i, j] >= (MIN_COSINE if rank < 3 else NOTED_COSINE)
     }
     found = find_candidates(nearest_texts(vectors, 20))
     assert {each.pair for each in found} == expected

@@ -105,13 +105,13 @@ def _rated(model: PublishedModel | TrainedTeacher, pairs: Sequence[Pair], rows: 
 
 
 def save_learnt(recipe: Recipe, runs: Path, seeds: Sequence[int]) -> Path:
-    """Keep what finished runs learnt, the mean of their weights, in float16.
+    """Keep what finished runs learnt, the mean of their weights, in float16; or its mean with what is kept of another.
 
     Runs that start from the same weights lie in one basin, so that their mean answers like their ensemble at the cost
     of one (M. Wortsman et al., "Model soups", ICML 2022).
 
     Raises:
-        RunMissing: one was not trained; names the command.
+        RunMissing: one was not trained, or nothing is kept of the other recipe; names the command.
         TypeError: its model learns all of its weights.
     """
     models = [family_of(recipe, runs, seed).load() for seed in seeds]
@@ -119,7 +119,12 @@ def save_learnt(recipe: Recipe, runs: Path, seeds: Sequence[int]) -> Path:
     path = learnt_file(recipe)
     path.parent.mkdir(exist_ok=True)
     states = [model.state_dict() for model in models]
-    learnt = {name: torch.stack([state[name] for state in states]).mean(0).half().numpy() for name in sorted(names)}
+    means = {name: torch.stack([state[name] for state in states]).mean(0) for name in sorted(names)}
+    if recipe.kept_toward is not None:
+        other, share = recipe.kept_toward
+        kept = load_learnt(find(other), runs).state_dict()
+        means = {name: torch.lerp(mean, kept[name], share) for name, mean in means.items()}
+    learnt = {name: mean.half().numpy() for name, mean in means.items()}
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez(file, allow_pickle=False, **learnt)
     return path

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 import pytest
 
@@ -257,6 +258,15 @@ async def test_what_cannot_end_in_time_any_more_ends_at_once(queue, clock) -> No
     assert len(world.served) < 10
     assert dropped == [1]
     assert len(queue.admissions) == 0
+
+
+def test_the_number_that_fits_is_less_than_what_was_sent(queue, clock) -> None:
+    """Whichever of two estimates is larger."""
+    for seconds, surely in product([0.5 * n for n in range(1, 40)], repeat=2):
+        context = RequestContext("one", clock.now + LIMIT)
+        error = queue.admissions.too_slow(context, seconds, surely)
+        assert error is None or 0 < (error.of("claims", 90).limit or 0) < 90
+        assert (error is None) == (min(seconds, surely) <= queue.admissions.possible(context))
 
 
 def test_what_came_on_too_slowly_is_told_how_much_would_fit_if_nobody_else_is_there(queue, clock) -> None:

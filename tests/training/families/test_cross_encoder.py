@@ -175,6 +175,13 @@ def test_what_was_learnt_beside_published_weights_is_the_model_again(
         load_learnt(replace(chosen, architecture=CrossEncoderConfig(TINY, HEADS)), runs)
     with pytest.raises(RunMissing, match="training keep unknown`"):
         load_learnt(replace(chosen, name="unknown"), runs)
+    # A share of the way back to what is kept of another run.
+    monkeypatch.setitem(RECIPES, "zeros", replace(chosen, name="zeros"))
+    np.savez(updates.learnt_file(RECIPES["zeros"]), **{name: 0 * value for name, value in np.load(file).items()})
+    save_learnt(replace(chosen, kept_toward=("zeros", 0.25)), runs, [1])
+    back = load_learnt(chosen, runs).state_dict()
+    for name in updates.learnt_names(again):
+        assert torch.allclose(back[name], 0.75 * again.state_dict()[name], atol=1e-3), name
 
 
 TO_RATE = {"sick": toys.RATED, "msrp": toys.RATED[:3]}
