@@ -186,7 +186,8 @@ async def _order(
         with context.part(len(chunk) / (len(text_indices) - start)):
             texts = [candidates.texts[i] for i in chunk]
             sentences = await scorer.tokenise(context, texts, partial(_field, candidates, chunk), role="passage")
-            sentences = [tokenised_query if text == query else x for text, x in zip(texts, sentences, strict=True)]
+            if scorer.manifest.prompts is None:  # the same text is one object
+                sentences = [tokenised_query if text == query else x for text, x in zip(texts, sentences, strict=True)]
             queries, passages = scorer.fit([tokenised_query] * len(chunk), sentences)
             answer = await scorer.similarity(context, queries, passages, scorer.ranking_task)
         tokenised += zip(queries, passages, strict=True)
