@@ -66,6 +66,7 @@ BEFORE_A_LETTER = frozenset(
     )
 )
 _TICKS = dict.fromkeys("\u2705\u2713\u2714\u2611", "done") | dict.fromkeys("\u274c\u2717\u2718\u2612", "not done")
+_TICKS |= {"=": "equal", "\u2260": "unequal"}
 _DAYS = _BY_THEIR_NAME["weekday"]
 _SHORT = [day[:3] for day in _DAYS]
 _DAY = "((?a:" + "|".join(f"{day[:3]}(?:{day[3:]}s?|{day[3:4]}|{day[3:5]})?" for day in _DAYS) + "))"
@@ -126,7 +127,7 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
     for match in [*_ROMAN.finditer(text), *_FIRST.finditer(text)]:
         numeral = match[match.re.groups]
         found["numeral", numeral] = numeral
-    for mark in _TICKS.keys() & set(text):
+    for mark in _TICKS.keys() & set(text.replace("!=", "\u2260")):
         found["mark", _TICKS[mark]] = mark
     short = {each[0]: _in_full(each) for days in _SHORT_DAYS.finditer(text) for each in _SHORT_DAY.finditer(days[0])}
     in_full = _SHORT_DAYS.sub(lambda days: _SHORT_DAY.sub(_in_full, days[0]), text)

@@ -83,6 +83,7 @@ def in_words(number: int) -> str:
         ("Henry VII", "Henry VIII", "VII is not VIII"),
         ("press \u2460", "press \u2461", "\u2460 is not \u2461"),
         ("\u2705 backup", "\u274c backup", "\u2705 is not \u274c"),
+        ("x = 5", "x \u2260 5", "= is not \u2260"),
         ("10 mmol", "10 mg", "10 mmol is not 10 mg"),
         ("5 m2", "5 m3", "5 m2 is not 5 m3"),
         ("3 lakh", "3 crore", "3 lakh is not 3 crore"),
