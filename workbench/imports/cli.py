@@ -52,6 +52,9 @@ def import_model(
     languages: Annotated[
         str | None, typer.Option(help="ISO 639 codes, separated by commas [default: what its README states]")
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="replace another model of that id: the same one is replaced anyway")
+    ] = False,
 ) -> None:
     """Take a model that was trained elsewhere: check it against its library, write models/ID/ (docs/own-model.md)."""
     from workbench.imports.calibration import read_labelled
@@ -83,6 +86,7 @@ def import_model(
         options=ImportOptions(graph, max_tokens, head, named, of_pairs, pooling, prompts, licence, spoken),
         labelled=(lambda model: read_labelled(pairs, model.label, scale, read_as)) if pairs is not None else None,
         arguments=words,
+        overwrite=overwrite,
     )
     console = Console()
     unchecked = "[yellow]parity is not checked:[/yellow] the model's library is not installed"

@@ -97,6 +97,7 @@ def import_model(
     options: ImportOptions = NO_OPTIONS,
     labelled: Callable[[ImportedModel], CalibrationPairs] | None = None,
     arguments: Sequence[str] = (),
+    overwrite: bool = False,
 ) -> ImportResult:
     """Publish a model that was trained elsewhere.
 
@@ -109,6 +110,7 @@ def import_model(
         labelled: makes the calibration pairs of the model once it is read; None: a cosine is calibrated on pairs of
             this package, other scores are not.
         arguments: of the command that makes it again, beside source and id; the manifest records it.
+        overwrite: replace whatever has that id in `models`; else only an earlier import of the same source.
 
     Raises:
         ImportRefused: the source, the id or the storage cannot be taken; names the file and the field.
@@ -119,7 +121,7 @@ def import_model(
     if not all(re.fullmatch("[a-z]{2,3}", each) for each in options.languages or ()):
         raise ImportRefused(f"--languages {','.join(options.languages or ())}: expected ISO 639 codes, as en,de")
     with open_source(source, options.graph) as found:
-        if model_id is None:
+        if not overwrite:
             _check_free(models / chosen_id, found)
         command = shlex.join(["semblance", "import", found.name, "--id", chosen_id, *arguments])
         return _publish(found, chosen_id, models, storage, options, labelled, command)
@@ -133,16 +135,21 @@ def id_of(source: str | Path) -> str:
 
 
 def _check_free(target: Path, source: Source) -> None:
-    """Whether a folder that a model's own name chose is empty, or has that model.
+    """Whether nothing is in the model's place, or an earlier import of the same source.
 
     Raises:
-        ImportRefused: it has another one, which would be lost.
+        ImportRefused: it has something else, which would be lost.
     """
-    if not (target / MANIFEST_NAME).is_file():
+    if not any(target.glob("*")):
         return
-    there = Manifest.load(target).origin
-    if (there and there.name) != (source.origin and source.origin.name):
-        raise ImportRefused(f"{target} has another model: give this one an id of its own (--id)")
+    what = "no model"
+    if (target / MANIFEST_NAME).is_file():
+        there, new = Manifest.load(target), source.recorded
+        before, folder = there.provenance.recipe, new.get("folder")
+        if before.get("imported") == new["imported"] and before.get("folder", folder) == folder:
+            return  # what an earlier version imported has the folder's name alone
+        what = f"another model ({there.title})"
+    raise ImportRefused(f"{target} has {what}: give this one an id of its own (--id), or replace that (--overwrite)")
 
 
 def _publish(
@@ -293,7 +300,7 @@ def _assemble(
     stated, origin = read_stated(source.folder), source.origin
     name = source.name if origin is None else origin.name
     settings: dict[str, JsonValue] = {
-        "imported": name,
+        **source.recorded,
         "storage": storage,
         "architecture": facts.settings,
         "calibration": _calibration(labelled),

@@ -40,6 +40,15 @@ class Source:
     name: str  # as commands and cards name it; a hub's with the commit
     origin: Origin | None = None  # None: a local folder
 
+    @property
+    def recorded(self) -> dict[str, str]:
+        """What tells it from other sources, for the manifest: of a local folder the name, and its path's digest, for
+        the path itself is nobody else's business."""
+        if self.origin is not None:
+            return {"imported": self.origin.name}
+        path = os.fsencode(self.folder.resolve())
+        return {"imported": self.name, "folder": hashlib.sha256(path).hexdigest()[:16]}
+
 
 @contextmanager
 def open_source(source: str | Path, graph: str | None = None) -> Iterator[Source]:

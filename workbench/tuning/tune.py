@@ -165,8 +165,9 @@ def _target(options: TuningOptions) -> Path:
     if not 0 <= options.seed < 1 << 63:
         raise TuneRefused(f"--seed {options.seed}: expected a number from 0 to {(1 << 63) - 1}")
     target = options.models / options.model_id
-    if (target / MANIFEST_NAME).is_file() and "tuned" not in Manifest.load(target).provenance.recipe:
-        raise FileExistsError(f"{target} is a model that was not made by tuning: give another --id")
+    there = Manifest.load(target).provenance.recipe if (target / MANIFEST_NAME).is_file() else {}
+    if any(target.glob("*")) and "tuned" not in there:
+        raise FileExistsError(f"{target} was not made by tuning: give another --id")
     return target
 
 

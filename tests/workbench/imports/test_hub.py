@@ -6,12 +6,13 @@ test_families.py imports every family in this way.
 import hashlib
 import importlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from core.manifest import Manifest
+from core.manifest import MANIFEST_NAME, Manifest
 from tests.harness.hub import Hub, Repository
 from tests.workbench import foreign
 from training.publish.runtime import PublishedModel
@@ -77,9 +78,31 @@ def test_a_model_does_not_replace_one_of_another_owner(hub: Hub, folder: Path, t
     hub.add(f"another-{owner}/{name}", folder)
     hub.add(NAME, folder)
     made = import_model(NAME, None, tmp_path / "models").folder
-    with pytest.raises(ImportRefused, match=f"{made.name} has another model: .*--id"):
+    with pytest.raises(ImportRefused, match=f"{made.name} has another model .*--id"):
         import_model(f"another-{owner}/{name}", None, tmp_path / "models")
     assert import_model(NAME, None, tmp_path / "models").folder == made  # anew
+
+
+def test_only_the_same_source_is_replaced_without_a_word(folder: Path, tmp_path: Path) -> None:
+    other, models = Path(shutil.copytree(folder, tmp_path / "b" / "model")), tmp_path / "models"
+    made = import_model(folder, None, models).folder
+    was = (made / MANIFEST_NAME).read_bytes()
+    assert str(folder) not in was.decode()
+    for model_id in (None, made.name):
+        with pytest.raises(ImportRefused, match=r"has another model \(model: .*--id.*--overwrite"):
+            import_model(other, model_id, models)
+    assert (made / MANIFEST_NAME).read_bytes() == was
+    assert import_model(folder, made.name, models).folder == made  # anew
+    manifest = Manifest.load(made)
+    recipe = {name: value for name, value in manifest.provenance.recipe.items() if name not in ("imported", "folder")}
+    tuned = manifest.provenance.model_copy(update={"recipe": recipe | {"tuned": {}}})
+    manifest.model_copy(update={"provenance": tuned}).save(made)
+    with pytest.raises(ImportRefused, match="has another model"):
+        import_model(folder, None, models)
+    assert import_model(folder, None, models, overwrite=True).folder == made
+    (models / "mine" / "1").mkdir(parents=True)
+    with pytest.raises(ImportRefused, match=r"mine has no model: .*--id"):
+        import_model(folder, "mine", models)
 
 
 def test_a_password_of_the_hubs_address_is_in_no_message(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

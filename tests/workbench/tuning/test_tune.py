@@ -175,6 +175,9 @@ def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: T
     rows = starts.rows("label", 300)
     with pytest.raises(FileExistsError, match="was not made by tuning: give another --id"):
         tuned(rows, model_id="toy")
+    (tmp_path / "models" / "versions" / "1").mkdir(parents=True)
+    with pytest.raises(FileExistsError, match="versions was not made by tuning: give another --id"):
+        tuned(rows, model_id="versions")
     with pytest.raises(TuneRefused, match="--id My Model: small letters"):
         tuned(rows, model_id="My Model")
     with pytest.raises(TuneRefused, match=r"--from nope: .*models or models \(--models\); there: toy\b"):
