@@ -18,7 +18,7 @@ from semblance.cli.render import bar
 from semblance.tables.formats import KNOWN
 
 if TYPE_CHECKING:
-    from semblance.jobs.threshold import ModelComparison, Quality
+    from semblance.jobs.threshold import ModelComparison, Quality, Scores
 
 SHOWN = np.arange(0.1, 1.0, 0.1)  # thresholds of the table, beside the recommended one
 
@@ -151,11 +151,11 @@ def choose(
     say(f"{best.candidate.model}, {best.candidate.task}: {counted}")
     if best.candidate.truncated:
         say(f"{best.candidate.truncated:,} pairs have a text that was cut at the model's limit")
-    console.print(_threshold_table(table, chosen))
+    console.print(_threshold_table(table, chosen, _cut(scores, chosen.threshold)))
     why = "the highest F1" if precision is None else f"a precision of at least {precision:g}, and most recall"
-    say(f"recommended: {chosen.threshold:.4f}, for {why}")
+    say(f"recommended: {_cut(scores, chosen.threshold)}, for {why}")
     low, high = interval.threshold.low, interval.threshold.high
-    say(f"95 % of {interval.resamples:,} resamples choose {low:.4f} to {high:.4f}")
+    say(f"95 % of {interval.resamples:,} resamples choose {_cut(scores, low)} to {_cut(scores, high)}")
     for measure, spread in (("precision", interval.precision), ("recall", interval.recall), ("F1", interval.f1)):
         say(f"{measure:<9} on other pairs: {spread.mean:.3f} ({spread.low:.3f} to {spread.high:.3f})")
     if precision is not None and interval.precision.mean < precision:
@@ -175,6 +175,13 @@ def _model_summary(each: "ModelComparison", *, recommended: bool) -> dict[str, A
     }
 
 
+def _cut(scores: "Scores", threshold: float) -> str:
+    """A threshold with four decimals, or as many as it takes to let the same pairs pass."""
+    passing = scores >= threshold
+    written = (f"{threshold:.{digits}f}" for digits in range(4, 18))
+    return next((each for each in written if np.array_equal(scores >= float(each), passing)), repr(threshold))
+
+
 def _model_table(compared: Sequence["ModelComparison"], best: "ModelComparison") -> Table:
     table = Table("model", "AUC", "95 %", "", "threshold", "F1", "ms/pair", box=None, padding=(0, 1, 0, 0))
     for each in compared:
@@ -184,7 +191,7 @@ def _model_table(compared: Sequence["ModelComparison"], best: "ModelComparison")
             f"{each.auc:.3f}",
             f"{each.low:.3f}-{each.high:.3f}",
             bar(2 * each.auc - 1, 6),  # of chance there is none
-            f"{each.best.threshold:.4f}",
+            _cut(each.candidate.scores, each.best.threshold),
             f"{each.best.f1:.3f}",
             f"{1000 * each.candidate.seconds:.3g}",
             style="bold" if each is best else "",
@@ -192,11 +199,11 @@ def _model_table(compared: Sequence["ModelComparison"], best: "ModelComparison")
     return table
 
 
-def _threshold_table(qualities: Sequence["Quality"], chosen: "Quality") -> Table:
+def _threshold_table(qualities: Sequence["Quality"], chosen: "Quality", shown: str) -> Table:
     table = Table("threshold", "precision", "recall", "F1", "pairs that pass", box=None, pad_edge=False)
     for each in sorted([*qualities, chosen], key=lambda quality: quality.threshold):
         table.add_row(
-            f"{each.threshold:.{4 if each is chosen else 1}f}",
+            shown if each is chosen else f"{each.threshold:.1f}",
             *(f"{value:.3f}" for value in (each.precision, each.recall, each.f1)),
             f"{each.passing:,}{'  <- recommended' if each is chosen else ''}",
             style="bold" if each is chosen else "",

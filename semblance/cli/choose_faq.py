@@ -57,9 +57,11 @@ def choose_for_faq(
         OSError: the disk is full; what was found is printed all the same.
         SemblanceError: raised by the client.
     """
-    _may_write(output)
+    earlier = _may_write(output)
     names = columns_given(columns)
     faq = read_faq(faq_file, read_as, names)
+    if earlier is not None and not {*earlier.entries} & {*faq.entries}:  # of an FAQ that grew some are the same
+        raise BatchError(f"{output} holds another FAQ: give another --output")
     questions = read_questions(questions_file, faq, read_as, names)
     for note in (*faq.notes, *questions.notes):
         typer.echo(f"semblance: {note}", err=True)
@@ -126,15 +128,15 @@ def _why(chosen: Decided, default: Decided | None) -> str:
     return "the best" if default is None else f"better than the default, {_name(default)}"
 
 
-def _may_write(output: Path) -> None:
+def _may_write(output: Path) -> FAQ | None:
+    """The FAQ that is there, if any; raises BatchError where it is something else."""
     refuse_special(output)
     if not output.parent.is_dir():
         raise BatchError(f"{output}: there is no folder {output.parent}")
-    if output.exists():
-        try:
-            FAQ.load(output)
-        except InvalidArgument:
-            raise BatchError(f"{output} holds something else: give another --output") from None
+    try:
+        return FAQ.load(output) if output.exists() else None
+    except InvalidArgument:
+        raise BatchError(f"{output} holds something else: give another --output") from None
 
 
 def chosen_faq(chosen: Decided, faq: Faq, rerank_top: int, command: str) -> FAQ:

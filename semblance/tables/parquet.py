@@ -22,6 +22,7 @@ TYPES: Mapping[Kind, Any] = {
     "numbers": pa.list_(pa.float64()),
     "vector": pa.list_(pa.float32()),
 }
+_AS_READ = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}  # no rows can be taken of a view
 
 
 class ParquetSource:
@@ -36,7 +37,10 @@ class ParquetSource:
         self.file, self._path = file, file.path
         try:
             with pq.ParquetFile(self._path) as opened:
-                self.schema = opened.schema_arrow
+                found = opened.schema_arrow
+                self.schema = pa.schema(
+                    [field.with_type(_AS_READ.get(field.type, field.type)) for field in found], found.metadata
+                )
                 self.total = opened.metadata.num_rows
         except pa.ArrowInvalid as error:
             raise BatchError(f"{self._path}: {error}") from None
@@ -60,6 +64,8 @@ class ParquetSource:
                     if at <= start:
                         continue
                     table = pa.Table.from_batches([batch]).slice(max(0, batch.num_rows - (at - start)))
+                    if table.schema.types != self.schema.types:
+                        table = table.cast(self.schema)
                     read = table if self._needed is None else table.select(self._needed)
                     yield Chunk(at - table.num_rows, self._rows(read), at, table)
         except (pa.ArrowException, OSError) as error:  # a damaged part

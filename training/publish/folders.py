@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from core.golden import GoldenPair, GoldenPairs
 from core.manifest import EntailmentLabel, Figure, FileEntry, Manifest, Origin, Provenance, TrainingData, describe_file
+from training.errors import UserError
 from training.publish.card import write_card
 from training.publish.domain import domains_of
 from training.publish.graphs import share_weights
@@ -101,12 +102,23 @@ def finish(
 
 
 def replace_folder(new: Path, target: Path) -> None:
-    """Put a copy of a folder in another's place: a kill leaves the old one or the new one, never half of one."""
+    """Put a copy of a folder in another's place: a kill leaves the old one or the new one, never half of one.
+
+    Raises:
+        UserError: it cannot be written there, as the disk is full; the old one stays.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     arriving, leaving = (target.with_name(f".{target.name}.{which}") for which in ("new", "old"))
+    if leaving.exists() and not target.exists():
+        leaving.rename(target)  # a kill came between the two renames below
     for leftover in (arriving, leaving):
         shutil.rmtree(leftover, ignore_errors=True)
-    shutil.copytree(new, arriving)
+    try:
+        shutil.copytree(new, arriving)
+    except OSError as error:
+        shutil.rmtree(arriving, ignore_errors=True)
+        why = error.args[0][0][2] if isinstance(error, shutil.Error) else error  # of the first file
+        raise UserError(f"{target} cannot be written: {why}") from error
     arriving.chmod(0o755)  # temporary folders are private; a service under another user must read this one
     if target.exists():
         target.rename(leaving)

@@ -1,8 +1,11 @@
 """The folder of a run, `runs/<recipe>/seed-<n>/`: path, recorded settings, finished weights."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from core.files import replacing
 from training.errors import UserError
 from training.recipes.recipe import Recipe, differences
 
@@ -47,7 +50,7 @@ def record_recipe(folder: Path, recipe: Recipe, seed: int) -> None:
     if changed := changed_settings(folder, recipe, seed):
         raise RecipeChangedError(f"{folder} was begun with another {', '.join(changed)}: move it away to start afresh")
     settings = {**recipe.as_json(), "seed": seed}
-    (folder / "recipe.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    write_settings(folder / "recipe.json", settings)
 
 
 def changed_settings(folder: Path, recipe: Recipe, seed: int) -> list[str]:
@@ -55,5 +58,19 @@ def changed_settings(folder: Path, recipe: Recipe, seed: int) -> list[str]:
     path = folder / "recipe.json"
     if not path.exists():
         return []
-    begun = json.loads(path.read_text(encoding="utf-8"))
-    return ["seed"] * (begun.pop("seed") != seed) + differences(begun, recipe)
+    begun = read_settings(path)
+    return ["seed"] * (begun.pop("seed", None) != seed) + differences(begun, recipe)
+
+
+def write_settings(path: Path, settings: Mapping[str, Any]) -> None:
+    """Write the settings of a run, whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Read the settings of a run; raises RecipeChangedError where they cannot be told."""
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except (ValueError, TypeError, RecursionError):
+        raise RecipeChangedError(f"{path} is damaged: move {path.parent} away to start afresh") from None

@@ -11,12 +11,14 @@ import time
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
 from torch import nn
 
 from core.files import replacing
+from training.errors import UserError
 from training.objectives.objective import Objective
 from training.progress import StepProgress
 from training.recipes.recipe import WARM_UP, OptimiserConfig, Schedule
@@ -109,7 +111,7 @@ def train(objective: Objective, optimiser: OptimiserConfig, schedule: Schedule, 
         state.seconds, state.log_bytes = time.monotonic() - started, log.bytes
         saver.save(state)
         saved_at = time.monotonic()
-    model.load_state_dict(torch.load(run / "best.pt", map_location="cpu", weights_only=True))
+    model.load_state_dict(_load(run / "best.pt"))
     assert state.best is not None  # epoch 0 was evaluated
     result = Result(state.best_epoch, state.best, state.epoch, round(state.seconds, 1))
     write_result(run, result)
@@ -145,6 +147,13 @@ def read_curve(run: Path) -> tuple[float, ...]:
     path = run / "metrics.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return tuple(json.loads(line)["selection"] for line in lines)
+
+
+def _load(path: Path) -> Any:
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, ValueError, UnpicklingError):
+        raise UserError(f"{path} cannot be read: move {path.parent} away to start afresh") from None
 
 
 def _evaluate(objective: Objective) -> dict[str, float]:
@@ -223,7 +232,7 @@ class _Saver:
     def restore(self, state: _Progress) -> bool:
         if not self.path.exists():
             return False
-        content = torch.load(self.path, map_location="cpu", weights_only=True)
+        content = _load(self.path)
         self.model.load_state_dict(content["model"])
         for each, saved in zip(self.optimisers, content["optimisers"], strict=True):
             each.load_state_dict(saved)

@@ -25,7 +25,7 @@ from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
 from training.publish.folders import environment, finish
 from training.publish.runtime import PublishedModel
-from training.train.folder import RecipeChangedError
+from training.train.folder import RecipeChangedError, read_settings, write_settings
 from training.train.loop import Result, train
 from workbench.imports.calibration import sample
 from workbench.imports.model import check_id
@@ -191,13 +191,13 @@ def _record(folder: Path, settings: Mapping[str, JsonValue]) -> None:
     """Write the settings of a run, or refuse to go on with another one's."""
     path = folder / SETTINGS
     if path.is_file():
-        begun = json.loads(path.read_text(encoding="utf-8"))
+        begun = read_settings(path)
         if changed := sorted(name for name in {*begun, *settings} if begun.get(name) != settings.get(name)):
             raise RecipeChangedError(
                 f"{folder} was begun with another {', '.join(changed)}: move it away, or give another --id or --runs"
             )
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    write_settings(path, settings)
 
 
 def _write_refused(folder: Path, material: TuningData) -> Path | None:

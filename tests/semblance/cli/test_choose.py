@@ -1,6 +1,7 @@
 """`semblance choose`: models compared on labelled pairs, and the one recommended."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from semblance.cli.app import app
+from semblance.jobs import threshold
 from semblance.jobs.threshold import Candidate, Scored, choose, compare, read_pairs, recommended
 from tests.harness.labelled import ALIKE, models_in, scored
 from tests.harness.tables import write
@@ -62,6 +64,25 @@ def test_what_is_printed_of_24_pairs(models: Path, tmp_path: Path, options: str,
     if options == "--all":  # which one is recommended depends on times
         lines = [line.rpartition(" ")[0].rstrip() for line in lines[:7]]
     assert lines == text.splitlines()
+
+
+@pytest.mark.parametrize(("low", "gap"), [(2e-7, 4e-7), (1 - 6e-7, 4e-7), (0.43, 0.2)])
+def test_a_printed_threshold_lets_the_pairs_pass_that_it_was_chosen_for(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, low: float, gap: float
+) -> None:
+    scores = np.array([low + gap + n * gap / 50 for n in range(10)] + [low + n * gap / 50 for n in range(10)])
+
+    async def found(*_: object, **__: object) -> tuple[list[Candidate], int]:
+        return [Candidate("a", "similarity", scores, 0.1, 0)], 0
+
+    monkeypatch.setattr(threshold, "candidates", found)
+    rows = [{"a": f"a cat {n}", "b": "a dog", "label": int(right)} for n, right in enumerate(LABELS)]
+    asked = ["choose", str(write(tmp_path / "pairs.csv", rows)), "--models-dir", str(models), "--resamples", "50"]
+    printed = CliRunner().invoke(app, asked, env={"COLUMNS": "80"}).output
+    (said,) = re.findall("recommended: (.*), for the highest F1", printed)
+    assert ((scores >= float(said)) == LABELS).all()
+    assert f"{said} " in printed  # in the table
+    assert len(said) == len("0.5764") or gap < 0.1
 
 
 def test_an_output_is_refused_without_an_faq(models: Path, tmp_path: Path) -> None:

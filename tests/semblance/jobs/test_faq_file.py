@@ -46,7 +46,7 @@ def test_a_full_disk_leaves_the_earlier_file_and_what_was_found_is_printed(
     models: Path, files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, as_json: bool
 ) -> None:
     output = tmp_path / "faq.json"
-    earlier = FAQ((FAQEntry("a", "b", "c"),), {"model": "avg-paraphrase"})
+    earlier = FAQ((FAQEntry("a", "b", "c"), FAQEntry(**ENTRIES[0])), {"model": "avg-paraphrase"})
     earlier.save(output)
     monkeypatch.setattr(output_file, "open_alone", lambda *_: os.open("/dev/full", os.O_WRONLY))
     monkeypatch.setattr(output_file.os, "fsync", lambda _: None)
@@ -62,6 +62,19 @@ def test_a_full_disk_leaves_the_earlier_file_and_what_was_found_is_printed(
         assert (said["output"], len([each for each in said["configurations"] if each["recommended"]])) == (None, 1)
     else:
         assert "recommended: " in ran.output
+
+
+def test_another_faq_is_not_replaced(models: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
+    output = tmp_path / "faq.json"
+    asked = ["choose", "--faq", str(files[0]), str(files[1]), "--models-dir", str(models), "--output", str(output)]
+    other = FAQ((FAQEntry("cat", "when are you open?", "on Mondays"),))
+    other.save(output)
+    assert "faq.json holds another FAQ: give another --output" in str(CliRunner().invoke(app, asked).exception)
+    assert FAQ.load(output) == other
+    FAQ((*other.entries, FAQEntry(**ENTRIES[0]))).save(output)
+    ran = CliRunner().invoke(app, [*asked, "--resamples", "50"])
+    assert ran.exit_code == 0, ran.output
+    assert [each.id for each in FAQ.load(output).entries] == ["guitar", "cat"]
 
 
 def test_an_faq_is_written_to_no_link(models: Path, files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from core.golden import GoldenPairs
 from tests.harness import toy_runs, toys
 from training.data.readers import sst
 from training.data.words.storage import shrink
+from training.errors import UserError
 from training.families import family_of
 from training.models import GRANConfig, LSTMConfig, ProjectionConfig
 from training.objectives.sentiment import SentimentConfig
@@ -175,3 +176,21 @@ def test_a_published_folder_can_be_read_by_others_and_replaces_the_old_one_whole
     assert [p.name for p in target.iterdir()] == ["fresh"]
     assert target.stat().st_mode & 0o777 == 0o755
     assert [p.name for p in target.parent.iterdir()] == ["toy"]  # nothing half-made beside it
+
+
+def test_a_copy_that_fails_and_a_kill_leave_the_old_folder(tmp_path: Path) -> None:
+    new, target = tmp_path / "new", tmp_path / "models" / "toy"
+    new.mkdir()
+    (new / "fresh").write_text("1")
+    killed = target.with_name(".toy.old")
+    killed.mkdir(parents=True)
+    (killed / "stale").write_text("0")
+
+    (new / "gone").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UserError, match=r"models/toy cannot be written: \[Errno 2\] No such file or directory: '"):
+        replace_folder(new, target)
+    (new / "gone").unlink()
+    assert [p.name for p in target.parent.iterdir()] == ["toy"]
+    assert [p.name for p in target.iterdir()] == ["stale"]
+    replace_folder(new, target)
+    assert [p.name for p in target.iterdir()] == ["fresh"]

@@ -13,11 +13,13 @@ from torch import Tensor, nn
 from torch.optim import Adagrad, Adam, SparseAdam
 
 from tests.harness import toys
+from training.errors import UserError
 from training.models import CrossEncoder, CrossEncoderConfig, ProjectionConfig
 from training.models.layers import WordEmbedding
 from training.models.transformer import BERTConfig
 from training.recipes.recipe import WARM_UP, OptimiserConfig, Schedule
 from training.train import loop
+from training.train.folder import RecipeChangedError, read_settings, write_settings
 from training.train.loop import Result, rate_factor, train
 from training.train.optimisers import build_optimisers, clip_gradients
 
@@ -241,3 +243,32 @@ def test_clipping_scales_all_gradients_by_their_joint_norm() -> None:
     for was, now in zip(before, after, strict=True):
         assert torch.allclose(now, was * (0.5 / norm), rtol=1e-5, atol=1e-8)
     assert parameters[0].grad.is_sparse
+
+
+@pytest.mark.parametrize("name", ["best.pt", "checkpoint.pt"])
+@pytest.mark.parametrize("left", [0, 100, -100])
+def test_a_damaged_file_of_a_run_is_named(tmp_path: Path, name: str, left: int) -> None:
+    scores = [0.1, 0.2, 0.3, 0.4, 0.5]
+    train(Scripted(scores), OPTIMISER, SCHEDULE, tmp_path, seed=1)
+    path = tmp_path / name
+    path.write_bytes(path.read_bytes()[:left])
+    with pytest.raises(UserError, match=rf"{name} cannot be read: move .* away to start afresh"):
+        train(Scripted(scores), OPTIMISER, SCHEDULE, tmp_path, seed=1)
+
+
+def test_a_full_disk_leaves_the_settings_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "recipe.json"
+    write_settings(path, {"seed": 1})
+
+    def full(self: Path, _: str, **__: str) -> int:
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        with pytest.raises(OSError, match=r"No space left on device: .*recipe\.json"):
+            write_settings(path, {"seed": 2})
+    assert read_settings(path) == {"seed": 1}
+    path.write_text("")
+    with pytest.raises(RecipeChangedError, match=r"recipe\.json is damaged"):
+        read_settings(path)

@@ -251,6 +251,15 @@ def test_what_an_option_cannot_be_is_refused_before_training(
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize("content", [b"", b"3", b'{"from'])
+def test_a_record_of_a_run_that_is_damaged_is_a_line(tmp_path: Path, tuned: Tune, content: bytes) -> None:
+    record = tmp_path / "runs" / "tune-mine" / "seed-1" / "tune.json"
+    record.parent.mkdir(parents=True)
+    record.write_bytes(content)
+    with pytest.raises(RecipeChangedError, match=r"tune\.json is damaged: move .*seed-1 away to start afresh"):
+        tuned(starts.rows("score", 300))
+
+
 def test_scores_too_large_to_be_squared_are_no_scores(tuned: Tune) -> None:
     given = [{**row, "score": 1e308 if i % 2 else -1e308} for i, row in enumerate(starts.rows("score", 300))]
     with pytest.raises(PairsError, match=r"score: -1e\+308 is no number from -1e\+100 to 1e\+100"):
