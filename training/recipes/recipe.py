@@ -89,9 +89,8 @@ class Recipe:
     # Of the way from the start's weights to the trained ones, how much is kept: less forgets less (M. Wortsman et al.,
     # "Robust fine-tuning of zero-shot models", CVPR 2022).
     learnt_share: float = 1.0
-    kept_toward: tuple[str, float] | None = (
-        None  # of what is kept: a recipe whose own is kept, and its share of the mean
-    )
+    # Of what is kept: a recipe whose own is kept, and its share of the mean.
+    kept_toward: tuple[str, float] | None = None
     random_start: bool = False  # word vectors drawn at random instead of taken from the table
     row_scale: float = 1.0  # word vectors are multiplied by this before training: gates and heads want long ones
     map_unseen: bool = False  # afterwards, move rows that training never met by a ridge map
