@@ -169,7 +169,7 @@ class TooLarge(RequestError):
 
 
 class TooSlow(TooLarge):
-    """It would take longer than the time limit, at the present pace; the first `limit` of its items would not."""
+    """It would take longer than the time limit, at the present pace; `limit` of its items, of their mean, would not."""
 
     code = "too_slow"
 

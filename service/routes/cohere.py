@@ -81,8 +81,8 @@ class RerankRequest(ForeignRequest):
     rank_fields: Annotated[_RankFields | None, ChangesAnswer(["title"])] = Field(
         None, description="fields that make a document's text (Cohere), each once"
     )
-    max_tokens_per_doc: Annotated[int | None, ChangesAnswer(3)] = Field(None, ge=1, description="Cohere, vLLM")
-    max_tokens_per_query: Annotated[int | None, ChangesAnswer(1)] = Field(None, ge=1, description="vLLM")
+    max_tokens_per_doc: Annotated[int | None, ChangesAnswer(3)] = Field(None, ge=0, description="Cohere, vLLM; 0: all")
+    max_tokens_per_query: Annotated[int | None, ChangesAnswer(1)] = Field(None, ge=0, description="vLLM; 0: all")
     max_chunks_per_doc: Annotated[int | None, ChangesAnswer(2, note="above 1 only where nothing is cut")] = Field(
         None, ge=1, description="Cohere v1; a document is one chunk, up to the model's limit"
     )
@@ -135,9 +135,8 @@ class RerankRequest(ForeignRequest):
 
     def cutting(self, tokens: int | None, chunks: int | None = None) -> Truncation:
         """How to cut texts of one kind, whose own limit is `tokens`, and of which so many chunks are wanted."""
-        left = self.truncation_side == "left"
-        whole = self.truncation is False
-        return Truncation.to(tokens, self.truncate_prompt_tokens, keep_end=left, chunks=chunks, allowed=not whole)
+        left, cut = self.truncation_side == "left", self.truncation is not False
+        return Truncation.to(tokens or None, self.truncate_prompt_tokens, keep_end=left, chunks=chunks, allowed=cut)
 
 
 class RerankResult(TypedDict):

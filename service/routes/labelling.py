@@ -94,7 +94,7 @@ async def _with_labels(
     hypotheses = [template.replace(PLACE, label) for label in labels]
     with context.before(pairs * scorer.seconds_per_new_pair):
         sentences = await scorer.tokenise(context, [*texts.texts, *hypotheses], both.where)
-    context.items = "text", count
+    context.items = ("text", count) if count > 1 else ("labels", len(labels))
     return await zero_shot(context, scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label)
 
 

@@ -176,6 +176,8 @@ class ScoreRequest(ForeignRequest):
     text_1: OneOrMany = Field(validation_alias=AliasChoices("text_1", "data_1", "queries"))
     text_2: OneOrMany = Field(validation_alias=AliasChoices("text_2", "data_2", "documents", "items"))
     model: ModelName = None
+    max_tokens_per_query: Annotated[int | None, ChangesAnswer(1)] = Field(None, ge=0, description="of text_1; 0: all")
+    max_tokens_per_doc: Annotated[int | None, ChangesAnswer(1)] = Field(None, ge=0, description="of text_2; 0: all")
     truncate_prompt_tokens: TruncateTokens = None
     truncation_side: TruncationSide = None
     use_activation: Activation = Field(None, description="false: the model's own score, not calibrated")
@@ -246,9 +248,14 @@ async def embeddings(request: EmbeddingsRequest, call: ServedRequest) -> Respons
 @router.post("/v1/score", summary="Score pairs, as vLLM does", response_model=ScoreResponse)
 async def score(request: ScoreRequest, call: ServedRequest) -> Response:
     """Score one text and one, one and many, or as many as many."""
-    service, context = call.service, call.context
-    cutting = Truncation.to(request.truncate_prompt_tokens, keep_end=request.truncation_side == "left")
-    a, b = RequestTexts.of("text_1", request.text_1, cutting), RequestTexts.of("text_2", request.text_2, cutting)
+    service, context, left = call.service, call.context, request.truncation_side == "left"
+    a, b = (
+        RequestTexts.of(field, texts, Truncation.to(own or None, request.truncate_prompt_tokens, keep_end=left))
+        for field, texts, own in (
+            ("text_1", request.text_1, request.max_tokens_per_query),
+            ("text_2", request.text_2, request.max_tokens_per_doc),
+        )
+    )
     call.check_count("text_2", len(b.texts), "max_pairs")
     if len(a.texts) not in (1, len(b.texts)):
         raise InvalidRequest(

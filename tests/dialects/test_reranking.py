@@ -104,7 +104,7 @@ async def test_a_client_may_cut_earlier_and_is_told(lasting: Client) -> None:
     long = {"query": "man " * 20, "documents": ["man " * 20, "a dog sleeps on the sofa", "a dog"]}
     answer = await posted(lasting, "/cohere/v2/rerank", long, max_tokens_per_doc=4, max_tokens_per_query=5)
     prompt = await posted(lasting, "/cohere/v2/rerank", long, truncate_prompt_tokens=3)
-    whole = await posted(lasting, "/cohere/v2/rerank", long, truncate_prompt_tokens=-1)
+    whole = await posted(lasting, "/cohere/v2/rerank", long, truncate_prompt_tokens=-1, max_tokens_per_doc=0)
     body = {"query": "man " * 5, "candidates": ["man " * 4, "a dog sleeps on", "a dog"]}
     expected = (await posted(lasting, "/rank", body))["results"]
     assert [result["relevance_score"] for result in answer["results"]] == [result["score"] for result in expected]
