@@ -156,8 +156,9 @@ class OutputFile:
     def refuse_earlier(self, *, overwrite: bool) -> None:
         """Refuse to replace a file that is there, now and when it is written; raises BatchError."""
         self._overwrite = overwrite
-        if self._path.exists() and not overwrite:
-            raise BatchError(f"{self._path} exists; --overwrite replaces it")
+        for each in (self._path, errors_of(self._path)):
+            if each.exists() and not overwrite:
+                raise BatchError(f"{each} exists; --overwrite replaces it")
 
     def check(self, source: RowSource, texts: Iterable[str]) -> None:
         """Look that the format can hold the rows of an input, before anything is asked: write them to nowhere.

@@ -82,6 +82,8 @@ def check_id(model_id: str, models: Path, refused: type[ValueError]) -> None:
     shipped = models.absolute().parent / "models" / model_id
     if shipped != models.absolute() / model_id and (shipped / MANIFEST_NAME).is_file():
         raise refused(f"--id {model_id}: {shipped} is a model of this id; give this one another")
+    if os.path.lexists(place := models / model_id) and not place.is_dir():
+        raise refused(f"--id {model_id}: {place} is no folder")
     there = next(each for each in (models, *models.absolute().parents) if each.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise refused(f"--models {models}: {there} cannot be written into")

@@ -103,7 +103,9 @@ def tune(options: TuningOptions) -> TuningResult:
         logger.info("%s", note)
     material = from_pairs(options.pairs, read, start.tokenizer, options.seed)
     plan = plan_for(start, len(material.parts.train), options.epochs, options.rate)
-    _record(folder, _settings(options, start, material, plan))
+    settings = _settings(options, start, material, plan)
+    _check_there(target, settings)
+    _record(folder, settings)
     refused = _write_refused(folder, material)
     logger.info("%s", _described(material, refused))
     model = module_for(start, material.kind, material.part("train"), options.seed)
@@ -169,6 +171,14 @@ def _target(options: TuningOptions) -> Path:
     if any(target.glob("*")) and "tuned" not in there:
         raise FileExistsError(f"{target} was not made by tuning: give another --id")
     return target
+
+
+def _check_there(target: Path, settings: Mapping[str, JsonValue]) -> None:
+    """Refuse to replace what was tuned from another start or on another file."""
+    there = Manifest.load(target).provenance.recipe["tuned"] if (target / MANIFEST_NAME).is_file() else settings
+    assert isinstance(there, Mapping)
+    if any(there.get(name) != settings[name] for name in ("from", "file")):
+        raise FileExistsError(f"{target} was tuned from another model or on another file: give another --id")
 
 
 def _settings(options: TuningOptions, start: Start, material: TuningData, plan: TuningPlan) -> dict[str, JsonValue]:

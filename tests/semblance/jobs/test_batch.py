@@ -304,6 +304,10 @@ def test_an_output_is_not_replaced_unasked(batch: Batch, tmp_path: Path) -> None
     assert output.read_text() == "precious"
     assert batch(source, output, "--overwrite").code == 0
     assert len(read(output)) == 3
+    output.unlink()
+    errors = output.with_name("out.jsonl.errors.jsonl")
+    errors.write_text("of an output that was renamed")
+    assert batch(source, output).err == f"semblance: {errors} exists; --overwrite replaces it\n"
 
 
 def test_a_replaced_output_and_its_progress_are_as_private_as_it_was(

@@ -81,6 +81,9 @@ def test_labelled_pairs_make_a_better_model_with_a_card(tmp_path: Path, tuned: T
     assert "302 rows, 2 of them left out" in card
     assert str(tmp_path) not in card + (folder / "manifest.json").read_text()
 
+    for other in ({"pairs": given[:250], "seed": 2}, {"pairs": given, "start": "mine", "runs": tmp_path / "new"}):
+        with pytest.raises(FileExistsError, match="was tuned from another model or on another file"):
+            tuned(**other, epochs=1, even_if_worse=True)
     again = tuned(given, model_id="again", start="mine", epochs=1, even_if_worse=True)  # a tuned model can be tuned
     assert again.before["auc"] == pytest.approx(done.after["auc"])
 
@@ -178,6 +181,9 @@ def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: T
     (tmp_path / "models" / "versions" / "1").mkdir(parents=True)
     with pytest.raises(FileExistsError, match="versions was not made by tuning: give another --id"):
         tuned(rows, model_id="versions")
+    (tmp_path / "models" / "a-file").write_text("kept")
+    with pytest.raises(TuneRefused, match="a-file is no folder"):
+        tuned(rows, model_id="a-file")
     with pytest.raises(TuneRefused, match="--id My Model: small letters"):
         tuned(rows, model_id="My Model")
     with pytest.raises(TuneRefused, match=r"--from nope: .*models or models \(--models\); there: toy\b"):
