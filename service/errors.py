@@ -176,8 +176,8 @@ class TooSlow(TooLarge):
     def __init__(self, seconds: float, possible: float) -> None:
         self.seconds, self.possible = seconds, possible
         super().__init__(
-            f"some {seconds:.2g} seconds of work, of which {possible:.2g} can surely be done in the time that is left "
-            "(SEMBLANCE_REQUEST_TIMEOUT)"
+            f"some {seconds:.2g} seconds of work, as far as is known, of which {possible:.2g} can surely be done in "
+            "the time that is left (SEMBLANCE_REQUEST_TIMEOUT)"
         )
 
     def of(self, field: str, count: int, what: str = "", *, least: float = 0.0) -> "TooSlow":
@@ -263,7 +263,7 @@ class Overloaded(RequestError):
         fitting = int(_SURE * self._share * count)
         if self.field is not None or fitting < 1:
             return self
-        message = f"{self.message}; {fitting} of {count} {what or field} would end in time"
+        message = f"{self.message}; {fitting} of {count} {what or field} would end in time, as far as is known"
         return Overloaded(message, limit=fitting, seconds=self.seconds, field=field)
 
 

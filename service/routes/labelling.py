@@ -6,13 +6,13 @@ from starlette.responses import Response
 
 from service.errors import InvalidRequest, TooLarge, amount, quote
 from service.routes.dialects import OURS
-from service.routes.limits import RequestTexts
+from service.routes.limits import MAX_TEMPLATE_CHARS, RequestTexts, check_fixed
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import ClassifyRequest, ClassifyResponse
 from service.scoring.classifying import PLACE, TEMPLATE, zero_shot
 from service.scoring.classifying import classify as classified
 from service.scoring.scorer import Scorer
-from service.scoring.tokenising import check_chars, check_texts
+from service.scoring.tokenising import check_texts
 
 router = router_for(OURS, "scoring")
 
@@ -49,7 +49,7 @@ async def own_labels(call: ServedRequest, texts: RequestTexts, model: str | None
             "without labels there is no default model: no model here has labels of its own", field="labels"
         )
     labelling = await call.service.registry.pick(context, name, "classification")
-    call.check_count(texts.field, len(texts.texts), "max_sentences", amount(len(texts.texts), "texts"))
+    call.check_count(texts.field, len(texts.texts), "max_sentences")
     check_texts(texts.texts, texts.where)
     sentences = await labelling.tokenise(context, texts.texts, texts.where)
     context.items = texts.field, len(sentences)
@@ -69,21 +69,18 @@ async def _with_labels(
     texts, options = RequestTexts.of("text", text), RequestTexts.of("labels", labels)
     context, count, both = call.context, len(texts.texts), texts + options
     pairs = count * len(labels)
-    said = f"{amount(count, 'texts')} with {amount(len(labels), 'labels')} are {pairs} pairs"
-    call.check_count("labels", pairs, "max_pairs", said)
+    longer = "text" if count >= len(labels) else "labels"
+    call.check_count(longer, max(count, len(labels)), "max_pairs", each=min(count, len(labels)))
     check_texts(both.texts, both.where)
     most, of_a_text = call.service.settings.max_body_bytes, sum(map(len, labels))  # the answer names all with each text
     if count * of_a_text > most:
         fit = most // of_a_text
         why = f"with labels of {of_a_text} characters, which the answer has with each, {amount(fit, 'texts')} fit"
         raise TooLarge(f"{count} texts: {why} (SEMBLANCE_MAX_BODY_BYTES)", field="text", limit=fit)
-    if template is None:
-        template = TEMPLATE
-    else:
-        check_chars("template", len(template))
-        if PLACE not in template:
-            raise InvalidRequest(f"the template has no {PLACE} for the label", field="template")
-        _check_expanded(call, template, labels)
+    template = TEMPLATE if template is None else template
+    check_fixed("template", len(template), MAX_TEMPLATE_CHARS, "characters of a template")
+    if template.count(PLACE) != 1:
+        raise InvalidRequest(f"expected one {PLACE} in the template, for the label", field="template")
     with context.before(pairs * scorer.seconds_per_new_pair):
         await scorer.tokenise(context, labels, options.where)  # raises where one is empty: its template has words
     known: set[str] = set()
@@ -96,16 +93,3 @@ async def _with_labels(
         sentences = await scorer.tokenise(context, [*texts.texts, *hypotheses], both.where)
     context.items = ("text", count) if count > 1 else ("labels", len(labels))
     return await zero_shot(context, scorer, sentences[:count], labels, sentences[count:], multi_label=multi_label)
-
-
-def _check_expanded(call: ServedRequest, template: str, labels: Sequence[str]) -> None:
-    """Check a template with each label in its places, and all of them together, before they are made.
-
-    Raises:
-        TooLarge: one would be longer than a text may be, or all together than a body.
-    """
-    places = template.count(PLACE)
-    bare = len(template) - places * len(PLACE)
-    check_chars("template", bare + places * max(map(len, labels)))
-    together = bare * len(labels) + places * sum(map(len, labels))
-    call.check_count("template", together, "max_body_bytes", f"with all its labels {together} characters")

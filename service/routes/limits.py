@@ -12,6 +12,7 @@ MAX_DOCUMENTS = 1000  # of one request
 MAX_CLAIMS = 100  # of one request, each read beside several passages
 MAX_DOCUMENT_CHARS = 200_000  # of all documents of one request: some seventy pages
 MAX_TOLD_TOKENS = 100_000  # of all texts of one request, each an object of 60 bytes of its answer
+MAX_TEMPLATE_CHARS = 1000  # of labels: each label is put into it
 MAX_EXPLAINED_TOKENS = 128  # of each sentence: the pair is scored again without each of them
 
 

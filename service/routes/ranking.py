@@ -65,7 +65,7 @@ def _candidates(call: ServedRequest, request: RankRequest) -> Candidates:
     entries = request.entries or []
     names = _FIELDS[request.match]
     _check_entries(entries)
-    call.check_count("entries", len(entries) * len(names), "max_candidates")
+    call.check_count("entries", len(entries), "max_candidates", each=len(names))
     texts = [text for entry in entries for text in texts_of(entry["question"], entry["answer"], request.match)]
     return Candidates("entries", texts, names)
 

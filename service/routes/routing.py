@@ -76,16 +76,16 @@ class ServedRequest(Request):
         # Of a request that asks a model, as the middleware made it; other endpoints need none.
         self.context = cast(RequestContext, self.request_state.context)
 
-    def check_count(self, field: str, count: int, limit: Limit, said: str = "") -> None:
-        """Check the number of items in `field`, of which messages say `said`, or else so many of that name.
+    def check_count(self, field: str, count: int, limit: Limit, *, each: int = 1) -> None:
+        """Check the number of items in `field`, of which each counts as so many.
 
         Raises:
             TooLarge: it is more than the setting allows.
         """
-        most: int = getattr(self.service.settings, limit)
+        most = max(1, getattr(self.service.settings, limit) // each)
         if count > most:
-            message = f"{said or f'{count} {field}'}, the limit is {most} (SEMBLANCE_{limit.upper()})"
-            raise TooLarge(message, field=field, limit=most)
+            said = f"{count} {field}{f', of which each counts as {each}' if each > 1 else ''}"
+            raise TooLarge(f"{said}, the limit is {most} (SEMBLANCE_{limit.upper()})", field=field, limit=most)
 
     async def answer(self, model: str, values: int, make: Callable[[], Any]) -> "JsonAnswer":
         """An answer that may be large: made and written in the event loop if it is small, else in a thread.

@@ -139,6 +139,8 @@ INVALID, NO_TASK = "invalid_request", "unsupported_task"
         (COHERE_EMBEDS, {"output_dimension": 3, "model": "avg-sick"}, INVALID, "dimensions", "avg-sick are not"),
         ("OpenAI", {"dimensions": 9}, INVALID, "dimensions", "8 dimensions"),
         ("OpenAI", {"late_chunking": True}, "unsupported_field", "late_chunking", "each text is embedded by itself"),
+        ("OpenAI", {"truncate": 5}, "unsupported_field", "truncate", "true, false, NONE, END or START"),
+        ("OpenAI", {"truncate": "LEFT"}, "unsupported_field", "truncate", "true, false, NONE, END or START"),
         ("OpenAI score", {"text_1": ["a", "b"], "text_2": ["a"] * 3}, INVALID, "text_1", "2 texts beside 3 in text_2"),
         ("OpenAI score", {"text_1": ["a", "b"], "text_2": "a"}, INVALID, "text_1", "2 texts beside 1 in text_2"),
         ("OpenAI score", {"text_1": []}, INVALID, "text_1", "at least one text"),

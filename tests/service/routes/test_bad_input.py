@@ -119,7 +119,7 @@ async def test_every_field_that_is_missing_is_named(limited: Client) -> None:
         ("/rank", {**GOOD["/rank"], "min_score": 1.5}, "min_score: expected 1.0 or less"),
         ("/classify", {**GOOD["/classify"], "multi_label": 1}, "multi_label: expected true or false"),
         ("/classify", {"text": "a", "labels": ["a", "b", "c"]},
-         "1 text with 3 labels are 3 pairs, the limit is 2 (SEMBLANCE_MAX_PAIRS)"),  # counts of one
+         "3 labels, the limit is 2 (SEMBLANCE_MAX_PAIRS)"),  # counts of one
     ],
 )  # fmt: skip
 async def test_what_is_said_is_about_the_request(limited: Client, path: str, body: object, message: str) -> None:

@@ -10,6 +10,7 @@ from core.manifest import Manifest
 from core.sequences import WordFeeds
 from service.scoring.classifying import judged
 from tests.harness import fakes
+from tests.harness.requests import refused
 from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
@@ -101,7 +102,7 @@ async def test_given_labels_are_judged_by_entailment(lasting: Client, model: str
 async def test_the_template_has_a_default(lasting: Client) -> None:
     default = await lasting.answer("/classify", text=TEXTS[0], labels=LABELS)
     same = await lasting.answer("/classify", text=TEXTS[0], labels=LABELS, template="This text is about {}.")
-    other = await lasting.answer("/classify", text=TEXTS[0], labels=LABELS, template="{} {}")
+    other = await lasting.answer("/classify", text=TEXTS[0], labels=LABELS, template="the {}")
     assert default == same != other
 
 
@@ -112,16 +113,21 @@ def test_probabilities_beyond_the_range_of_floats_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "labels", "template", "limit"),
-    [
-        ({"max_body_bytes": 20_000}, [str(i) for i in range(50)], "{}" + "b" * 1000, 20_000),
-        ({}, ["a" * 9_900, "b"], "{}" * 5_000, 100_000),  # 49 MB of a request of 20 KB
-    ],
-    ids=["all labels together", "one text"],
+    ("texts", "labels", "field"), [(300, 1, "text"), (1, 300, "labels"), (200, 2, "text"), (300, 300, "text")]
 )
-async def test_a_template_is_measured_before_it_is_filled(serve: Serve, settings, labels, template, limit) -> None:
-    async with serve(**settings) as client:
-        response = await client.post("/classify", json={"text": "a", "labels": labels, "template": template})
-        error = response.json()["error"]
-        assert response.status_code == 413
-        assert (error["code"], error["field"], error["limit"]) == ("too_large", "template", limit)
+async def test_the_number_that_is_named_is_less_than_what_was_sent(client: Client, texts, labels, field) -> None:
+    body = {"text": [f"a {i}" for i in range(texts)], "labels": [f"b {i}" for i in range(labels)]}
+    status, error = await refused(client, "/classify", json=body)
+    assert (status, error["code"], error["field"]) == (413, "too_large", field)
+    assert 0 < error["limit"] < len(body[field])
+    fewer = {**body, field: body[field][: error["limit"]]}
+    assert (await client.post("/classify", json=fewer)).status_code == (413 if texts == labels else 200)
+
+
+async def test_a_template_is_short_and_has_one_place(client: Client) -> None:
+    body = {"text": "a", "labels": ["b"], "template": "{}" + "b" * 1000}
+    status, error = await refused(client, "/classify", json=body)
+    assert (status, error["code"], error["field"], error["limit"]) == (413, "too_large", "template", 1000)
+    for template in ("{} {}", "no place"):
+        status, error = await refused(client, "/classify", json=body | {"template": template})
+        assert (status, error["field"]) == (422, "template")
