@@ -11,7 +11,6 @@ import papers.recipes  # noqa: F401 (makes them known)
 from papers.paper_table import FOLDER, PaperTable, find_table, read_tables
 from papers.pictures.curves import CURVES, draw_curve
 from papers.pictures.interactions import TITLES, met
-from papers.pictures.networks import PICTURES
 from papers.pictures.plots import interactions as plot_interactions
 from papers.report import write_report
 from papers.reproduce import Comparison, ReproductionFolders, SeedOutcome, plan
@@ -19,7 +18,6 @@ from papers.reproduce import again as train_again
 from papers.reproduce import reproduce as carry_out
 from training.__main__ import evaluate, publish, recipes, train, vectors
 from training.console import TeacherPath, console, run, set_up_logging, teacher_folder
-from training.names import by_name
 from training.publish.figures import FIGURES, REPEATS
 
 app = typer.Typer(
@@ -71,19 +69,14 @@ def results(
 
 @app.command()
 def draw(
-    names: Annotated[list[str] | None, typer.Argument(help="pages of docs/papers; none: all")] = None,
     out: Annotated[Path, typer.Option(help="folder for the pictures")] = Path("docs/papers"),
     repeats: Repeats = REPEATS,
 ) -> None:
-    """Draw the network of each page from its module, as NAME.svg, and a run's learning curve, as NAME-learning.svg."""
-    for name in names or list(PICTURES):
-        path = out / f"{name}.svg"
-        path.write_text(by_name(PICTURES, name, "picture", "python -m papers draw").draw(), encoding="utf-8")
+    """Draw the learning curve of each page of docs/papers, as NAME-learning.svg; needs the extra `papers`."""
+    for page in CURVES:
+        path = out / f"{page}-learning.svg"
+        draw_curve(page, path, repeats)
         console.print(f"wrote {path}")
-        if name in CURVES:
-            path = out / f"{name}-learning.svg"
-            path.write_text(draw_curve(name, repeats), encoding="utf-8")
-            console.print(f"wrote {path}")
 
 
 @app.command()

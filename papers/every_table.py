@@ -17,7 +17,7 @@ class Entry(CheckedRecord):
     """A table or figure of a paper, or what its text claims without one.
 
     Raises:
-        ValueError: it is neither closed nor has a command.
+        ValueError: it is closed and has a command.
     """
 
     paper: str
@@ -29,8 +29,8 @@ class Entry(CheckedRecord):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if (self.state == "closed") == bool(self.command):
-            raise ValueError(f"{self.paper}, {self.item}: a command, unless it is closed")
+        if self.state == "closed" and self.command:
+            raise ValueError(f"{self.paper}, {self.item}: it is closed, so no command makes it")
         return self
 
 

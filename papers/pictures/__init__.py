@@ -1,1 +1,1 @@
-"""Pictures: networks drawn from their modules, and plots of what was measured. May import papers, core and training."""
+"""Plots of what was measured, and of which words met. May import papers, core and training."""

@@ -31,7 +31,7 @@ _MARKS = {"our gap, holds": HOLDS, "does not hold": FAILS, "not told apart": ALI
 
 def claims(title: str, orders: Sequence[OrderVerdict], path: Path) -> None:
     """Every claim of a group: the paper's gap, and ours with its spread, in hundredths."""
-    with _figure(path, 1.5 + 0.3 * len(orders)) as figure:
+    with drawing(path, 1.5 + 0.3 * len(orders)) as figure:
         axes = figure.subplots()
         columns = dict.fromkeys(each.column.name for each in orders)
         labels = []
@@ -78,7 +78,7 @@ def _legend(figure: "Figure", title: str) -> None:
 def interactions(title: str, met: Sequence[Met], path: Path) -> None:
     """Heat maps of word pairs, two in a row."""
     rows = (len(met) + 1) // 2
-    with _figure(path, 0.5 + 3.9 * rows) as figure:
+    with drawing(path, 0.5 + 3.9 * rows) as figure:
         panels = figure.subplots(rows, 2, squeeze=False).flat
         for axes, each in zip(panels, met, strict=False):
             _heat(axes, each)
@@ -104,7 +104,7 @@ def _heat(axes: "Axes", met: Met) -> None:
 
 
 @contextmanager
-def _figure(path: Path, height: float) -> Iterator["Figure"]:
+def drawing(path: Path, height: float) -> Iterator["Figure"]:
     """A figure that is written when all is drawn.
 
     Raises:

@@ -12,7 +12,6 @@ from papers import report
 from papers.every_table import entries
 from papers.headlines import verdict
 from papers.paper_table import Column, PaperTable, ResultRow, collect, find_table, read_tables
-from papers.pictures.networks import PICTURES
 from papers.verdicts import OrderVerdict, judged
 from training.publish.figures import read_figures
 from training.recipes import RECIPES
@@ -63,8 +62,6 @@ def test_every_table_of_the_papers_is_in_the_list_and_is_made_by_a_command_that_
     made = {words[4] for each in found if (words := each.command.split())[1:4] == ["-m", "papers", "reproduce"]}
     ours = {"gallery", "shipped", "gran-definitions", "gran-simple"}  # of no paper
     assert made == set(TABLES) - ours
-    drawn = {words[4] for each in found if (words := each.command.split())[1:4] == ["-m", "papers", "draw"]}
-    assert drawn <= set(PICTURES)
 
 
 def _numbers(kind: str, item: str) -> list[int]:
