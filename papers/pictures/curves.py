@@ -37,6 +37,6 @@ def draw_curve(page: str, path: Path, repeats: Path = REPEATS) -> None:
         axes.set_title(f"{recipe}, seed {seed}: {score}", fontsize=11, fontweight="bold")
         axes.set_xlabel(f"epochs of training (untrained: {untrained:.4f}; the best: epoch {kept})", fontsize=8)
         axes.tick_params(labelsize=8)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="x", integer=True)
         axes.grid(axis="y", color="#e0e3e8", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
