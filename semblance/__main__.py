@@ -1,7 +1,7 @@
 """`semblance`, or `python -m semblance`: the command line. Every error is one line."""
 
 import sys
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 
 from semblance.errors import INTERRUPTED, USAGE, SemblanceError
 from semblance.extras import needs
@@ -9,6 +9,10 @@ from semblance.extras import needs
 
 def main() -> int:
     """Run the command line; returns or exits with a code of `semblance/errors.py`."""
+    if sys.stdin is None:  # the shell closed it
+        sys.stdin = StringIO()
+    if sys.stdout is None:  # what is printed would be lost, or land in the next file that is opened
+        return _say("standard output is closed: for no output, send it to /dev/null", USAGE)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for terminals that cannot show a bar
     try:
@@ -25,7 +29,8 @@ def main() -> int:
 
 
 def _say(message: str, code: int) -> int:
-    sys.stderr.write(f"semblance: {' '.join(message.split())}\n")
+    if sys.stderr is not None:
+        sys.stderr.write(f"semblance: {' '.join(message.split())}\n")
     return code
 
 

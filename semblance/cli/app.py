@@ -297,7 +297,7 @@ def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]
         raise typer.BadParameter(f"give {what} or --file, not both")
     if given:
         return given
-    if file is None and (sys.stdin is None or sys.stdin.isatty()):  # None: the shell closed it
+    if file is None and sys.stdin.isatty():
         raise typer.BadParameter(f"give {what}, --file, or lines on standard input")
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")

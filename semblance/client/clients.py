@@ -23,7 +23,7 @@ from semblance.extras import version
 MAX_ANSWER_BYTES = 2**28
 LONGEST_TIMEOUT = 86_400  # seconds
 WAITS_OF_AN_ANSWER = 10  # timeouts within which an answer is whole
-_CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")  # events of httpcore
+CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")  # events of httpcore
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -147,7 +147,7 @@ def _bound_reads(event: str, info: Mapping[str, Any]) -> None:
     httpx bounds each read alone. A head that comes byte by byte, or behind heads of 1xx without end, would be read for
     ever, for the client sees no part of it.
     """
-    if not event.endswith(_CONNECTED):
+    if not event.endswith(CONNECTED):
         return
     stream = info["return_value"]
     read = stream.read

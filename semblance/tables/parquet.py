@@ -38,9 +38,7 @@ class ParquetSource:
         try:
             with pq.ParquetFile(self._path) as opened:
                 found = opened.schema_arrow
-                self.schema = pa.schema(
-                    [field.with_type(_AS_READ.get(field.type, field.type)) for field in found], found.metadata
-                )
+                self.schema = pa.schema([field.with_type(_as_read(field.type)) for field in found], found.metadata)
                 self.total = opened.metadata.num_rows
         except pa.ArrowInvalid as error:
             raise BatchError(f"{self._path}: {error}") from None
@@ -88,6 +86,15 @@ class ParquetSource:
                 raise BatchError(f"{self._path}: column {name!r}: {error}") from None
         # Nanoseconds, for which Python has no type: as texts of the form that other times get in JSON.
         return [each and each.replace(" ", "T") for each in column.cast(pa.string()).to_pylist()]
+
+
+def _as_read(kind: Any) -> Any:
+    """The type without views, also within lists and structs."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_as_read(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_as_read(kind.value_type)))
+    return _AS_READ.get(kind, kind)
 
 
 def write_parquet(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:

@@ -209,6 +209,22 @@ def test_nothing_on_standard_input_is_said_in_plain_words(
     assert f"there are no {what}: none were given, and standard input has no line with text" in said
 
 
+@pytest.mark.parametrize("command", ["--version", "score a b", "batch in.csv out.csv", "serve --help-settings"])
+def test_a_closed_standard_output_is_said(command: str) -> None:
+    line = f"{shlex.quote(sys.executable)} -m semblance {command} >&-"
+    done = subprocess.run(["sh", "-c", line], cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "semblance: standard output is closed: for no output, send it to /dev/null\n"
+
+
+def test_a_closed_standard_input_has_no_lines() -> None:
+    line = f"{shlex.quote(sys.executable)} -m semblance rank q --file - <&-"
+    done = subprocess.run(["sh", "-c", line], cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert "there are no candidates" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_version(semblance: Run) -> None:
     assert semblance("--version") == Ran(0, f"semblance {version()}\n", "")
 

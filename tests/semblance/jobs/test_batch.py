@@ -126,14 +126,20 @@ def test_parquet_keeps_the_types_of_its_columns(batch: Batch, tmp_path: Path) ->
     assert found.schema.field("score").type == pa.float64()
 
 
+WITH_VIEWS = {"in_list": pa.list_(pa.string_view()), "in_struct": pa.struct([("f", pa.string_view())])}
+
+
 def test_views_in_parquet_become_texts_and_bytes(batch: Batch, tmp_path: Path) -> None:
     texts, raw = ["a man", "", "a dog"], [b"\x00\xff", b"", None]
     table = pa.table({"a": pa.array(texts, pa.string_view()), "b": texts, "raw": pa.array(raw, pa.binary_view())})
+    for name, plain in (("in_list", [["x"], [], None]), ("in_struct", [{"f": "x"}, {"f": None}, None])):
+        table = table.append_column(name, pa.array(plain).cast(WITH_VIEWS[name]))
     pq.write_table(table, tmp_path / "in.parquet")
     assert batch(tmp_path / "in.parquet", tmp_path / "out.parquet").code == 4
     found = pq.read_table(tmp_path / "out.parquet")
     assert found.schema.types[:3] == [pa.string(), pa.string(), pa.binary()]
     assert found.select(["a", "raw"]).to_pydict() == {"a": [texts[0], texts[2]], "raw": [raw[0], raw[2]]}
+    assert found.select([*WITH_VIEWS]).to_pydict() == {"in_list": [["x"], None], "in_struct": [{"f": "x"}, None]}
 
 
 def test_rows_of_json_that_have_different_columns(batch: Batch, tmp_path: Path) -> None:
