@@ -86,6 +86,16 @@ class Subwords:
         """How much of a text `encode` reads at most."""
         return _LONGER * max(_FEWEST_CHARS, max_tokens * _CHARS_OF_A_TOKEN)
 
+    def normalised(self, text: str) -> str:
+        """A text as the file's normalizer makes it.
+
+        Raises:
+            TokenizerError: it cannot.
+        """
+        own = self._tokenizer.normalizer
+        with self._library("its normalizer cannot read a text"):
+            return text if own is None else str(own.normalize_str(text))
+
     def encode(self, text: str, max_tokens: int) -> Encoded:
         """Token ids of a text, cut at `max_tokens`; no ids at all when it has no visible character.
 

@@ -25,7 +25,7 @@ class Repository:
     gated: bool = False
     stated_bytes: dict[str, object] = field(default_factory=dict)  # in the listing, instead of a file's own
     sent: dict[str, bytes] = field(default_factory=dict)  # by digest, instead of a large file's own
-    drips: bool = False  # files come a byte every twentieth of a second
+    drips: str = ""  # which part of a file's answer comes a byte every twentieth of a second: head or body
 
     def commit(self, files: dict[str, bytes], revision: str = "main") -> str:
         """Add a commit, which `revision` now stands for; returns its id."""
@@ -114,8 +114,9 @@ class _Handler(BaseHTTPRequestHandler):
         if path not in files:
             return self._error(404, "EntryNotFound")
         content = files[path]
-        if self.command == "GET" and any(each.drips for each in hub.repositories.values()):
-            return self._drip()
+        for each in hub.repositories.values():
+            if each.drips == "head" or (each.drips and self.command == "GET"):
+                return self._drip(each.drips)
         digest, headers = hashlib.sha256(content).hexdigest(), {"X-Repo-Commit": sha}
         if not path.endswith(LARGE):
             return self._send(200, content, headers | {"ETag": f'"{hashlib.sha1(content).hexdigest()}"'})
@@ -124,10 +125,14 @@ class _Handler(BaseHTTPRequestHandler):
             302, b"", headers | {"Location": f"http://localhost:{self.server.server_port}/large/{digest}"}
         )
 
-    def _drip(self) -> None:
+    def _drip(self, part: str) -> None:
         self.send_response(200)
         self.send_header("Content-Length", "100000")
-        self.end_headers()
+        if part == "head":
+            self._headers_buffer.append(b"X-Long:")
+            self.flush_headers()
+        else:
+            self.end_headers()
         with suppress(OSError):  # of who has gone
             while self.wfile.write(b" "):
                 time.sleep(0.05)

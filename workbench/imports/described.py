@@ -53,6 +53,7 @@ _TYPES: dict[str, dict[str, type | tuple[type, ...]]] = {
 }
 _JSON_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}  # and numbers
 _MOST = 1000  # layers, labels
+_GROWTH, _TOGETHER = 32, 8  # characters that one may become: of Unicode's own rules 18; and those tried together
 _MODULES = "taken are Transformer, Pooling and, after them, Dense and Normalize"
 
 
@@ -96,9 +97,23 @@ def _subwords(folder: Path, text: str) -> Subwords:
         rest = [content["normalizer"]] if content.get("normalizer") else []
         content["normalizer"] = {"type": "Sequence", "normalizers": first + rest}
     try:
-        return Subwords(json.dumps(content))
+        made = Subwords(json.dumps(content))
+        _check_growth(made)
+        return made
     except TokenizerError as error:
         raise ImportRefused(f"{folder / TOKENIZER}: {error}") from error
+
+
+def _check_growth(tokenizer: Subwords) -> None:
+    """Whether no character becomes so many that a short text would hold a service's thread for seconds.
+
+    Raises:
+        TokenizerError: one does.
+    """
+    characters = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x10000))))
+    for part in (characters[start : start + _TOGETHER] for start in range(0, len(characters), _TOGETHER)):
+        if (size := len(tokenizer.normalised(part))) > _GROWTH * len(part):
+            raise TokenizerError(f"its normalizer makes {size:,} characters of the {len(part)} from {part[0]!r} on")
 
 
 def read_pooling(folder: Path, given: PoolingMode | None, *, states: bool) -> Pooling | None:

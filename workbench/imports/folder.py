@@ -146,7 +146,8 @@ def _check_free(target: Path, source: Source) -> None:
     if (target / MANIFEST_NAME).is_file():
         there, new = Manifest.load(target), source.recorded
         before, folder = there.provenance.recipe, new.get("folder")
-        if before.get("imported") == new["imported"] and before.get("folder", folder) == folder:
+        same_hub = (there.origin and there.origin.hub) == (source.origin and source.origin.hub)
+        if same_hub and before.get("imported") == new["imported"] and before.get("folder", folder) == folder:
             return  # what an earlier version imported has the folder's name alone
         what = f"another model ({there.title})"
     raise ImportRefused(f"{target} has {what}: give this one an id of its own (--id), or replace that (--overwrite)")

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from core.manifest import Origin
+from semblance.client.clients import CONNECTED
 from workbench.imports.described import check_code
 from workbench.imports.files import GRAPHS, WEIGHTS, ImportRefused, static_kind
 
@@ -80,17 +82,31 @@ def _fetch(name: str, revision: str | None, graph: str | None, folder: Path) -> 
     """Fill a folder with links to the files of a model in the hub's cache, into which they are fetched."""
     from huggingface_hub import HfApi, constants, get_session
 
-    if _watch not in (hooks := get_session().event_hooks["response"]):
-        hooks.append(_watch)
+    constants.HF_HUB_DISABLE_XET = True  # a second way to fetch, which has no bounds
+    if _begin not in (hooks := get_session().event_hooks)["request"]:
+        hooks["request"].append(_begin)
+        hooks["response"].append(_has_head)
     with _hub_errors(name, revision):
-        pinned = HfApi().resolve_revision(name, revision=revision)
+        pinned = HfApi().resolve_revision(name, revision=revision, cache_dir=_cache())
         sizes = _sizes(name, pinned)
     _link(name, pinned, sizes, [each for each in sizes if _DESCRIBED.fullmatch(each)], folder)
     check_code(folder)  # before the larger files
     _link(name, pinned, sizes, _weights_or_graph(name, sizes, graph, folder), folder)
-    return Origin(
-        hub=urlsplit(constants.ENDPOINT).netloc.rpartition("@")[2].lower(), name=name, revision=pinned.resolved
-    )
+    return Origin(hub=_hub(), name=name, revision=pinned.resolved)
+
+
+def _hub() -> str:
+    """The hub's host and port."""
+    from huggingface_hub import constants
+
+    return urlsplit(constants.ENDPOINT).netloc.rpartition("@")[2].lower()
+
+
+def _cache() -> str | None:
+    """Where the hub's files are kept: each hub but the library's own apart, for the cache knows no hubs."""
+    from huggingface_hub import constants
+
+    return None if _hub() == "huggingface.co" else str(Path(constants.HF_HUB_CACHE) / "hubs" / _hub().replace(":", "_"))
 
 
 def _sizes(name: str, revision: "ResolvedRevision") -> dict[str, int]:
@@ -99,7 +115,7 @@ def _sizes(name: str, revision: "ResolvedRevision") -> dict[str, int]:
     from huggingface_hub.errors import CachedRepoTreeNotFoundError
 
     try:
-        found = list(get_cached_repo_tree(name, revision=revision))
+        found = list(get_cached_repo_tree(name, revision=revision, cache_dir=_cache()))
     except CachedRepoTreeNotFoundError:
         tree = HfApi().list_repo_tree(name, revision=revision.resolved, recursive=True)
         found = [each for each in tree if isinstance(each, RepoFile)]
@@ -152,7 +168,7 @@ def _link(
             f"{name}: {total:,} bytes are to be fetched ({largest} has {sizes[largest]:,}), the limit is {MAX_BYTES:,}"
         )
     with _hub_errors(name, revision.initial):
-        snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=list(names)))
+        snapshot = Path(snapshot_download(name, revision=revision, cache_dir=_cache(), allow_patterns=list(names)))
         for each in names:
             blob = (snapshot / each).resolve(strict=True)
             with blob.open("rb") as file:
@@ -164,21 +180,48 @@ def _link(
             (folder / each).symlink_to(blob)
 
 
-def _watch(response: Any) -> None:
-    """Have a body's reader raise ImportRefused where the body only drips: every byte resets the library's limit."""
-    read = response.iter_raw
+@dataclass
+class _Answer:
+    """What has come of the answer that this thread waits for."""
 
-    def watched(size: int | None = None) -> Iterator[bytes]:
-        began, count = time.monotonic(), 0
-        for part in read(size):
-            count += len(part)
-            if (seconds := time.monotonic() - began) > PATIENCE and count < PACE * seconds:
-                raise ImportRefused(
-                    f"{response.url.host} sent {count:,} bytes in {seconds:.0f} s: too slow to wait for"
-                )
-            yield part
+    host: str
+    began: float
+    count: int = 0  # bytes
+    has_head: bool = False
 
-    response.iter_raw = watched
+
+_ANSWER = ContextVar[_Answer]("_ANSWER")
+
+
+def _begin(request: Any) -> None:
+    _ANSWER.set(_Answer(request.url.host, time.monotonic()))
+    request.extensions = {**request.extensions, "trace": _watch}
+
+
+def _has_head(response: Any) -> None:
+    _ANSWER.get().has_head = True
+
+
+def _watch(event: str, info: Mapping[str, Any]) -> None:
+    """A `trace` of httpx: a read of a new connection raises ImportRefused where a head is late, or a body only drips.
+
+    The library bounds each read alone, if at all, so every byte begins its limit anew.
+    """
+    if not event.endswith(CONNECTED):
+        return
+    stream = info["return_value"]
+    read = stream.read
+
+    def watched(most: int, timeout: float | None = None) -> bytes:
+        part: bytes = read(most, PATIENCE if timeout is None else min(timeout, PATIENCE))
+        answer = _ANSWER.get()
+        answer.count += len(part)
+        seconds = time.monotonic() - answer.began
+        if seconds > PATIENCE and not (answer.has_head and answer.count >= PACE * seconds):
+            raise ImportRefused(f"{answer.host} sent {answer.count:,} bytes in {seconds:.0f} s: too slow to wait for")
+        return part
+
+    stream.read = watched
 
 
 @contextmanager
@@ -190,7 +233,7 @@ def _hub_errors(name: str, revision: str | None) -> Iterator[None]:
     """
     from huggingface_hub import constants, errors
 
-    user, _, hub = urlsplit(constants.ENDPOINT).netloc.rpartition("@")
+    user, hub = urlsplit(constants.ENDPOINT).netloc.rpartition("@")[0], _hub()
     token = "the token may not read it" if os.environ.get("HF_TOKEN") else "then give a token in HF_TOKEN"
     try:
         yield

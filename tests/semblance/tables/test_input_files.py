@@ -183,7 +183,7 @@ def test_without_a_standard_input_a_text_is_asked_for(
     monkeypatch.setattr("sys.stdin", None)  # as a shell leaves it with <&-
     ran = semblance(command)
     assert ran.code == 2
-    assert "--file, or lines on standard input" in ran.err
+    assert "none were given, and standard input" in ran.err
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])

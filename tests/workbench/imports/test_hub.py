@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from core.manifest import MANIFEST_NAME, Manifest
+from tests.harness import hub as small_hub
 from tests.harness.hub import Hub, Repository
 from tests.workbench import foreign
 from training.publish.runtime import PublishedModel
@@ -81,6 +82,21 @@ def test_a_model_does_not_replace_one_of_another_owner(hub: Hub, folder: Path, t
     with pytest.raises(ImportRefused, match=f"{made.name} has another model .*--id"):
         import_model(f"another-{owner}/{name}", None, tmp_path / "models")
     assert import_model(NAME, None, tmp_path / "models").folder == made  # anew
+
+
+def test_hubs_are_kept_apart(hub: Hub, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add(NAME, folder)
+    made = import_model(NAME, None, tmp_path / "models").folder
+    with small_hub.running() as other:
+        constants = importlib.import_module("huggingface_hub.constants")
+        monkeypatch.setattr(constants, "ENDPOINT", other.url)
+        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(hub.url, other.url)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        other.add(NAME, folder)
+        with pytest.raises(ImportRefused, match="has another model"):
+            import_model(NAME, None, tmp_path / "models")
+        assert "model.safetensors" in other.asked  # not the first hub's, from the cache
+        assert Manifest.load(made).origin.hub == hub.url.removeprefix("http://")  # type: ignore[union-attr]
 
 
 def test_only_the_same_source_is_replaced_without_a_word(folder: Path, tmp_path: Path) -> None:
@@ -241,9 +257,10 @@ def test_bytes_of_another_digest_than_the_hub_lists_are_refused_and_forgotten(hu
     assert import_model(NAME, "x", tmp_path / "models").parity is not None
 
 
-def test_a_hub_that_drips_is_not_waited_for(hub: Hub, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
-    hub.add(NAME, folder).drips = True
+@pytest.mark.parametrize("part", ["head", "body"])
+def test_a_hub_that_drips_is_not_waited_for(part: str, hub: Hub, folder: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    hub.add(NAME, folder).drips = part
     monkeypatch.setattr(sources, "PATIENCE", 0.5)
     assert "too slow to wait for" in refused(capsys, tmp_path)
 

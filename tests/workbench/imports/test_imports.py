@@ -316,6 +316,10 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "weights": (_without, r"model\.safetensors: no such file"),
     "tokenizer": (lambda f: (f / "tokenizer.json").write_text("{}"),
         r"transformers cannot open it"),
+    "normalizer": (
+        lambda f: changed(f / "tokenizer.json",
+            normalizer={"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 10_000}),
+        r"tokenizer\.json: its normalizer makes 10,007 characters of the 8 from '`' on"),
     "prompt": (lambda f: changed(f / "config_sentence_transformers.json", default_prompt_name="mine"),
         r"config_sentence_transformers\.json: default_prompt_name is 'mine', prompts are"),
     "comparison": (lambda f: changed(f / "config_sentence_transformers.json", similarity_fn_name="euclidean"),
