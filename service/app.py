@@ -20,7 +20,6 @@ from service.http.middleware import (
     EarlyResponseCloser,
     Errors,
     RequestId,
-    SecurityHeaders,
 )
 from service.http.pages import add_pages
 from service.observe.tracing import Tracing
@@ -113,7 +112,6 @@ class Application(FastAPI):
         """The router and its middleware, from the inside out. A request passes them in the other order."""
         service, settings = self.service, self.service.settings
         stack: ASGIApp = AccessControl(self.scoring.wrap(self.router, paths), settings.api_keys, rate_limit, paths)
-        stack = SecurityHeaders(stack)
         stack = Errors(stack, paths)
         if settings.cors_origins:  # outside the keys: a preflight request has none
             stack = CORSMiddleware(

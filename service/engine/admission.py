@@ -12,6 +12,7 @@ work there than its own: they may be dropped for it. What was let in and cannot 
 or the machine became slower, is dropped as soon as that is known.
 """
 
+from asyncio import Timeout, get_running_loop
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -50,6 +51,7 @@ class RequestContext:
         items: the field of the request whose items it works on now, and their number: an error that this takes too long
             says how many would not.
         ended: whether it is answered or given up. Others may still wait for what it has begun.
+        timer: ends it when its time is over.
     """
 
     caller: str = ""
@@ -61,6 +63,7 @@ class RequestContext:
     expected: float = 0.0
     items: tuple[str, int] | None = None
     ended: bool = False
+    timer: Timeout | None = None
     _paused_since: float | None = None
 
     @property
@@ -119,6 +122,7 @@ class RequestContext:
     def paused(self) -> Iterator[None]:
         """The block counts as waiting, and not against the time limit: what it waits for has its own."""
         began = self._paused_since = perf_counter()
+        self._set_timer(None)
         try:
             yield
         finally:
@@ -126,6 +130,11 @@ class RequestContext:
             self._paused_since = None
             self.deadline += ended - began
             self.spent(QUEUE, began, ended)
+            self._set_timer(self.left)
+
+    def _set_timer(self, seconds: float | None) -> None:
+        if self.timer is not None and not self.timer.expired():
+            self.timer.reschedule(None if seconds is None else get_running_loop().time() + seconds)
 
 
 class Pace:

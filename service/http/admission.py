@@ -3,12 +3,10 @@
 import asyncio
 import logging
 import re
-from collections import Counter, OrderedDict, deque
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
-from types import TracebackType
-from typing import NoReturn, Self
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -22,67 +20,12 @@ from service.routes.routing import STATE, RequestState
 from service.service import Service
 
 BUFFERED_BYTES_PER_REQUEST = 163_840  # bodies and unsent answers: 160 MiB where 1,024 may be in flight
-_TIME_LEFT_SECONDS = 0.05  # at least, between two checks whether a paused request has more time
-_LONGEST_REFUSAL = 1.0  # seconds
-_MIN_COST_SAMPLES = 16  # requests that a route has answered before the cost of the next is estimated by its length
-_COST_SAMPLE_SECONDS = 60.0  # how long they count
-_PROBE_EVERY = 8  # of the requests that would be refused unread, one in so many is read all the same
-_REMEMBERED = 10_000  # connections whose requests were refused
 ANSWER_CHUNK_BYTES = 65_536
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 _over_limit = ThrottledWarning(
     logging.getLogger(__name__),
     "bodies and unread answers take too much memory: the requests of the largest caller are dropped",
 )
-
-
-class TimeLimit:
-    """Cancels the current task inside the block `with TimeLimit(context, seconds):`.
-
-    The block then raises `TimeoutError` when the context's time is over, or the error of `end`. After `disarm`
-    it goes on to its end.
-    """
-
-    __slots__ = ("_context", "_ended_by", "_entered", "_task", "_timer")
-
-    def __init__(self, context: RequestContext, seconds: float) -> None:
-        """Begin with this time, which is that of the context."""
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task(loop)
-        assert task is not None, "requests are answered in tasks"
-        self._task = task
-        self._entered = True
-        self._ended_by: Exception | type[Exception] | None = None
-        self._context = context
-        self._timer = loop.call_later(seconds, self._on_timer)
-
-    def _on_timer(self) -> None:
-        if (left := self._context.left) > 0:  # it was paused, or is
-            self._timer = asyncio.get_running_loop().call_later(max(left, _TIME_LEFT_SECONDS), self._on_timer)
-        else:
-            self.end(TimeoutError)
-
-    def end(self, by: Exception | type[Exception]) -> None:
-        """End the block with an error; no effect after the block."""
-        if self._entered and self._ended_by is None:
-            self._ended_by = by
-            self._task.cancel()
-
-    def disarm(self) -> None:
-        """Stop the timer: the block may finish, however long it takes."""
-        self._entered = False
-        self._timer.cancel()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.disarm()
-        # A server that shuts down may have cancelled the task too: then it stays cancelled.
-        if self._ended_by is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
-            raise self._ended_by from error
 
 
 @dataclass(eq=False, slots=True)
@@ -131,25 +74,10 @@ class BufferedBytes:
                 del self._by_caller[request.caller]
 
 
-@dataclass(eq=False)
-class ModelCosts:
-    """What the last requests of a route cost that one model answered, in expected seconds a byte of their bodies."""
-
-    last: deque[float] = field(default_factory=lambda: deque(maxlen=_MIN_COST_SAMPLES))
-    at: float = 0.0  # the time of the last one, by `perf_counter`
-
-    def add(self, cost: float) -> None:
-        """Add the cost of a request that has just ended."""
-        self.last.append(cost)
-        self.at = perf_counter()
-
-
 class AdmissionMiddleware:
-    """Refuses a request that asks a model beyond the limit, or with too much work; begins its context.
+    """Refuses a request that asks a model beyond the limit; begins its context.
 
-    A request whose body has not arrived does not count. Its work is known only after reading the body; but where at its
-    length even the cheapest recent request of the route would be refused, it is refused unread. One in `_PROBE_EVERY`
-    is read all the same: it may ask a cheaper model than all of these.
+    A request whose body has not arrived does not count.
     """
 
     def __init__(self, app: ASGIApp, scoring: "ScoringLimits", paths: Paths) -> None:
@@ -157,8 +85,6 @@ class AdmissionMiddleware:
         self._app = app
         self._paths = paths.scoring
         self._scoring = scoring
-        self._costs: dict[str, dict[str, ModelCosts]] = {}  # of each route, by the model that answered
-        self._refused_unread = 0  # requests, with those that were read as one in `_PROBE_EVERY`
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on.
@@ -174,35 +100,15 @@ class AdmissionMiddleware:
         context = RequestContext(state.caller, spans=[] if scoring.traced else None)
         scoring.check_room(context)
         state.context = context
-        size, costs = length_of(state.received), self._costs.setdefault(scope["path"], {})
 
         async def send_and_release(message: Message) -> None:
             scoring.leave(context)  # what is sent needs no work any more
             await send(message)
 
         try:
-            cheapest = _cheapest(costs) if size > FEW_BYTES else None
-            if cheapest and (refusal := scoring.queue.admissions.refusal(context, size * cheapest)) is not None:
-                self._refused_unread += 1
-                if self._refused_unread % _PROBE_EVERY:
-                    raise refusal
             await self._app(scope, receive, send_and_release)
-        except Overloaded as refusal:
-            scoring.leave(context)
-            await scoring.refuse(scope.get("client"), refusal)
         finally:
             scoring.leave(context)
-            if size > FEW_BYTES and (context.expected or state.status == 200):
-                costs.setdefault(state.model, ModelCosts()).add(context.expected / size)
-
-
-def _cheapest(costs: Mapping[str, ModelCosts]) -> float | None:
-    """Seconds a byte, expected of the cheapest of the last requests; None if they are too few."""
-    now = perf_counter()
-    recent = [model for model in costs.values() if now - model.at < _COST_SAMPLE_SECONDS]
-    if sum(len(model.last) for model in recent) < _MIN_COST_SAMPLES:
-        return None
-    return min(min(model.last) for model in recent)
 
 
 class BodyAndDeadlineMiddleware:
@@ -231,11 +137,18 @@ class BodyAndDeadlineMiddleware:
             await self._app(scope, receive, send)
             return
         context.deadline = perf_counter() + self._seconds
-        request = HeldRequest(context.caller, lambda error: limit.end(error))
         leaving: asyncio.Task[None] | None = None
+        ended_by: Exception | type[Exception] | None = None
+
+        def end(error: Exception | type[Exception]) -> None:
+            nonlocal ended_by
+            if not state.started and not limit.expired():
+                ended_by = error
+                limit.reschedule(0)
 
         async def send_in_chunks(message: Message) -> None:
-            limit.disarm()
+            if not state.started and not limit.expired():
+                limit.reschedule(None)  # the rest may take however long
             content = message.get("body", b"")
             if len(content) > ANSWER_CHUNK_BYTES:
                 if (abort := scope.get("extensions", {}).get(ABORT)) is not None:
@@ -249,19 +162,23 @@ class BodyAndDeadlineMiddleware:
         async def watch_disconnect() -> None:
             await receive()
             state.status = CLIENT_LEFT
-            limit.end(ClientLeft)
+            end(ClientLeft)
 
+        request = HeldRequest(context.caller, end)
         try:
-            with TimeLimit(context, self._seconds) as limit:
+            async with asyncio.timeout(self._seconds) as limit:
+                context.timer = limit
                 state.body = await self._reader.read(state, context, receive, request)
                 leaving = asyncio.get_running_loop().create_task(watch_disconnect())
                 await self._app(scope, receive, send_in_chunks)
-        except TimeoutError:
+        except TimeoutError as error:
+            if ended_by is not None:
+                raise ended_by from error
             if state.arrived:
                 raise TookTooLong(f"no answer within {self._seconds:g} seconds") from None
             raise BodyTimeout(f"no whole body within {self._seconds:g} seconds") from None
         finally:
-            state.body = b""
+            state.body, ended_by = b"", None  # its traceback has this frame: a circle would keep what was read
             buffered.hold(request, 0)
             if leaving is not None:
                 leaving.cancel()
@@ -337,8 +254,6 @@ class ScoringLimits:
         self._settings = settings = service.settings
         self.max_in_flight = most = settings.max_in_flight  # requests received and not yet answered
         self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * most, memory_of_body(settings.max_body_bytes)))
-        self.delayed_refusals = 0  # being held back now
-        self._retry_at: OrderedDict[object, float] = OrderedDict()  # of each client, as its last refusal said
         self.queue = service.queue
         self._answering: set[RequestContext] = set()
         self.traced = traced
@@ -368,28 +283,6 @@ class ScoringLimits:
         if not context.ended:
             self.queue.release(context)
             self._answering.discard(context)
-
-    async def refuse(self, client: object, refusal: Overloaded) -> NoReturn:
-        """Refuse a request; a client that asks again before its `Retry-After` waits until then, a second at most.
-
-        A refusal costs little, but thousands a second cost the CPU that others' work needs.
-
-        Raises:
-            Overloaded: this one.
-        """
-        # Its traceback holds what it was raised through: bodies and their texts.
-        refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
-        early = min(self._retry_at.pop(client, 0.0) - perf_counter(), _LONGEST_REFUSAL)
-        if early > 0 and self.delayed_refusals < self.max_in_flight:
-            self.delayed_refusals += 1
-            try:
-                await asyncio.sleep(early)
-            finally:
-                self.delayed_refusals -= 1
-        self._retry_at[client] = perf_counter() + refusal.seconds
-        if len(self._retry_at) > _REMEMBERED:
-            self._retry_at.popitem(last=False)
-        raise refusal
 
     def wrap(self, app: ASGIApp, paths: Paths) -> ASGIApp:
         """The application, with the middleware of those of its paths that ask a model."""

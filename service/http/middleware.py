@@ -4,7 +4,6 @@ Keys are random and long (`settings.hash_key` refuses short ones), so SHA-256 is
 passwords, would cost more than the answer.
 """
 
-import base64
 import hashlib
 import hmac
 import logging
@@ -46,19 +45,6 @@ LINGER_SECONDS = 2.0  # in which a client may read the answer to a request whose
 _REST_BYTES = 16_384  # of a body: so much is read after the answer
 _IPV6_CLIENT = 64  # bits of the prefix: a client usually has the whole network of 2^64 addresses
 _NO_UPLOADS = AsyncExitStack()  # FastAPI would close files of forms by it
-NOSNIFF = (b"x-content-type-options", b"nosniff")
-_INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
-_CONTENT_POLICY = b"content-security-policy"
-_PAGE_HEADERS = (  # of every HTML page, besides its policy
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-    (b"x-frame-options", b"DENY"),
-)
-_POLICY = (
-    "default-src 'none'; script-src 'self'{hashes}; style-src 'self'{styles}; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 
 
 class ClientLeft(Exception):
@@ -136,7 +122,8 @@ class RequestId:
         identity = given.decode() if _SANE_ID(given) else f"{self._prefix}{next(self._numbers):08x}"
         REQUEST_ID.set(identity)
         state = scope[STATE] = RequestState(identity, began, received)
-        state.headers.append((b"x-request-id", identity.encode()))
+        state.headers += (b"x-request-id", identity.encode()), (b"x-content-type-options", b"nosniff")
+        scope["fastapi_middleware_astack"] = _NO_UPLOADS
 
         async def answered(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -292,6 +279,8 @@ class AccessControl:
             state.key = self._owner(_given(state.received))
         address = client_of((scope.get("client") or ("",))[0])
         state.caller = f"address:{address}" if state.key is None else f"key:{state.key}"
+        if scope["method"] == "HEAD":  # answered as GET; uvicorn sends no body
+            scope = {**scope, "method": "GET"}
         # Who asks for health without end shares the loop's time too: a probe is a caller of its own address.
         is_open = scope["path"] in self._paths.open
         work = self._app(scope, receive, send) if is_open else self._admit(scope, receive, send)
@@ -339,46 +328,3 @@ def _given(headers: Mapping[bytes, bytes]) -> bytes:
     if scheme.lower() != b"bearer":  # some clients of TEI send the bare key as Authorization
         given = headers.get(b"x-api-key", authorization)
     return given.strip()
-
-
-def policy(html: bytes, *, inline_styles: bool) -> str:
-    """The Content-Security-Policy of a page: only its own scripts run, and it connects only to this host."""
-    digests = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _INLINE_SCRIPT.findall(html)]
-    return _POLICY.format(
-        hashes="".join(f" 'sha256-{digest}'" for digest in digests), styles=" 'unsafe-inline'" if inline_styles else ""
-    )
-
-
-class SecurityHeaders:
-    """Adds them; those of an HTML page depend on its body, and pages come in one piece."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on. HEAD is answered as GET, without the body."""
-        scope[STATE].headers.append(NOSNIFF)
-        scope["fastapi_middleware_astack"] = _NO_UPLOADS
-        if scope["method"] not in ("GET", "HEAD"):  # no page
-            await self._app(scope, receive, send)
-            return
-        has_body = scope["method"] == "GET"
-        held: Message | None = None
-
-        async def described(message: Message) -> None:
-            nonlocal held
-            if message["type"] == "http.response.start":
-                if dict(message.get("headers", ())).get(b"content-type", b"").startswith(b"text/html"):
-                    held = message
-                    return
-            elif held is not None:
-                begun, held = held, None
-                headers = [*begun["headers"], *_PAGE_HEADERS]
-                if _CONTENT_POLICY not in dict(headers):  # ours bring a stricter one, made once
-                    headers.append((_CONTENT_POLICY, policy(message.get("body", b""), inline_styles=True).encode()))
-                await send({**begun, "headers": headers})
-            if message["type"] == "http.response.body" and not has_body:
-                message = {**message, "body": b""}
-            await send(message)
-
-        await self._app(scope if has_body else {**scope, "method": "GET"}, receive, described)

@@ -5,6 +5,9 @@ nothing secret and need no API key: where one is needed they ask the person for 
 documentation is the folder that `make docs` builds.
 """
 
+import base64
+import hashlib
+import re
 from functools import cache
 from os import PathLike, stat_result
 from pathlib import Path
@@ -16,7 +19,6 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from service.http.middleware import policy
 from service.routes.dialects import OURS
 from service.routes.paths import OPEN
 from service.routes.routing import router_for
@@ -28,6 +30,26 @@ _FILES = "/playground"
 _FOLDER = Path(__file__).parents[1] / "playground"
 _GUIDE = "/guide"
 GUIDE_FOLDER = Path(__file__).parents[2] / "build/site"  # where `make docs` builds it, in a checkout
+
+
+_INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
+_POLICY = (
+    "default-src 'none'; script-src 'self'{hashes}; style-src 'self'{styles}; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+def _headers(html: bytes, *, inline_styles: bool = True) -> dict[str, str]:
+    """The headers of a page, by which only its own scripts run, and it connects only to this host."""
+    digests = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _INLINE_SCRIPT.findall(html)]
+    hashes = "".join(f" 'sha256-{digest}'" for digest in digests)
+    return {
+        "content-security-policy": _POLICY.format(hashes=hashes, styles=" 'unsafe-inline'" if inline_styles else ""),
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=()",
+        "x-frame-options": "DENY",
+    }
 
 
 class _Files(StaticFiles):
@@ -63,7 +85,7 @@ def _page(name: str, *, inline_styles: bool) -> Response:
 def _html(name: str, *, inline_styles: bool) -> tuple[bytes, dict[str, str]]:
     """A page and its headers: a policy has a hash of each script, which takes as long as all else of an answer."""
     html = (_FOLDER / name).read_bytes()
-    return html, {"cache-control": "no-cache", "content-security-policy": policy(html, inline_styles=inline_styles)}
+    return html, {"cache-control": "no-cache", **_headers(html, inline_styles=inline_styles)}
 
 
 class _Pages(StaticFiles):
@@ -77,7 +99,8 @@ class _Pages(StaticFiles):
         if not isinstance(response, FileResponse) or response.media_type != "text/html":
             return response
         kept = {name: response.headers[name] for name in ("etag", "last-modified")}
-        return Response(Path(full_path).read_bytes(), status_code, kept, "text/html")
+        html = Path(full_path).read_bytes()
+        return Response(html, status_code, kept | _headers(html), "text/html")
 
 
 def add_pages(app: FastAPI, settings: Settings) -> tuple[str, ...]:
@@ -85,7 +108,7 @@ def add_pages(app: FastAPI, settings: Settings) -> tuple[str, ...]:
 
     Returns the folders of these and of Swagger's files: they hold nothing secret and need no API key.
     """
-    app.mount(_SWAGGER, StaticFiles(packages=[("fastapi_offline", "static")]), name="swagger")
+    app.mount(_SWAGGER, _Pages(packages=[("fastapi_offline", "static")]), name="swagger")
     shown: tuple[str, ...] = (f"{_SWAGGER}/",)
     app.include_router(docs_router)
     if settings.playground:

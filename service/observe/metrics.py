@@ -64,28 +64,22 @@ class Exposition:
         self._metrics = metrics
         self._kept_seconds = kept_seconds
         self._clock = time.monotonic
-        self._rendering: asyncio.Task[None] | None = None
+        self._lock = asyncio.Lock()
         self._pages: dict[bool, tuple[float, Page]] = {}  # OpenMetrics or not -> the time of its figures, the page
 
     async def page(self, accept: str) -> Page:
         """The metrics, at most so much older than this call; OpenMetrics 1.0.0 if Accept asks for it."""
         openmetrics = wants_openmetrics(accept)
         oldest = self._clock() - self._kept_seconds
-        while True:
+        async with self._lock:
             at, page = self._pages.get(openmetrics, (0.0, None))
-            if page is not None and at >= oldest:
-                return page
-            if self._rendering is None or self._rendering.done():
-                self._rendering = asyncio.get_running_loop().create_task(self._render(openmetrics))
-            # Shielded: a scraper that leaves does not cancel the rendering of others.
-            await asyncio.shield(self._rendering)
-
-    async def _render(self, openmetrics: bool) -> None:
-        encode, content_type = _FORMATS[openmetrics]
-        at = self._clock()
-        self._refresh()
-        content = await asyncio.to_thread(encode, self._metrics)
-        self._pages[openmetrics] = at, (content, content_type)
+            if page is None or at < oldest:
+                encode, content_type = _FORMATS[openmetrics]
+                at = self._clock()
+                self._refresh()
+                page = await asyncio.to_thread(encode, self._metrics), content_type
+                self._pages[openmetrics] = at, page
+        return page
 
 
 def wants_openmetrics(accept: str) -> bool:

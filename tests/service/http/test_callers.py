@@ -15,12 +15,9 @@ import pytest
 
 from core.tokenizer import Encoded
 from service.app import Application
-from service.engine.admission import RequestContext
 from service.engine.queue import INLINE_SECONDS
 from service.errors import Overloaded
-from service.http.admission import TimeLimit
 from service.http.connection import MAX_PIPELINED
-from service.http.middleware import ClientLeft
 from tests.harness.process import BODY, address_of, question, raw, running
 from tests.harness.process import until as wait_until
 from tests.harness.server import MB, Address, Gate, counted, pairs_of, post, serving
@@ -286,13 +283,3 @@ async def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
         out.close()
         assert sum(chars for _, chars in read) > 2 * sum(map(len, labels))
         assert max((chars for in_loop, chars in read if in_loop), default=0) < 1000
-
-
-async def test_a_time_limit_ends_nothing_after_its_block() -> None:
-    task = asyncio.current_task()
-    assert task is not None
-    with TimeLimit(RequestContext(deadline=time.perf_counter() + 60), 60) as limit:
-        pass
-    limit.end(ClientLeft)
-    await asyncio.sleep(0)
-    assert not task.cancelling()
