@@ -228,7 +228,7 @@ def explain(
     """What made the score of two sentences, word by word."""
     with service.client(_PAIR) as client:
         answer = client.explain(a, b, model=model)
-    _print(answer, as_json, lambda explanation: render.explanation(explanation, Console().width))
+    _print(answer, as_json, render.explanation)
 
 
 @app.command()

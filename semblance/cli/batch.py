@@ -12,6 +12,7 @@ from semblance.cli.options import (
     ModelName,
     Overwrite,
     Patience,
+    Prefix,
     QuoteFormulas,
     RerankModel,
     RerankTop,
@@ -41,7 +42,7 @@ def batch(
             "sentence]"
         ),
     ] = None,
-    prefix: Annotated[str | None, typer.Option(help="put before the names of the new columns")] = None,
+    prefix: Prefix = "",
     top_k: TopK = None,
     model: ModelName = None,
     rerank_model: RerankModel = None,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -15,10 +15,9 @@ from rich.table import Table
 
 from semblance.cli.options import Json, ServiceOptions, TextFile, expand_option_groups
 from semblance.cli.render import bar
+from semblance.jobs import threshold
+from semblance.jobs.threshold import ModelComparison, Quality, Scores, quality
 from semblance.tables.formats import KNOWN
-
-if TYPE_CHECKING:
-    from semblance.jobs.threshold import ModelComparison, Quality, Scores
 
 SHOWN = np.arange(0.1, 1.0, 0.1)  # thresholds of the table, beside the recommended one
 
@@ -99,35 +98,22 @@ def choose(
         return
     if output is not None:
         raise typer.BadParameter("is for an FAQ: give --faq too", param_hint="--output")
-    from semblance.jobs.threshold import (
-        COLUMNS,
-        OF_A_PAIR,
-        Candidate,
-        candidates,
-        choose,
-        compare,
-        quality,
-        read_pairs,
-        recommended,
-        resampled,
-    )
-
-    read = read_pairs(pairs, tuple(column) if column else COLUMNS, read_as)
+    read = threshold.read_pairs(pairs, column or threshold.COLUMNS, read_as)
     for note in read.notes:
         typer.echo(f"semblance: {note}", err=True)
 
-    async def ask() -> tuple[list[Candidate], int]:
-        tasks = [each.value for each in task or ()] or OF_A_PAIR
+    async def ask() -> tuple[list[threshold.Candidate], int]:
+        tasks = [each.value for each in task or ()] or threshold.OF_A_PAIR
         with Console(stderr=True).status("opening the models") as status:  # at a terminal alone
             async with service.of_batch() as client:
-                return await candidates(client, read, model, tasks, every=every, say=status.update)
+                return await threshold.candidates(client, read, model, tasks, every=every, say=status.update)
 
     found, not_compared = asyncio.run(ask())
-    compared = compare(found, read.labels, resamples=resamples, seed=seed)
-    best = recommended(compared)
+    compared = threshold.compare(found, read.labels, resamples=resamples, seed=seed)
+    best = threshold.recommended(compared)
     scores = best.candidate.scores
-    chosen = quality(scores, read.labels, choose(scores, read.labels, precision))
-    interval = resampled(scores, read.labels, precision, resamples=resamples, seed=seed)
+    chosen = quality(scores, read.labels, threshold.choose(scores, read.labels, precision))
+    interval = threshold.resampled(scores, read.labels, precision, resamples=resamples, seed=seed)
     table = [quality(scores, read.labels, float(at)) for at in SHOWN]
     if as_json:
         summary: dict[str, Any] = {"pairs": len(read.a), "positive": int(read.labels.sum())}
@@ -162,7 +148,7 @@ def choose(
         say(f"On other pairs expect less than the precision of {precision:g}: ask for more, or give more pairs.")
 
 
-def _model_summary(each: "ModelComparison", *, recommended: bool) -> dict[str, Any]:
+def _model_summary(each: ModelComparison, *, recommended: bool) -> dict[str, Any]:
     return {
         "model": each.candidate.model,
         "task": each.candidate.task,
@@ -175,14 +161,14 @@ def _model_summary(each: "ModelComparison", *, recommended: bool) -> dict[str, A
     }
 
 
-def _cut(scores: "Scores", threshold: float) -> str:
+def _cut(scores: Scores, cut: float) -> str:
     """A threshold with four decimals, or as many as it takes to let the same pairs pass."""
-    passing = scores >= threshold
-    written = (f"{threshold:.{digits}f}" for digits in range(4, 18))
-    return next((each for each in written if np.array_equal(scores >= float(each), passing)), repr(threshold))
+    passing = scores >= cut
+    written = (f"{cut:.{digits}f}" for digits in range(4, 18))
+    return next((each for each in written if np.array_equal(scores >= float(each), passing)), repr(cut))
 
 
-def _model_table(compared: Sequence["ModelComparison"], best: "ModelComparison") -> Table:
+def _model_table(compared: Sequence[ModelComparison], best: ModelComparison) -> Table:
     table = Table("model", "AUC", "95 %", "", "threshold", "F1", "ms/pair", box=None, padding=(0, 1, 0, 0))
     for each in compared:
         task = "" if each.candidate.task == "similarity" else f", {each.candidate.task}"
@@ -199,7 +185,7 @@ def _model_table(compared: Sequence["ModelComparison"], best: "ModelComparison")
     return table
 
 
-def _threshold_table(qualities: Sequence["Quality"], chosen: "Quality", shown: str) -> Table:
+def _threshold_table(qualities: Sequence[Quality], chosen: Quality, shown: str) -> Table:
     table = Table("threshold", "precision", "recall", "F1", "pairs that pass", box=None, pad_edge=False)
     for each in sorted([*qualities, chosen], key=lambda quality: quality.threshold):
         table.add_row(

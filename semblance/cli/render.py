@@ -13,7 +13,6 @@ from semblance.types import (
     Entailments,
     Explanation,
     Labels,
-    MatrixOfTokens,
     Models,
     Ranking,
     Similarities,
@@ -23,6 +22,7 @@ from semblance.types import (
 
 _CUT = "cut at the model's limit"
 BAR = 20  # characters of a whole bar
+WIDEST = 26  # column of tokens
 HALF_BAR = 8  # of a bar that may extend either way, on each side
 _LABELS = {"entailed": "green", "contradicted": "red", "not_stated": "dim"}
 _WORTH = {"chance": "!", "unmeasured": "?"}  # of a task on text unlike its corpora, after its name
@@ -125,22 +125,18 @@ def embeddings(answer: Embeddings, texts: Sequence[str]) -> RenderableType:
     return Group(table, Text(f"{answer.model}: {answer.dim} numbers each, all of them with --json", style="dim"))
 
 
-def explanation(answer: Explanation, width: int) -> RenderableType:
-    """Each token's numbers, then each matrix, its columns split into blocks that fit the width in characters."""
+def explanation(answer: Explanation) -> RenderableType:
+    """Each token's numbers; the matrices of pairs of tokens are for --json and the page at `/`."""
     rated = f", rating {answer.rating:.2f}" if answer.rating is not None else ""
     parts: list[RenderableType] = [
         Text(f"{answer.model}: score {answer.score:.4f}, raw score {answer.raw_score:.4f}{rated}", style="bold")
     ]
     if answer.vectors:
-        longest = max(map(cell_len, [*answer.a.tokens, *answer.b.tokens]), default=0)
-        wide = min(longest, width // 3)
+        wide = min(max(map(cell_len, [*answer.a.tokens, *answer.b.tokens]), default=0), WIDEST)
         parts += _tokens("a", answer.a, answer.vectors, [vector.a for vector in answer.vectors], wide)
         parts += _tokens("b", answer.b, answer.vectors, [vector.b for vector in answer.vectors], wide)
         parts += [Text(f"{vector.name}: {vector.description}", style="dim") for vector in answer.vectors]
-    for matrix in answer.matrices:
-        parts.append(Text())
-        parts.append(Text.assemble((matrix.name, "bold"), f": {matrix.description}"))
-        parts += _blocks(matrix, answer.a.tokens, answer.b.tokens, width)
+    parts += [Text(f"{matrix.name}: {matrix.description}: --json", style="dim") for matrix in answer.matrices]
     return Group(*parts)
 
 
@@ -220,35 +216,3 @@ def _two_way(share: float) -> Text:
     if share < 0:
         return Text(" " * (HALF_BAR - size)).append("█" * size, style="red").append("│" + " " * HALF_BAR)
     return Text(" " * HALF_BAR + "│").append("█" * size, style="green").append(" " * (HALF_BAR - size))
-
-
-def _blocks(matrix: MatrixOfTokens, a: Sequence[str], b: Sequence[str], width: int) -> Iterator[Table]:
-    """The matrix, its columns split into blocks that fit the width."""
-    low, high = matrix.range or (0.0, 0.0)
-    largest = max(abs(low), abs(high)) or max((abs(value) for row in matrix.values for value in row), default=0.0)
-    room = width - max(map(cell_len, a), default=0)
-    start = 0
-    while start < len(b):
-        stop, used = start, 0
-        while stop < len(b) and (stop == start or used + _column_width(b[stop]) <= room):
-            used += _column_width(b[stop])
-            stop += 1
-        table = Table("", box=None, pad_edge=False, padding=(0, 1, 0, 0))
-        for token in b[start:stop]:
-            table.add_column(Text(token), justify="right", no_wrap=True)
-        for token, values in zip(a, matrix.values, strict=True):
-            table.add_row(Text(token), *(_cell(value, largest) for value in values[start:stop]))
-        yield table
-        start = stop
-
-
-def _column_width(token: str) -> int:
-    return 1 + max(cell_len(token), len("+0.00"))
-
-
-def _cell(value: float, largest: float) -> Text:
-    """A number; its background is the stronger, the larger its absolute value."""
-    strength = round(200 * min(1.0, abs(value) / largest)) if largest else 0
-    faded = 255 - strength
-    background = f"rgb(255,{faded},{faded})" if value < 0 else f"rgb({faded},255,{faded})"
-    return Text(f"{value:+z.2f}", style=f"black on {background}")

@@ -100,33 +100,17 @@ def _without_mark(start: bytes) -> str | None:
 def _first_bad_line(path: Path, encoding: str) -> tuple[int, bytes, int] | None:
     """Number, content and first bad byte of the first line that is not in the encoding; None where there is none."""
     decoder = codecs.getincrementaldecoder(encoding)("strict")
-    line, returned = 1, False  # whether the last character was CR: with an LF behind it they are one end
+    number = 1
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            state = decoder.getstate()
+        while True:
+            line = file.readline(BLOCK)
             try:
-                text = decoder.decode(block)
+                decoder.decode(line, final=not line)
             except UnicodeDecodeError as error:
-                whole = state[0] + block
-                lenient = codecs.getincrementaldecoder(encoding)("ignore")
-                lenient.setstate(state)
-                good = lenient.decode(whole[len(state[0]) : error.start])
-                line -= returned and good.startswith("\n")
-                start = max(whole.rfind(b"\n", 0, error.start), whole.rfind(b"\r", 0, error.start)) + 1
-                end = whole.find(b"\n", error.start)
-                return line + _ends(good), whole[start : end if end >= 0 else None], whole[error.start]
-            line += _ends(text) - (returned and text.startswith("\n"))
-            returned = text.endswith("\r") if text else returned
-    try:
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError as error:
-        return line, error.object, error.object[error.start]
-    return None
-
-
-def _ends(text: str) -> int:
-    """How many line ends a text has: LF, CR LF, or CR alone."""
-    return text.count("\n") + text.count("\r") - text.count("\r\n")
+                return number, line or error.object, error.object[error.start]
+            if not line:
+                return None
+            number += line.endswith(b"\n")
 
 
 def lines_of(file: TextIO) -> Iterator[tuple[str, int]]:

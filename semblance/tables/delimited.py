@@ -21,6 +21,7 @@ from semblance.tables.rows import Chunk, Row, Unreadable
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _NAMED = re.compile(r"sep=(.)\r?\n?")  # Excel writes and reads such a first line
 LONGEST_RECORD = 16 << 20  # characters
+_QUOTE = "a quote is not closed, or has text behind it (one within a field in quotes is written twice)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class Delimited:
 
     def _check(self) -> None:
         """Read every record, for what is wrong with the file and what looks odd."""
-        quoted = inner = None
+        inner = None
         unnamed = width = 0
         header: _Record | None = None
         with open_text(self._path, self._encoding) as file:
@@ -127,20 +128,13 @@ class Delimited:
                     continue
                 if unnamed and len(record.cells) == width and any(record.cells[-unnamed:]):
                     unnamed = 0  # they hold something
-                if not self._quoting and quoted is None:
-                    if any(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in record.cells):
-                        quoted = record.line
-                elif self._quoting and inner is None and self._holds_rows(record):
+                if self._quoting and inner is None and self._holds_rows(record):
                     inner = record.line
         if self.columns is None or header is None:
             raise BatchError(f"{self._path}: there is no header")
         if unnamed:
             self.columns, self._unnamed = self.columns[:-unnamed], unnamed
         self._refuse_names_twice(header.line)
-        if quoted is not None:
-            self.notes.append(
-                f"{self._path}: line {quoted}: a field begins and ends with a quote; .tsv has no quoting, so it is kept"
-            )
         if inner is not None:
             self.notes.append(
                 f"{self._path}: line {inner}: a field in quotes holds line breaks and what looks like rows of the file"
@@ -167,9 +161,7 @@ class Delimited:
         )
 
     def _records(self, file: TextIO) -> Iterator[_Record]:
-        line = position = begun = 0
-        held: list[str] = []  # lines of the record that is being read
-        size = 0
+        line = position = begun = size = 0
 
         def lines() -> Iterator[str]:
             nonlocal line, position, size
@@ -177,10 +169,9 @@ class Delimited:
                 line += 1
                 if line <= self._skipped:
                     continue
-                held.append(text)
                 size += len(text)
                 if size > LONGEST_RECORD:
-                    raise BatchError(self._fault(held, begun, f"a row has more than {LONGEST_RECORD:,} characters"))
+                    raise BatchError(f"{self._path}: line {begun}: a row has more than {LONGEST_RECORD:,} characters")
                 yield text
 
         reader = csv.reader(
@@ -190,36 +181,15 @@ class Delimited:
             strict=True,
         )
         while True:
-            held.clear()
             size, begun = 0, max(line, self._skipped) + 1
             try:
                 cells = next(reader)
             except StopIteration:
                 return
-            except csv.Error as error:
-                raise BatchError(self._fault(held, begun, str(error))) from None
+            except csv.Error:
+                raise BatchError(f"{self._path}: line {begun}: {_QUOTE}") from None
             if cells:
                 yield _Record(cells, position, begun)
-
-    def _fault(self, held: list[str], begun: int, otherwise: str) -> str:
-        """What is wrong with the record of these lines, the first of which has the number `begun`."""
-        opened = open_quote("".join(held), self._separator) if self._quoting else None
-        if opened is None:
-            return f"{self._path}: line {begun}: {otherwise}"
-        columns = self.columns or ()
-        name = columns[opened.column] if opened.column < len(columns) else str(opened.column + 1)
-        line = begun + opened.line
-        if opened.text_after is None:
-            return f"{self._path}: line {line}: the quote that opens column {name} is not closed"
-        if opened.text_after > opened.line:
-            return (
-                f"{self._path}: line {line}: the quote that opens column {name} is not closed: the next one, in line "
-                f"{begun + opened.text_after}, has text behind it"
-            )
-        return (
-            f"{self._path}: line {line}: column {name} has text behind its closing quote; "
-            "a quote within a field in quotes is written twice"
-        )
 
     def _row(self, record: _Record) -> Row | Unreadable:
         cells, columns = record.cells, self.columns or ()
@@ -237,40 +207,3 @@ def _unnamed(columns: list[str]) -> int:
     """How many of the last columns have no name; 0 where none has one."""
     named = [place for place, name in enumerate(columns) if name]
     return len(columns) - named[-1] - 1 if named else 0
-
-
-class OpenQuote(NamedTuple):
-    """A field in quotes that ends wrongly; places count from 0."""
-
-    column: int
-    line: int  # of the quote that opens it
-    text_after: int | None  # line on which text stands behind the next quote; None: there is no other quote
-
-
-def open_quote(text: str, separator: str) -> OpenQuote | None:
-    """The first field in quotes of a text that is not closed or has text behind its closing quote."""
-    place = column = line = 0
-    while place < len(text):
-        if text[place] == '"':
-            opened, begun = place, line
-            end = text.find('"', place + 1)
-            while end >= 0 and text[end + 1 : end + 2] == '"':
-                end = text.find('"', end + 2)
-            if end < 0:
-                return OpenQuote(column, begun, None)
-            line += len(re.findall(r"\r\n|\r|\n", text[opened:end]))
-            place = end + 1
-            if place < len(text) and text[place] not in (separator, "\r", "\n"):
-                return OpenQuote(column, begun, line)
-        else:
-            found = re.compile(rf"[{re.escape(separator)}\r\n]").search(text, place)
-            place = found.start() if found else len(text)
-        if place < len(text) and text[place] == separator:
-            column, place = column + 1, place + 1
-            if place == len(text):
-                return None
-        elif place < len(text):
-            end_of_line = re.compile(r"\r\n|\r|\n").match(text, place)
-            assert end_of_line is not None
-            column, line, place = 0, line + 1, end_of_line.end()
-    return None

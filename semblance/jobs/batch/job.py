@@ -9,8 +9,8 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
-from itertools import count, islice
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,11 @@ from semblance.jobs.batch.tasks import BatchOptions, Task, ask_rows, changed, ma
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND, PARQUET, open_source
 from semblance.tables.output_file import OutputFile
-from semblance.tables.rows import Answered, BadRow, Chunk, Outcome, RowSource, Say, columns_of, no_column
+from semblance.tables.rows import Answered, BadRow, Chunk, Outcome, RowSource, Say, columns_of, no_column, refuse_taken
 
 ROWS_AT_ONCE = 64  # of a chunk, at most
 ROWS_OF_REQUESTS = 16  # of a chunk in which each row is a request
 ROWS_WRITTEN = 16_384  # at a time
-OWN_PREFIX = "semblance"  # of new columns, if the input has a column with one of their names
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ async def run_batch(
         say(note)
     served = await client.models()
     task = make_task(options, served)
-    options = task.options = replace(options, prefix=_prefix(source, task, say))
+    _check_columns(source, task)
     identity = _identity(source, source_path.suffix, read_as, output, options, task)
     with closing(Journal(progress, identity, overwrite=overwrite)) as journal:
         try:  # that there was progress may have been that of a batch that has ended since
@@ -111,7 +110,7 @@ async def run_batch(
             raise BatchError("the model changed while rows were asked, and answers of both are mixed: start again")
         adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
         bad = ((row, each) for row, each in enumerate(journal.outcomes()) if isinstance(each, BadRow))
-        written.write(source, adds, lambda: _answered(source, journal, options.prefix or ""), bad)
+        written.write(source, adds, lambda: _answered(source, journal, options.prefix), bad)
         journal.path.unlink()
         return BatchProgress(source.total, source.total, journal.rows - journal.empty, journal.skipped)
 
@@ -160,32 +159,13 @@ async def _answer(client: AsyncClient, task: Task, chunk: Chunk) -> list[Outcome
     return [cells.get(place) or placed.get(place) for place in range(len(chunk.rows))]
 
 
-def _prefix(source: RowSource, task: Task, say: Say) -> str:
-    """The prefix of the new columns: the chosen one, or one that does not clash with the input's columns.
-
-    Raises:
-        BatchError: the input lacks a column that the task reads, or the chosen prefix gives a name that it has.
-    """
+def _check_columns(source: RowSource, task: Task) -> None:
+    """Look that the input has the columns that the task reads, and none of the new ones; raises BatchError."""
     columns = columns_of(source)
-    chosen = task.options.prefix
     for name in task.columns if columns else ():
         if name not in columns:
             raise no_column(source, name, columns)
-
-    def taken(prefix: str) -> list[str]:
-        return [name for name in task.adds if f"{prefix}{name}" in columns]
-
-    there = taken(chosen or "")
-    if not there:
-        return chosen or ""
-    if chosen is not None:
-        raise BatchError(f"the input has a column {chosen + there[0]!r} already: choose another --prefix")
-    found = next(prefix for i in count(1) if not taken(prefix := f"{OWN_PREFIX}{i if i > 1 else ''}_"))
-    say(
-        f"the input has a column {there[0]!r} already, which is kept: the new columns are "
-        f"{', '.join(found + name for name in task.adds)} (--prefix names them otherwise)"
-    )
-    return found
+    refuse_taken(source, (f"{task.options.prefix}{name}" for name in task.adds))
 
 
 def _identity(

@@ -40,7 +40,7 @@ class BatchOptions:
     task: Name
     columns: tuple[str, ...]
     model: str | None = None
-    prefix: str | None = None  # of the new columns; None: none, or one of ours where their names are taken
+    prefix: str = ""  # of the new columns
     top_k: int | None = None
     rerank_model: str | None = None
     rerank_top: int | None = None
@@ -256,7 +256,7 @@ async def ask_rows(
     bad: dict[int, BadRow] = {}
     for number, row in rows:
         try:
-            items.append((number, task.item(_answerable(row, task))))
+            items.append((number, task.item(readable(row))))
         except BadRow as why:
             bad[number] = why
     size = task.rows_at_once
@@ -287,15 +287,6 @@ async def ask_rows(
         else:
             cells.update({number: answer for (number, _), answer in zip(part, answers, strict=True)})
     return cells, bad
-
-
-def _answerable(row: Row | Unreadable, task: Task) -> Row:
-    """The row; raises BadRow if it cannot be read, or has one of the new columns already."""
-    cells = readable(row)
-    for name in task.adds:
-        if (column := f"{task.options.prefix or ''}{name}") in cells:
-            raise BadRow("column_taken", "the answer's column is there already; --prefix renames it", column)
-    return cells
 
 
 def default_of(models: Models, route: str) -> str:

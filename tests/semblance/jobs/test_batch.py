@@ -65,27 +65,21 @@ def test_a_carriage_return_in_a_text_ends_no_row(batch: Batch, tmp_path: Path) -
     source, output = write(tmp_path / "in.jsonl", given), tmp_path / "out.csv"
     assert batch(source, output, "--quote-formulas").code == 0
     assert [(row["a"], row["b"]) for row in read(output)] == [("one\rtwo", "x"), ("x", "'\r=1+1")]
-    assert batch(output, tmp_path / "again.jsonl").code == 0
+    assert batch(output, tmp_path / "again.jsonl", "--prefix", "x_").code == 0
     assert "a line break, which .tsv cannot hold" in batch(source, tmp_path / "out.tsv").err
 
 
 def test_labelled_pairs_keep_their_columns(batch: Batch, tmp_path: Path) -> None:
-    """A column `score` of the input stays; the new ones get a prefix, and the batch says which."""
+    """A column `score` of the input stays; the new ones have a prefix, which the batch asks for."""
     given = [{"a": row["a"], "b": row["b"], "score": 3.5} for row in rows(5)]
     source, output = write(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
-    code, out, err = batch(source, output)
-    assert (code, out) == (0, f"5 rows: {output}\n")
-    assert err == (
-        "semblance: the input has a column 'score' already, which is kept: the new columns are semblance_score, "
-        "semblance_raw_score, semblance_truncated, semblance_unknown (--prefix names them otherwise)\n"
-    )
-    names = ["score", "raw_score", "truncated", "unknown"]
+    refused = batch(source, output)
+    said = f"semblance: {source} has a column 'score' already: rename it, or choose another --prefix\n"
+    assert refused == (2, "", said)
+    assert batch(source, output, "--prefix", "our_").code == 0
     for row, before in zip(read(output), given, strict=True):
         assert {name: row[name] for name in before} == before
-        assert list(row) == [*before, *(f"semblance_{name}" for name in names)]
-    again = tmp_path / "again.jsonl"
-    assert batch(output, again).code == 0  # and once more
-    assert list(read(again)[0])[-4:] == [f"semblance2_{name}" for name in names]
+        assert list(row) == [*before, *(f"our_{name}" for name in ("score", "raw_score", "truncated", "unknown"))]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -241,7 +235,6 @@ def test_bad_rows_are_skipped_and_said(batch: Batch, tmp_path: Path) -> None:
         b'{"a": " ", "b": "x"}',
         b'["a", "b"]',
         b'{"a": "\\ud800", "b": "x"}',
-        b'{"a": "x", "b": "x", "score": 1}',
         b'{"a": "x", "b": "x", "n": NaN}',
         b'{"a": "%s", "b": "x"}' % (b"x" * 100_001),
         good,
@@ -250,7 +243,7 @@ def test_bad_rows_are_skipped_and_said(batch: Batch, tmp_path: Path) -> None:
     output = tmp_path / "out.jsonl"
     code, out, err = batch(tmp_path / "in.jsonl", output)
     assert (code, err) == (4, "")
-    assert out == f"12 rows, 10 skipped (see {output}.errors.jsonl): {output}\n"
+    assert out == f"11 rows, 9 skipped (see {output}.errors.jsonl): {output}\n"
     assert [(row["a"], row["b"]) for row in read(output)] == [("a man", "a dog")] * 2
     said = errors_of(output)
     assert [(line["row"], line["code"], line["column"]) for line in said] == [
@@ -261,9 +254,8 @@ def test_bad_rows_are_skipped_and_said(batch: Batch, tmp_path: Path) -> None:
         (7, "empty_text", "a"),
         (8, "unreadable", None),
         (9, "unreadable", None),
-        (10, "column_taken", "score"),
-        (11, "unreadable", None),
-        (12, "too_large", "a"),
+        (10, "unreadable", None),
+        (11, "too_large", "a"),
     ]
     assert said[0]["reason"] == "the text has no visible character"
     assert said[6]["reason"] == "a lone surrogate is not a character"
@@ -451,7 +443,7 @@ def test_without_a_terminal_it_says_now_and_then_how_far_it_is(
         (("in.csv", "out.csv", "--column", "a"), "similarity reads 2 columns (a, b), found 1"),
         (("in.csv", "out.csv", "--column", "a", "--column", "x"), "there is no column 'x', but 'id', 'a', 'b'"),
         (("in.jsonl", "out.csv", "--column", "a", "--column", "x"), "there is no column 'x', but 'id', 'a', 'b'"),
-        (("taken.csv", "out.csv", "--prefix", ""), "the input has a column 'score' already: choose another --prefix"),
+        (("taken.csv", "out.csv"), "taken.csv has a column 'score' already: rename it, or choose another --prefix"),
         (("in.csv", "out.csv", "--model", "nobody"), "model 'nobody' is not served; for this: avg-paraphrase"),
         (("in.csv", "out.csv", "--model", "pair-sick", "--task", "embed", "--column", "a"), "has no embedding"),
         (("rank.jsonl", "out.csv", "--task", "rank", "--rerank-top", "2"), "name one with --rerank-model"),
