@@ -211,7 +211,7 @@ class Manifest(_Frozen):
     @classmethod
     def _not_of_before(cls, version: object) -> object:
         if version in (1, 2):
-            raise ValueError(f"{version} is of an earlier version: `python -m workbench upgrade MODELS` rewrites it")
+            raise ValueError(f"{version} is of an earlier version: import or tune the model anew")
         return version
 
     @model_validator(mode="after")

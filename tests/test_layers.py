@@ -74,7 +74,7 @@ TABLE = {
     ),
     "workbench": Package(
         ("core", "training", "semblance"),
-        ("imports confidence upgrade", "tuning", "integers minilm large", "__main__", "commands"),
+        ("imports confidence", "tuning", "integers minilm large", "__main__", "commands"),
     ),
     "papers": Package(("core", "training")),  # likewise, over recipes/, which imports none of them
     "benchmarks": Package(("core", "service", "semblance", "training")),
@@ -99,7 +99,7 @@ def test_the_graph_is_whole(graph: Graph) -> None:
     assert "service.app" in graph["semblance.client.local"]  # inside a function
     assert "semblance.tables.parquet" in graph["semblance.tables.formats"]
     assert "training.train.loop" in graph["training.train.run"]
-    assert "core.manifest" in graph["workbench.upgrade"]
+    assert "core.manifest" in graph["workbench.confidence"]
     assert "benchmarks.servers" in graph["benchmarks.beside"]
     assert "service.errors" in graph["scripts.figures"]
     assert len(graph) > 200

@@ -30,14 +30,6 @@ app.command("import")(import_model)
 
 
 @app.command()
-def upgrade(models: Annotated[Path, typer.Argument(help="a models folder")] = Path("own-models")) -> None:
-    """Rewrite manifests of an earlier version of this package; graphs stay, and the answers are proved."""
-    from workbench.upgrade import upgrade as upgrade_all
-
-    console.print(f"upgraded: {', '.join(upgrade_all(models)) or 'none was of an earlier version'}")
-
-
-@app.command()
 def publish_minilm(
     teacher: TeacherPath = None, models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models")
 ) -> None:

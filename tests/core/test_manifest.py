@@ -104,7 +104,7 @@ def test_written_and_read_again_it_is_the_same(folder: Path) -> None:
     ("path", "value", "message"),
     [
         (("surprise",), 1, "surprise: Extra inputs are not permitted"),
-        (("contract_version",), 2, "2 is of an earlier version: `python -m workbench upgrade MODELS` rewrites it"),
+        (("contract_version",), 2, "2 is of an earlier version: import or tune the model anew"),
         (("id",), "../evil", "id: String should match pattern"),
         (("encoder",), "../encoder.onnx", "encoder: String should match pattern"),
         (("golden",), "golden.json\n", "golden: String should match pattern"),

@@ -10,7 +10,7 @@ from core.errors import TokenizerError
 from core.manifest import MAX_TOKENS, EntailmentLabel, Prompts
 from core.sequences import Pooling, PoolingMode
 from core.subwords import Subwords
-from workbench.imports.files import TOKENIZER, ImportRefused, object_or_none, read_modules, read_object
+from workbench.imports.files import TOKENIZER, ImportRefused, library_errors, object_or_none, read_modules, read_object
 from workbench.imports.model import LABELS
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -40,18 +40,6 @@ _MEANINGS = {
     **dict.fromkeys(("irrelevant", "not_relevant", "non_relevant"), "irrelevant"),
 }
 _SENTENCES = "config_sentence_transformers.json"
-# JSON's types of the fields that are read, in the files of a folder; null is taken as absent.
-_TYPES: dict[str, dict[str, type | tuple[type, ...]]] = {
-    "config.json": {
-        **{"architectures": list, "id2label": dict, "matryoshka_dimensions": list, "model_type": str},
-        "problem_type": str,
-        **{"num_labels": int, "pad_token_id": int, "max_position_embeddings": int},
-    },
-    _SENTENCES: {"prompts": dict, "default_prompt_name": str, "similarity_fn_name": str},
-    "sentence_bert_config.json": {"max_seq_length": int, "do_lower_case": bool},
-    TOKENIZER_CONFIG: {"model_max_length": (int, float)},
-}
-_JSON_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}  # and numbers
 _MOST = 1000  # layers, labels
 _GROWTH, _TOGETHER = 32, 8  # characters that one may become: of Unicode's own rules 18; and those tried together
 _MODULES = "taken are Transformer, Pooling and, after them, Dense and Normalize"
@@ -207,7 +195,8 @@ def check_head(folder: Path) -> None:
 def read_dimensions(folder: Path, dim: int) -> tuple[int, ...]:
     """The sizes to which an embedding may be cut, where `config.json` names them (Matryoshka)."""
     found = object_or_none(folder / "config.json").get("matryoshka_dimensions") or []
-    return tuple(sorted({size for size in found if isinstance(size, int) and 1 <= size < dim}))
+    with library_errors(folder):
+        return tuple(sorted({size for size in found if isinstance(size, int) and 1 <= size < dim}))
 
 
 def max_tokens(folder: Path, special: int, wanted: int | None) -> int:
@@ -283,8 +272,6 @@ def check_code(folder: Path) -> dict[str, Any]:
     for named, content in ((path, config), (folder / TOKENIZER_CONFIG, object_or_none(folder / TOKENIZER_CONFIG))):
         if "auto_map" in content:
             raise ImportRefused(f"{named}: auto_map: custom code, which is never run")
-    for name, types in _TYPES.items():
-        _check_types(folder / name, object_or_none(folder / name), types)
     for field, value in config.items():  # layers by any of their names
         if ("layer" in field or field == "num_labels") and isinstance(value, int) and value > _MOST:
             raise ImportRefused(f"{path}: {field} is {value:,}; at most {_MOST:,} are taken")
@@ -296,19 +283,9 @@ def check_code(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _check_types(path: Path, content: Mapping[str, Any], types: Mapping[str, type | tuple[type, ...]]) -> None:
-    for field, expected in types.items():
-        value = content.get(field)
-        if value is not None and not isinstance(value, expected):
-            kinds = expected if isinstance(expected, tuple) else (expected,)
-            wanted = " or ".join(dict.fromkeys(_JSON_NAMES.get(kind, "a number") for kind in kinds))
-            raise ImportRefused(f"{path}: {field}: expected {wanted}, found {type(value).__name__}")
-
-
 def _pooling(folder: Path) -> PoolingMode:
     path = folder / "config.json"
     content = read_object(path)
-    _check_types(path, content, {"pooling_mode": (str, list)})
     modes = [mode for field, mode in _LEGACY_POOLINGS.items() if content.get(field)]
     if (mode := content.get("pooling_mode")) is not None:
         modes = [mode] if isinstance(mode, str) else list(mode)

@@ -83,7 +83,7 @@ def sentence_model(folder: Path) -> Any:
 
 @contextmanager
 def library_errors(folder: Path) -> Iterator[None]:
-    """What transformers raises of a folder that it cannot open, in one line; it has no class of errors of its own.
+    """What reading a folder raises, of whatever its files hold, in one line; transformers has no errors of its own.
 
     Raises:
         ImportRefused: in place of those.
@@ -94,7 +94,7 @@ def library_errors(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise ImportRefused(f"{folder}: transformers cannot open it: {reason}") from error
+        raise ImportRefused(f"{folder}: cannot be read: {reason}") from error
 
 
 def check_weights(folder: Path) -> None:

@@ -22,7 +22,7 @@ from training.publish.runtime import PublishedModel
 from training.publish.texts import texts
 from workbench.imports.calibration import calibrated, sample
 from workbench.imports.described import check_code
-from workbench.imports.files import ImportRefused, read_stated, static_kind
+from workbench.imports.files import ImportRefused, library_errors, read_stated, static_kind
 from workbench.imports.model import (
     COSINE,
     NO_OPTIONS,
@@ -82,10 +82,11 @@ def read_model(folder: Path, options: ImportOptions) -> ImportedModel:
     Raises:
         ImportRefused: it holds no model that we support; names the file and the field.
     """
-    check_code(folder)
-    if (kind := static_kind(folder)) is None:
-        return read_transformer(folder, options)
-    return (read_model2vec if kind == "model2vec" else read_static)(folder, options)
+    with library_errors(folder):
+        check_code(folder)
+        if (kind := static_kind(folder)) is None:
+            return read_transformer(folder, options)
+        return (read_model2vec if kind == "model2vec" else read_static)(folder, options)
 
 
 def import_model(

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from core.manifest import Origin
 from semblance.client.clients import CONNECTED
 from workbench.imports.described import check_code
-from workbench.imports.files import GRAPHS, WEIGHTS, ImportRefused, static_kind
+from workbench.imports.files import GRAPHS, WEIGHTS, ImportRefused, library_errors, static_kind
 
 if TYPE_CHECKING:
     from huggingface_hub import ResolvedRevision
@@ -90,7 +90,8 @@ def _fetch(name: str, revision: str | None, graph: str | None, folder: Path) -> 
         pinned = HfApi().resolve_revision(name, revision=revision, cache_dir=_cache())
         sizes = _sizes(name, pinned)
     _link(name, pinned, sizes, [each for each in sizes if _DESCRIBED.fullmatch(each)], folder)
-    check_code(folder)  # before the larger files
+    with library_errors(folder):
+        check_code(folder)  # before the larger files
     _link(name, pinned, sizes, _weights_or_graph(name, sizes, graph, folder), folder)
     return Origin(hub=_hub(), name=name, revision=pinned.resolved)
 

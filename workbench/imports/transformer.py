@@ -218,8 +218,7 @@ def read_transformer(folder: Path, options: ImportOptions) -> Transformer:
     """
     config = object_or_none(folder / CONFIG)
     kinds = [str(name) for name in config.get("architectures") or ()]
-    with library_errors(folder):
-        tokenizer = read_tokenizer(folder)
+    tokenizer = read_tokenizer(folder)
     has_head = any(name.endswith("ForSequenceClassification") for name in kinds)
     sides = 2 if has_head else 1
     limit = max_tokens(folder, tokenizer.special_tokens(sides).number, options.max_tokens)
@@ -292,8 +291,7 @@ def _graph(folder: Path, options: ImportOptions, has_head: bool, longest: int) -
             f"{folder}: no {' or '.join(GRAPHS)}, and {error.name}, which exports one, is not installed: "
             "pip install -e '.[training,distill]'"
         ) from None
-    with library_errors(folder):
-        return None, export(folder, has_head, longest, _TOLERANCE)
+    return None, export(folder, has_head, longest, _TOLERANCE)
 
 
 def _signature(graph: ModelProto, where: Path, tokens: int) -> GraphSignature:

@@ -43,7 +43,7 @@ def tune_model(
     ] = False,
 ) -> None:
     """Tune a published model on labelled pairs of your own (docs/tune.md); a killed run resumes with the same end."""
-    from workbench.tuning.tune import TRAPS, TuningOptions, tune
+    from workbench.tuning.tune import TuningOptions, tune
 
     done = tune(
         TuningOptions(
@@ -73,11 +73,6 @@ def tune_model(
         lines.append("no epoch was better than the start on the pairs to choose on: only the calibration is new")
     if done.cut:
         lines.append(f"{done.cut:,} texts are longer than the model reads, and were cut")
-    if done.caught is not None:
-        lines.append(
-            f"of {len(TRAPS)} pairs that one word sets apart (raise or lower, a negation, a number, who does what) "
-            f"{done.caught} score .5 and more: only such pairs in your file could teach them (docs/tune.md)"
-        )
     lines.append(f"published {done.folder}")
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)

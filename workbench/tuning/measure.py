@@ -8,10 +8,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from semblance.tables.labelled_pairs import Kind
 from training.data.pairs import Pair
-from training.objectives.metrics import graded, labelled, ranked
-from training.objectives.supervised import LABELS
+from training.objectives.metrics import graded, ranked
 
-MAIN: Mapping[Kind, str] = {"score": "spearman", "label": "auc", "ranking": "map", "entailment": "accuracy"}
+MAIN: Mapping[Kind, str] = {"score": "spearman", "label": "auc", "ranking": "map"}
 
 
 def figures(kind: Kind, values: npt.NDArray[np.floating], pairs: Sequence[Pair]) -> dict[str, float]:
@@ -19,11 +18,9 @@ def figures(kind: Kind, values: npt.NDArray[np.floating], pairs: Sequence[Pair])
 
     Args:
         kind: of the labels.
-        values: scores [n], higher is more alike; of entailment the (log-)probabilities [n, 3] of `LABELS`.
+        values: scores [n], higher is more alike.
         pairs: with their labels or scores.
     """
-    if kind == "entailment":
-        return labelled([LABELS[i] for i in values.argmax(axis=1)], [str(pair.label) for pair in pairs])
     if kind == "score":
         found = graded(values, [float(pair.target or 0.0) for pair in pairs])
         return {"pearson": found["pearson"], "spearman": found["spearman"]}

@@ -1,7 +1,7 @@
 """What a model learns from labelled pairs, and how it is measured on others while it does.
 
-Scores of two embeddings learn the order of the pairs (`training.objectives.ordering`; ranked answers within their
-question), and entailment its labels, as the published models did.
+Scores of two embeddings learn the order of the pairs (`training.objectives.ordering`); ranked answers within their
+question.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn.functional import nll_loss
 
 from core.subwords import AnyTokenizer
 from semblance.tables.labelled_pairs import Kind
@@ -18,7 +17,6 @@ from training.data.pairs import Pair
 from training.objectives.batches import Indices
 from training.objectives.objective import Objective
 from training.objectives.ordering import ordering_loss
-from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
 from workbench.tuning.measure import MAIN, figures
 from workbench.tuning.networks import SiamesePair
@@ -61,7 +59,7 @@ class TuneObjective(Objective):
         self.tokens, self.held = (PairTokens(part, tokenizer, max_tokens) for part in (training, development))
         places: dict[str, int] = {}
         self.groups = np.array([places.setdefault(pair.group, len(places)) for pair in training])
-        self.targets = np.array([_target(kind, pair) for pair in training])
+        self.targets = np.array([pair.target for pair in training], dtype=np.float64)
 
     def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of pairs: of like length together, or, of ranked answers, those of a question."""
@@ -80,8 +78,6 @@ class TuneObjective(Objective):
         """The mean loss of a batch."""
         output = self.model(*self.tokens.batch(batch))
         target = torch.from_numpy(self.targets[batch])
-        if self.kind == "entailment":
-            return nll_loss(output, target.long()), {}
         groups = torch.from_numpy(self.groups[batch]) if self.kind == "ranking" else None
         return ordering_loss(output, target.float(), groups), {}
 
@@ -92,15 +88,8 @@ class TuneObjective(Objective):
 
     @torch.no_grad()
     def answers(self, tokens: PairTokens) -> npt.NDArray[np.float64]:
-        """Scores [n], or the log-probabilities [n, 3] of entailment."""
+        """Scores [n]."""
         order = tokens.by_length(np.arange(len(tokens)), joined=False)
         starts = range(0, len(order), EVALUATION_BATCH)
         parts = [self.model(*tokens.batch(order[start : start + EVALUATION_BATCH])).numpy() for start in starts]
         return np.concatenate(parts)[np.argsort(order, kind="stable")].astype(np.float64)
-
-
-def _target(kind: Kind, pair: Pair) -> float:
-    if kind == "entailment":
-        return float([*LABELS].index(pair.label))  # type: ignore[arg-type]
-    assert pair.target is not None
-    return pair.target

@@ -5,7 +5,6 @@ import logging
 import math
 import shlex
 import tempfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -21,7 +20,6 @@ from semblance.tables.formats import AS_FOUND
 from semblance.tables.labelled_pairs import Kind, read_own
 from training.data.pairs import Pair
 from training.objectives.metrics import calibration_error
-from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
 from training.publish.folders import environment, finish
 from training.publish.runtime import PublishedModel
@@ -31,23 +29,17 @@ from workbench.imports.calibration import sample
 from workbench.imports.model import check_id
 from workbench.tuning.material import TuningData, from_pairs
 from workbench.tuning.measure import MAIN, figures
+from workbench.tuning.networks import SiamesePair
 from workbench.tuning.objective import TuneObjective
-from workbench.tuning.plan import TRAINED_TOKENS, TuningPlan, module_for, plan_for
+from workbench.tuning.plan import TRAINED_TOKENS, TuningPlan, plan_for
 from workbench.tuning.read_back import Start, TuneRefused, WorseThanStart, look_for, read_start
 from workbench.tuning.write import write_tuned
 
 logger = logging.getLogger(__name__)
 
 PUBLISHED = Path("models")
-SETTINGS, REFUSED = "tune.json", "refused.jsonl"
+SETTINGS = "tune.json"
 ROUNDING = 1e-6  # a figure that is lower by no more is not worse
-# Pairs that one word, or its place, sets apart: what a file without such pairs cannot teach.
-TRAPS = (
-    ("How do I raise the temperature?", "How do I lower the temperature?"),
-    ("The shop is open on Sundays.", "The shop is not open on Sundays."),
-    ("The ticket costs 20 euros.", "The ticket costs 50 euros."),
-    ("The dog chased the cat.", "The cat chased the dog."),
-)
 _CLOSE = 10 * TOLERANCE  # of a golden raw score and that of the weights read back: sums come in another order
 
 
@@ -71,16 +63,14 @@ class TuningOptions:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What was done. The figures of the held-out part are by name: the tuned model's, and its start's if it has any."""
+    """What was done. The figures of the held-out part are by name: the tuned model's, and its start's."""
 
     folder: Path
     material: TuningData
-    refused: Path | None  # the file of rows that were left out
     cut: int  # pairs of which a text was cut
     result: Result
     after: Mapping[str, float]
     before: Mapping[str, float]
-    caught: int | None  # of TRAPS, how many it gives .5 of its scale and more; None: it does not score pairs
 
 
 def tune(options: TuningOptions) -> TuningResult:
@@ -99,6 +89,8 @@ def tune(options: TuningOptions) -> TuningResult:
     folder = options.runs / f"tune-{options.model_id}" / f"seed-{options.seed}"
     start = read_start(origin)
     read = read_own(options.pairs, options.columns, scale=options.scale, read_as=options.read_as)
+    if read.kind == "entailment":
+        raise TuneRefused(f"{options.pairs}: labels of entailment are not learnt: ask minilm-cross, or import a model")
     for note in read.notes:
         logger.info("%s", note)
     material = from_pairs(options.pairs, read, start.tokenizer, options.seed)
@@ -106,11 +98,9 @@ def tune(options: TuningOptions) -> TuningResult:
     settings = _settings(options, start, material, plan)
     _check_there(target, settings)
     _record(folder, settings)
-    refused = _write_refused(folder, material)
-    logger.info("%s", _described(material, refused))
-    model = module_for(start, material.kind, material.part("train"), options.seed)
+    logger.info("%s", _described(material))
     objective = TuneObjective(
-        model,
+        SiamesePair(start.network),
         material.kind,
         material.part("train"),
         material.part("dev"),
@@ -125,7 +115,7 @@ def tune(options: TuningOptions) -> TuningResult:
     except FloatingPointError as error:
         raise TuneRefused(f"{error} (--rate)") from None
     held_out = material.part("held_out")
-    before = _baseline(origin, material.kind, held_out)
+    before = _figures_of(PublishedModel(origin), material.kind, held_out)
     with tempfile.TemporaryDirectory(prefix="tune-") as temporary:
         draft = Path(temporary) / options.model_id
         draft.mkdir()
@@ -141,22 +131,19 @@ def tune(options: TuningOptions) -> TuningResult:
         )
         tuned = PublishedModel(draft, manifest)
         after = _figures_of(tuned, material.kind, held_out)
-        caught = None
-        if material.kind != "entailment":
-            caught = int((tuned.similarity([a for a, _ in TRAPS], [b for _, b in TRAPS]).score >= 0.5).sum())
         main = MAIN[material.kind]
-        worse = main in before and after[main] < before[main] - ROUNDING
+        worse = after[main] < before[main] - ROUNDING
         if worse and not options.even_if_worse:
             raise WorseThanStart(
                 f"not published: on {len(held_out):,} held-out pairs {main} is {after[main]:.4f}, that of "
                 f"{options.start} is {before[main]:.4f} (--even-if-worse publishes it)"
             )
         manifest = _with_comparison(manifest, main, after, before, result)
-        measured = _as_figures(manifest, material, after)
+        measured = _as_figures(material, after)
         finish(draft, manifest, measured, GOLDEN_TEXTS, options.models, target)
     limit = start.manifest.limits.max_tokens
     cut = sum(start.tokenizer.encode(text, limit).truncated for p in material.pairs for text in (p.a, p.b))
-    return TuningResult(target, material, refused, cut, result, after, before, caught)
+    return TuningResult(target, material, cut, result, after, before)
 
 
 def _target(options: TuningOptions) -> Path:
@@ -210,32 +197,17 @@ def _record(folder: Path, settings: Mapping[str, JsonValue]) -> None:
     write_settings(path, settings)
 
 
-def _write_refused(folder: Path, material: TuningData) -> Path | None:
-    path = folder / REFUSED
-    if not material.faults:
-        path.unlink(missing_ok=True)
-        return None
-    rows = (json.dumps({material.place: fault.line, "reason": fault.reason}) for fault in material.faults)
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
-
-
-def _described(material: TuningData, refused: Path | None) -> str:
+def _described(material: TuningData) -> str:
     sizes = [
         f"{len(rows):,} to {what}" for rows, what in zip(material.parts, ("train", "choose", "measure"), strict=True)
     ]
     lines = [f"{material.name}: {material.rows:,} rows, {len(material.pairs):,} pairs ({', '.join(sizes)} on)"]
-    if refused is not None:
-        lines.append(f"{len(material.faults):,} rows are left out, all listed in {refused}:")
-        shown = material.faults[:5]
-        lines += [f"  {material.place} {fault.line}: {fault.reason}" for fault in shown]
+    lines += [f"left out: {material.place} {fault.line}: {fault.reason}" for fault in material.faults]
     return "\n".join(lines)
 
 
 def _agrees(folder: Path, start: Start, objective: TuneObjective) -> None:
     """Hold what was read back against the model's golden answers; raises TuneRefused."""
-    if objective.kind == "entailment":
-        return  # a head that is new has no answers yet
     golden = GoldenPairs.load(start.manifest.path_of(folder, start.manifest.golden)).pairs
     asked = [pair for pair in golden if start.tokenizer.encode(pair.a, 1).ids and start.tokenizer.encode(pair.b, 1).ids]
     objective.model.eval()
@@ -253,23 +225,12 @@ def _agrees(folder: Path, start: Start, objective: TuneObjective) -> None:
 def _figures_of(model: PublishedModel, kind: Kind, pairs: Sequence[Pair]) -> dict[str, float]:
     """Figures of a published model, through its graphs."""
     a, b = [pair.a for pair in pairs], [pair.b for pair in pairs]
-    if kind == "entailment":
-        found = model.entailment(a, b)
-        return figures(kind, np.array([[each[label] for label in LABELS] for each in found]), pairs)
     said = model.similarity(a, b)
     measured = figures(kind, said.raw_score, pairs)
     if kind == "label":
         right = [(score > 0.5) == (pair.label == "1") for score, pair in zip(said.score, pairs, strict=True)]
         measured["calibration_error"] = calibration_error(np.maximum(said.score, 1 - said.score), right)
     return measured
-
-
-def _baseline(folder: Path, kind: Kind, pairs: Sequence[Pair]) -> dict[str, float]:
-    """The start's figures; of entailment, which it has not, the share of the most frequent label."""
-    if kind == "entailment":
-        (_, most), *_ = Counter(pair.label for pair in pairs).most_common(1)
-        return {"accuracy": most / len(pairs)}
-    return _figures_of(PublishedModel(folder), kind, pairs)
 
 
 def _with_comparison(
@@ -288,20 +249,18 @@ def _with_comparison(
     return manifest.model_copy(update={"provenance": manifest.provenance.model_copy(update={"recipe": recipe})})
 
 
-def _as_figures(manifest: Manifest, material: TuningData, after: Mapping[str, float]) -> list[Figure]:
-    task = "entailment" if manifest.similarity is None else "similarity"
+def _as_figures(material: TuningData, after: Mapping[str, float]) -> list[Figure]:
     rows = len(material.parts.held_out)
     return [
-        Figure(task=task, corpus=material.name, split="held-out", metric=metric, value=value, rows=rows)
+        Figure(task="similarity", corpus=material.name, split="held-out", metric=metric, value=value, rows=rows)
         for metric, value in after.items()
     ]
 
 
 def _training_data(start: Start, material: TuningData) -> tuple[TrainingData, ...]:
-    task = "entailment" if material.kind == "entailment" else "similarity"
     own = TrainingData(
         name=material.name,
-        use=f"train: {task}; a tenth for the choice of the epoch and the calibration",
+        use="train: similarity; a tenth for the choice of the epoch and the calibration",
         rows=len(material.pairs) - len(material.parts.held_out),
         licence="as the owner of the file says",
         source="a local file",

@@ -6,24 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from core.manifest import EntailmentTask, Manifest, Provenance, TrainingData
+from core.manifest import Manifest, Provenance, TrainingData
 from core.scoring import Calibration
 from semblance.tables.labelled_pairs import Kind
 from training.data.pairs import Pair
 from training.data.words.storage import stored
 from training.families import siamese
 from training.families.transformer import write_encoder
-from training.models.kinds import output_dim
 from training.models.layers import WordEmbedding
 from training.models.transformer import SequenceEncoder
-from training.objectives.supervised import LABELS
-from training.publish.calibrate import fit_centred_isotonic, fit_platt, fit_temperature
-from training.publish.export import export_head
+from training.publish.calibrate import fit_centred_isotonic, fit_platt
 from training.publish.folders import assemble
-from training.publish.parity import check_head
 from training.publish.runtime import PublishedModel
 from workbench.imports.calibration import sample
-from workbench.tuning.networks import ScaledHead
 from workbench.tuning.objective import TuneObjective
 from workbench.tuning.read_back import Start, TuneRefused
 
@@ -60,11 +55,8 @@ def write_tuned(
     kind, before = objective.kind, start.manifest.similarity
     assert before is not None  # `check_kind` has seen to it
     fields = _graphs(start, objective, folder, tokenizer)
-    if kind == "entailment":
-        fields |= {"similarity": None, "entailment": EntailmentTask(graph=siamese.ENTAILMENT, labels=LABELS)}
-    else:
-        ratings = scale if kind == "score" else None
-        fields |= {"similarity": before.model_copy(update={"label_scale": ratings, "calibration": None})}
+    ratings = scale if kind == "score" else None
+    fields |= {"similarity": before.model_copy(update={"label_scale": ratings, "calibration": None})}
     manifest = assemble(
         folder,
         fields,
@@ -74,39 +66,23 @@ def write_tuned(
         provenance=provenance,
         languages=start.manifest.languages,
     )
-    if manifest.similarity is None:
-        return manifest
+    assert manifest.similarity is not None
     fit = _calibration(PublishedModel(folder, manifest), kind, objective.development, scale)
     return manifest.model_copy(update={"similarity": manifest.similarity.model_copy(update={"calibration": fit})})
 
 
 def _graphs(start: Start, objective: TuneObjective, folder: Path, tokenizer: Path) -> dict[str, Any]:
-    model, limits = objective.model.eval(), start.manifest.limits
-    encoder, heads, spread = model.encoder, {}, 1.0
-    if model.heads:
-        head = model.heads["head"]
-        assert isinstance(head, ScaledHead)
-        heads, spread = {"entailment": head.folded(_temperature(objective))}, 1 / head.factor
+    encoder, limits = objective.model.eval().encoder, start.manifest.limits
     if isinstance(encoder, SequenceEncoder):
         fields = write_encoder(
             encoder, tokenizer, folder, folder.name, storage=start.storage, max_tokens=limits.max_tokens
         )
-        for folded in heads.values():
-            export_head(folded, output_dim(encoder), folder / siamese.ENTAILMENT, folder.name)
-            check_head(folder / siamese.ENTAILMENT, folded, output_dim(encoder), spread=spread)
         return fields | {"prompts": start.manifest.prompts}
     words = encoder.embedding
     assert isinstance(words, WordEmbedding)
     encoder.embedding = stored(words.weight.detach(), "int8" if start.storage == "int8" else "float32")
-    fields = siamese.write_graphs(
-        encoder, heads, start.tokenizer, folder, folder.name, words_are_shared=False, input_std=spread
-    )
+    fields = siamese.write_graphs(encoder, {}, start.tokenizer, folder, folder.name, words_are_shared=False)
     return {"limits": limits, "additive": True, **fields}
-
-
-def _temperature(objective: TuneObjective) -> float:
-    gold = np.array([[*LABELS].index(pair.label) for pair in objective.development])  # type: ignore[arg-type]
-    return fit_temperature(objective.answers(objective.held), gold)
 
 
 def _calibration(model: PublishedModel, kind: Kind, pairs: Sequence[Pair], scale: tuple[float, float]) -> Calibration:

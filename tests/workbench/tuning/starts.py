@@ -123,9 +123,6 @@ def rows(kind: str, count: int, seed: int = 0) -> list[dict[str, object]]:
             found.append({"question": a, "answer": b, "label": int(one == other)})
         elif kind == "score":
             found.append({"a": a, "b": b, "score": 10.0 * same + (i % 7) / 7})
-        elif kind == "entailment":
-            label = "entailment" if same else ("neutral", "contradiction")[one]
-            found.append({"a": a, "b": b, "label": label})
         else:
             found.append({"a": a, "b": b, "label": int(same)})
     return found
