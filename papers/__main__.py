@@ -97,7 +97,6 @@ def reproduce(
     rows: Annotated[str, typer.Option(help="only these recipes, separated by commas")] = "",
     seeds: Annotated[str, typer.Option(help="these seeds instead of the table's, separated by commas")] = "",
     again: Annotated[bool, typer.Option("--again", help="train what is recorded once more, and compare")] = False,
-    record: Annotated[bool, typer.Option("--record", help="with --again: write the new figures")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="with --again: add the new runs to the file of repeats")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only print what is missing")] = False,
     teacher: TeacherPath = None,
@@ -108,8 +107,8 @@ def reproduce(
     repeats: Repeats = REPEATS,
 ) -> None:
     """Train and measure what is missing of a paper's table, or all of it again; resumes when killed."""
-    if (record or keep) and not again:
-        raise typer.BadParameter("it goes with --again", param_hint="--record" if record else "--keep")
+    if keep and not again:
+        raise typer.BadParameter("it goes with --again", param_hint="--keep")
     wanted = [find_table(name, tables) for name in names]
     places = ReproductionFolders(runs=runs, figures=figures, tables=tables, report=report, repeats=repeats)
     chosen, numbers = tuple(filter(None, rows.split(","))), _seeds(seeds)
@@ -124,12 +123,12 @@ def reproduce(
     for each in wanted:
         if again:
             folder = teacher_folder(teacher)
-            outcome, compared = train_again(each, places, folder, chosen, numbers, record=record, keep=keep)
+            outcome, compared = train_again(each, places, folder, chosen, numbers, keep=keep)
             console.print(_compared(each, compared))
         else:
             outcome = carry_out(each, places, teacher_folder(teacher), chosen, numbers)
         failed |= bool(outcome.failures)
-        _say(each, outcome, report if record or not again else places.again().runs)
+        _say(each, outcome, report if not again else places.again().runs)
     if failed:
         raise typer.Exit(1)
 

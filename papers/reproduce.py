@@ -13,7 +13,7 @@ from papers.paper_table import FOLDER, PaperTable, collect
 from papers.report import write_report
 from training.data.words.storage import Storage
 from training.families import family_of
-from training.publish.figures import FIGURES, REPEATS, RunFigures, add_run, read_figures, record_run
+from training.publish.figures import FIGURES, REPEATS, RunFigures, add_run, read_figures
 from training.publish.publish import evaluate_run, run_figures, training_summary
 from training.recipes import find, starts_of
 from training.recipes.recipe import Recipe, differences
@@ -184,7 +184,6 @@ def again(
     rows: Sequence[str] = (),
     seeds: Sequence[int] = (),
     *,
-    record: bool = False,
     keep: bool = False,
 ) -> tuple[SeedOutcome, list[Comparison]]:
     """Train what a table holds once more, beside what is recorded, and compare; resumes when killed.
@@ -195,7 +194,6 @@ def again(
         teacher: folder of the teacher, where a recipe needs it.
         rows: only these.
         seeds: instead of the table's own.
-        record: write the new figures over those that are recorded, and the report of all tables.
         keep: add the new runs to the file of repeats, beside what is recorded; without figures where their
             graphs are refused.
 
@@ -208,16 +206,12 @@ def again(
     compared = compare(collect(table, read_figures(places.figures)), collect(table, found))
     names = {recipe for row in table.rows for recipe in row.recipes}
     for each in found:
-        if each.recipe in names and record:
-            record_run(places.figures, each)
         if each.recipe in names and keep:
             add_run(places.repeats, each)
     for job in plan(table, new, rows, seeds) if keep else ():
         if job.storage is not None and not job.train:  # trained, but not measured
             family = family_of(job.recipe, new.runs, job.seed)
             add_run(places.repeats, run_figures(family, job.storage, f"evaluate --storage {job.storage}", []))
-    if record:
-        write_report(places.figures, places.report, places.tables)
     return outcome, compared
 
 

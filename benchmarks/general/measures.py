@@ -12,7 +12,6 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.general.sets import Contrast, Question
 from core.manifest import ScoreTask
-from core.ranking import both_stages
 from training.data.pairs import Pair
 from training.data.readers.labelled_pairs import NOT_ENTAILMENT
 from training.objectives.metrics import calibration_error
@@ -37,13 +36,6 @@ def order(raw: Values) -> list[int]:
     """The places of the answers, best first, as `POST /rank` gives them."""
     found: list[int] = np.argsort(-raw, kind="stable").tolist()
     return found
-
-
-def order_in_two_stages(first: Values, second: Values, top: int) -> list[int]:
-    """The answers by the first model's raw scores, the best `top` of them ordered again by both models'."""
-    coarse = order(first)
-    best = coarse[:top]
-    return [*(best[i] for i in order(both_stages(first[best].tolist(), second[best].tolist()))), *coarse[top:]]
 
 
 def ranking_figures(questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> dict[str, float]:

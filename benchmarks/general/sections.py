@@ -11,7 +11,6 @@ from benchmarks.general.measures import (
     near_misses,
     order,
     order_auc,
-    order_in_two_stages,
     overlap_entailment,
     overlap_order,
     ranking_figures,
@@ -23,8 +22,6 @@ from training.data.readers import labelled_pairs
 from training.data.tasks import CALIBRATION_PAIRS, measured
 from training.publish.runtime import PublishedModel
 
-FIRST_STAGES = ("avg-paraphrase", "minilm-small", "minilm")
-TOPS = (5, 15)
 TASKS: tuple[ScoreTask, ...] = ("similarity", "paraphrase")
 BASELINE = "overlap of words"
 Models = Mapping[str, PublishedModel]
@@ -41,16 +38,9 @@ def faq(models: Models, most: int) -> Rows:
     asked = sets.questions()
     rows: Rows = [{"model": BASELINE, **ranking_figures(asked, [overlap_order(each) for each in asked])}]
     able = {name: model for name, model in models.items() if model.manifest.similarity is not None}
-    alone = {name: raw_scores(model, asked, model.manifest.ranking_task) for name, model in able.items()}
-    for name, raw in alone.items():
+    for name, model in able.items():
+        raw = raw_scores(model, asked, model.manifest.ranking_task)
         rows.append({"model": name, **ranking_figures(asked, [order(each) for each in raw])})
-    for name in FIRST_STAGES:
-        for second in able:
-            if name in able and second not in (name, FIRST_STAGES[0]):
-                for top in TOPS:
-                    both = zip(alone[name], alone[second], strict=True)
-                    orders = [order_in_two_stages(coarse, fine, top) for coarse, fine in both]
-                    rows.append({"model": name, "second": second, "top": top, **ranking_figures(asked, orders)})
     return rows
 
 

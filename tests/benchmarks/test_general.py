@@ -12,7 +12,6 @@ from benchmarks.general.measures import (
     followed,
     near_misses,
     order,
-    order_in_two_stages,
     ranking_figures,
     raw_scores,
 )
@@ -64,11 +63,8 @@ def test_the_contrasts_are_sound() -> None:
 
 def test_orders_and_what_is_first() -> None:
     question = Question("shop", "q", ("x", "y", "z"), 1)
-    first, second = np.array([0.1, 0.3, 0.2]), np.array([0.9, 0.2, 0.3])
-    assert order(first) == [1, 2, 0]
+    assert order(np.array([0.1, 0.3, 0.2])) == [1, 2, 0]
     assert order(np.array([1.0, 1.0])) == [0, 1]  # the earlier one of equals
-    assert order_in_two_stages(first, second, 2) == [1, 2, 0]  # they contradict each other: as the first
-    assert order_in_two_stages(first, second, 3) == [1, 0, 2]
     figures = ranking_figures([question, question], [[1, 2, 0], [2, 1, 0]])
     assert figures == {"first": 1.0, "first_shop": 1.0, "mrr": 0.75}
     told = Told({("q", "x"): 0.1, ("q", "y"): 0.3, ("q", "z"): 0.2})

@@ -10,6 +10,7 @@ import logging
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import onnx
 import torch
@@ -84,6 +85,30 @@ _PAIRS = (
 )
 
 
+def exported(
+    module: nn.Module,
+    example: tuple[Tensor, ...],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    shapes: tuple[dict[int, Any], ...],
+) -> onnx.ModelProto:
+    """What torch's exporter makes of a module; `shapes`: of each input its axes of any size."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter's own deprecations
+        program = torch.onnx.export(
+            module,
+            example,
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_shapes=shapes,
+            opset_version=OPSET,
+            dynamo=True,
+            verbose=False,
+        )
+    assert program is not None
+    return program.model_proto
+
+
 def _export(
     module: nn.Module,
     example: tuple[Tensor, ...],
@@ -97,20 +122,7 @@ def _export(
     axes = dict.fromkeys(axis for tensor in spec.inputs.values() for axis in tensor.dynamic_axes().values())
     dims = {axis: torch.export.Dim(axis) for axis in axes}
     shapes = tuple({i: dims[axis] for i, axis in tensor.dynamic_axes().items()} for tensor in spec.inputs.values())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's own deprecations
-        program = torch.onnx.export(
-            module,
-            example,
-            input_names=list(spec.inputs),
-            output_names=list(spec.outputs),
-            dynamic_shapes=shapes,
-            opset_version=OPSET,
-            dynamo=True,
-            verbose=False,
-        )
-    assert program is not None
-    model = program.model_proto
+    model = exported(module, example, list(spec.inputs), list(spec.outputs), shapes)
     _clean(model, spec, model_id)
     onnx.checker.check_model(model, full_check=True)
     leave_outside(model.graph, outside)

@@ -4,8 +4,6 @@ By torch's own exporter: optimum's releases ask for transformers before 5. Atten
 graph has nothing that depends on the sizes of the example.
 """
 
-import logging
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,9 +17,10 @@ import torch
 from onnx import ModelProto, numpy_helper
 from torch import Tensor, nn
 
-from core.graph import IDS, MASK, OPSET, SEGMENTS, SLOW_FUSIONS
+from core.graph import IDS, MASK, SEGMENTS, SLOW_FUSIONS
 from core.manifest import Manifest
 from core.tensors import load_tensors
+from training.publish.export import exported
 from training.publish.graphs import ParityError, clean, graphs_in, rename_values
 from training.publish.integers import CODES, HALF, float_weights, to_half, to_integers
 
@@ -30,8 +29,6 @@ CUDA_SUFFIX = ".cuda.onnx"  # of the file that a GPU opens, after the name of th
 TRANSPOSED = ".T"  # after the name of a matrix that the graph holds as [inputs, outputs]
 TOLERANCE = 1e-5  # of ours
 SIZES = ((1, 1), (1, 7), (5, 40), (3, 129))  # (batch, longest) that a graph is held against its module with
-# It warns about each torchvision operator that it cannot register; none is used.
-logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)
 
 
 def network_graph(
@@ -64,20 +61,8 @@ def network_graph(
     example = tuple(
         torch.from_numpy(value) for value in _example(rng, inputs, vocabulary, 3, min(11, longest)).values()
     )
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # the exporter's own deprecations
-        program = torch.onnx.export(
-            module,
-            example,
-            input_names=list(inputs),
-            output_names=[output],
-            dynamic_shapes=tuple(dims for _ in inputs),
-            opset_version=OPSET,
-            dynamo=True,
-            verbose=False,
-        )
-    assert program is not None
-    model = program.model_proto
+    with torch.no_grad():
+        model = exported(module, example, inputs, [output], tuple(dims for _ in inputs))
     clean(model, model_id)
     _name_matrices(model, module)
     _check(model, module, inputs, vocabulary, longest, tolerance)

@@ -126,10 +126,9 @@ def test_no_text_is_imitated_twice_and_none_that_is_measured(monkeypatch: pytest
 
 
 def test_right_answers_alone_are_answers(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [("when?", "now", "1"), ("when?", "never", "0"), ("when?", "now", "1")]
-    write("faq/faq.tsv.gz", ("question", "answer", "label"), *rows)
-    monkeypatch.setattr(imitated, "_FILES", {"faq": ("faq/faq.tsv.gz", ("question", "answer")), "b": ("b", ("text",))})
-    monkeypatch.setattr(imitated, "WITH_ANSWERS", {"faq"})
+    rows = [("when?", answer, label, "1", "") for answer, label in (("now", "1"), ("never", "0"), ("now", "1"))]
+    write("counsel-chat/counsel-chat.tsv.gz", ("question", "answer", "label", "group", "topic"), *rows)
+    monkeypatch.setattr(imitated, "WITH_ANSWERS", ("counsel-chat",))
     assert imitated.answers() == [("when?", "now")]
 
 

@@ -166,6 +166,7 @@ FILES: dict[str, PairFile] = {
         "fever-nli-part/fever-nli-part.tsv.gz", ("source", *_NLI), labels={**NLI_LABELS, **TWO_WAY}, group="source"
     ),
     "fever-dev": PairFile("fever-dev/fever-dev.tsv.gz", (*_CLAIM, "group")),
+    "climate-fever": PairFile("climate-fever/climate-fever.tsv.gz", (*_CLAIM, "group", "agreement")),
     "fool-me-twice": PairFile("fool-me-twice/fool-me-twice.tsv.gz", (*_CLAIM, "group", "topic")),
     "entailment-bank": PairFile(
         "entailment-bank/entailment-bank.tsv.gz",
@@ -220,6 +221,9 @@ FILES: dict[str, PairFile] = {
         "argument-keypoint/argkp2021.tsv.gz", ("a", "b", "label", "topic"), "a", "b", YES_OR_NO
     ),
     "nq-sentences": _questions("natural-questions-sentences/nq-qed-sentences.tsv.gz", "title"),
+    "natural-questions-passages": _questions("natural-questions-passages/nq-open-oracle.tsv.gz", "title"),
+    "amazon-product-qa": _questions("amazon-product-qa/amazon-qa.tsv.gz", "kind"),
+    "counsel-chat": _questions("counsel-chat/counsel-chat.tsv.gz", "topic"),
     "medquad": _questions("medquad/medquad.tsv.gz", "qtype"),
     "stackexchange": _questions("stackexchange-small/stackexchange-small.tsv.gz", "site"),
     "semeval-answers": PairFile(

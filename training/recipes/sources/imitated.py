@@ -5,12 +5,12 @@ model is measured on: the bank's, the course's and Covid's FAQs, health answers 
 and SciFact, whose licence forbids commercial use.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from training.data.files import CorpusError, locate, numbered_lines
 from training.data.leakage import evaluation_sentences, normalise_for_overlap
 from training.data.mixtures import draw
-from training.data.readers import captions, labelled_pairs, wikipedia
+from training.data.pairs import Pair
+from training.data.readers import captions, intents, labelled_pairs, wikipedia
 
 # Each source's share of a sample; what a small one lacks is divided among the others.
 SHARES: Mapping[str, float] = {
@@ -35,26 +35,22 @@ SHARES: Mapping[str, float] = {
     "captions": 0.02,
     "wikipedia": 0.06,
 }
-# File, and its columns of text.
-_FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "amazon-product-qa": ("amazon-product-qa/amazon-qa.tsv.gz", ("question", "answer")),
-    "medquad": ("medquad/medquad.tsv.gz", ("question", "answer")),
-    "natural-questions-sentences": ("natural-questions-sentences/nq-qed-sentences.tsv.gz", ("question", "answer")),
-    "natural-questions-passages": ("natural-questions-passages/nq-open-oracle.tsv.gz", ("question", "answer")),
-    "stackexchange-small": ("stackexchange-small/stackexchange-small.tsv.gz", ("question", "answer")),
-    "semeval2016-answers": ("semeval2016-answers/semeval2016-3A.tsv.gz", ("question", "answer")),
-    "counsel-chat": ("counsel-chat/counsel-chat.tsv.gz", ("question", "answer")),
-    "selqa": ("selqa-part/selqa-dev-test.tsv.gz", ("question", "answer")),
-    "argument-keypoint": ("argument-keypoint/argkp2021.tsv.gz", ("a", "b")),
-    "intents-banking77": ("intents-banking77/banking77.tsv.gz", ("text",)),
-    "intents-clinc150": ("intents-clinc150/clinc150.tsv.gz", ("text",)),
-    "intents-hwu64": ("intents-hwu64/hwu64.tsv.gz", ("text",)),
-    "fool-me-twice": ("fool-me-twice/fool-me-twice.tsv.gz", ("premise", "hypothesis")),
-    "fever-dev": ("fever-dev/fever-dev.tsv.gz", ("premise", "hypothesis")),
-    "climate-fever": ("climate-fever/climate-fever.tsv.gz", ("premise", "hypothesis")),
-    "snli-train": ("snli-train-part/snli-train-part.tsv.gz", ("premise", "hypothesis")),
-    "mnli-train": ("mnli-train-part/mnli-train-part.tsv.gz", ("premise", "hypothesis")),
+# What `labelled_pairs` calls some of them.
+_NAMES: Mapping[str, str] = {
+    "natural-questions-sentences": "nq-sentences",
+    "stackexchange-small": "stackexchange",
+    "semeval2016-answers": "semeval-answers",
 }
+WITH_ANSWERS = (
+    "amazon-product-qa",
+    "medquad",
+    "natural-questions-sentences",
+    "natural-questions-passages",
+    "stackexchange-small",
+    "semeval2016-answers",
+    "counsel-chat",
+    "selqa",
+)
 
 # Of sources that are not in the catalogue: licences as their notices give them.
 LICENCES: Mapping[str, str] = {
@@ -93,45 +89,26 @@ def imitated_texts(limit: int, seed: int) -> list[tuple[str, str]]:
     return draw(pools, limit, seed, SHARES)
 
 
-WITH_ANSWERS = frozenset(source for source, (_, names) in _FILES.items() if names == ("question", "answer"))
-
-
 def answers() -> list[tuple[str, str]]:
     """(question, right answer) of the sources that have answers.
 
     Raises:
         CorpusError: a source is missing or malformed.
     """
-    return list(dict.fromkeys(pair for source in _FILES if source in WITH_ANSWERS for pair in _answers_of(source)))
-
-
-def _answers_of(source: str) -> Iterator[tuple[str, str]]:
-    file, names = _FILES[source]
-    for question, answer, label in _records(file, (*names, "label")):
-        if label == "1":
-            yield question, answer
+    found = (pair for source in WITH_ANSWERS for pair in _pairs(source))
+    return list(dict.fromkeys((pair.a, pair.b) for pair in found if pair.label == "1"))
 
 
 def _texts(source: str) -> Iterable[str]:
-    match source:
-        case "quora":
-            return (text for pair in labelled_pairs.read("quora") for text in (pair.a, pair.b))
-        case "captions":
+    match source.partition("-"):
+        case "captions", _, _:
             return (text for said in captions.read("multi30k").values() for text in said)
-        case "wikipedia":
+        case "wikipedia", _, _:
             return wikipedia.sentences()
-    file, names = _FILES[source]
-    return (text for record in _records(file, names) for text in record)
+        case "intents", _, name:
+            return (text for text, _ in intents.read(name))
+    return (text for pair in _pairs(source) for text in (pair.a, pair.b))
 
 
-def _records(file: str, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The texts in some columns of a tab-separated file with a header, line by line."""
-    lines = numbered_lines(locate(file.partition("/")[0], file), file)
-    header = next(lines, (1, ""))[1].split("\t")
-    if missing := [name for name in names if name not in header]:
-        raise CorpusError(f"{file}, line 1: there is no column {', '.join(missing)}")
-    for number, line in lines:
-        cells = line.split("\t")
-        if len(cells) != len(header):
-            raise CorpusError(f"{file}, line {number}: expected {len(header)} columns, got {len(cells)}")
-        yield tuple(cells[header.index(name)].strip() for name in names)
+def _pairs(source: str) -> list[Pair]:
+    return labelled_pairs.read(_NAMES.get(source, source))
