@@ -49,7 +49,7 @@ class Call:
         written = ",".join(f"{json.dumps(name)}:{_as_json(name, value)}" for name, value in given.items())
         try:
             return f"{{{written}}}".encode()
-        except UnicodeEncodeError:  # a lone surrogate: sent escaped, so that the service's error names its field
+        except UnicodeEncodeError:  # a lone surrogate: sent escaped, so that the service says so
             return json.dumps(json.loads(f"{{{written}}}"), separators=(",", ":")).encode()
 
     def parts(self, size: int) -> "list[Call]":

@@ -13,7 +13,7 @@ few of the others.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -39,7 +39,6 @@ ENTRY_BYTES = 296  # of the ordered dict: its node, its share of both tables, ha
 TUPLE_BYTES = 56  # without elements: header, length, its part in garbage collection
 ID_BYTES = 8  # a reference: the tokenizer holds one object for each token id
 _MAX_KEYS_RATIO = 8  # a request joins no computation of more than so many times its own keys
-_FLAGS, _MAX_KEYS = 1 << 20, 100_000  # flags, of a byte each, and the number of keys after which all are reset
 
 H = TypeVar("H")
 V = TypeVar("V")
@@ -57,7 +56,6 @@ class MemoryBudget:
     def __init__(self, max_bytes: int) -> None:
         """Start without caches; `max_bytes` is in bytes, 0 keeps nothing."""
         self.max_bytes = max_bytes
-        self.seen = Doorkeeper()
         self._refs: list[ref[LruCache[Any, Any]]] = []
 
     @property
@@ -78,30 +76,6 @@ class MemoryBudget:
 
     def _caches(self) -> "list[LruCache[Any, Any]]":
         return [cache for each in self._refs if (cache := each()) is not None]
-
-
-class Doorkeeper:
-    """An approximate set of the keys seen so far; at most one new key in ten is taken for a known one.
-
-    A value that costs less to compute than to add and evict is added when its key comes a second time (the doorkeeper
-    of TinyLFU, Einziger, Friedman & Manes 2017).
-    """
-
-    def __init__(self) -> None:
-        """Start with an empty set of keys."""
-        self._flags = bytearray(_FLAGS)
-        self._keys_left = _MAX_KEYS
-
-    def seen_before(self, keys: Sequence[Hashable]) -> list[int]:
-        """1 for each key that an earlier call had, else 0."""
-        if self._keys_left < len(keys):
-            self._flags, self._keys_left = bytearray(_FLAGS), _MAX_KEYS
-        self._keys_left -= len(keys)
-        flags, places = self._flags, [hash(key) % _FLAGS for key in keys]
-        found = [flags[place] for place in places]
-        for place in places:
-            flags[place] = 1
-        return found
 
 
 class LruCache(Generic[H, V]):

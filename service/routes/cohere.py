@@ -21,16 +21,13 @@ from service.routes.fields import (
     Document,
     ForeignRequest,
     ModelName,
-    NoPadding,
-    NoProcessor,
     TruncateTokens,
     TruncationSide,
     Usage,
     usage,
 )
-from service.routes.foreign import compare, in_turns, tokenise
+from service.routes.foreign import compare, tokenise
 from service.routes.limits import RequestTexts, Truncation
-from service.routes.problems import check_finite
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 from service.schemas import Text
 from service.scoring.tokenising import check_chars
@@ -105,8 +102,6 @@ class RerankRequest(ForeignRequest):
         bool | None,
         AllowedValues(None, False, refuses=(True,), says="embeddings are not returned: POST /v1/embeddings"),
     ] = None
-    padding: NoPadding = None
-    mm_processor_kwargs: NoProcessor = None
 
     def text_of(self, i: int) -> str:
         """The text of the i-th document.
@@ -220,13 +215,7 @@ async def rerank_v2(request: RerankRequest, call: ServedRequest) -> Response:
 
 async def _rerank(request: RerankRequest, call: ServedRequest, api_version: str) -> Response:
     call.check_count("documents", len(request.documents), "max_candidates")
-    texts: list[str] = []
-    async for part in in_turns(len(request.documents)):
-        texts += map(request.text_of, part)
-    async for part in in_turns(len(request.documents) if request.return_documents else 0):
-        for i in part:
-            if not isinstance(document := request.documents[i], str):
-                check_finite(f"documents.{i}", document)
+    texts = [request.text_of(i) for i in range(len(request.documents))]
     found = await compare(
         call.context,
         call.service,

@@ -74,14 +74,6 @@ TruncationSide = Annotated[
     Literal["left", "right"] | None, ChangesAnswer("left", note="left only where nothing is cut")
 ]
 Activation = Annotated[bool | None, ChangesAnswer(False)]
-NoPadding = Annotated[
-    str | None,
-    AllowedValues(None, "do_not_pad", refuses=("max_length",), says="texts are not padded to the model's limit"),
-]
-NoProcessor = Annotated[
-    dict[str, Any] | None,
-    AllowedValues(None, {}, refuses=({"size": 1},), says="texts are read by the model's tokenizer alone"),
-]
 
 
 class Usage(TypedDict):

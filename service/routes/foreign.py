@@ -3,9 +3,8 @@
 They use the same registry, scorers, limits and metrics as our own routes.
 """
 
-import asyncio
 import base64
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from itertools import chain
 from operator import add
@@ -30,7 +29,6 @@ from service.service import Service
 Route = Literal["/similarity", "/rank", "/entailment", "/embed"]  # our route whose default model is used
 
 _VALUES_OF_A_ROW = 5  # besides its numbers
-_ITEMS_AT_ONCE = 500  # of some 5 us each, while others wait
 
 
 class TokenisedTexts(NamedTuple):
@@ -235,19 +233,13 @@ async def _read(
             await scorer.tokenise(context, g.texts, g.where, role=role) for g, role in zip(groups, roles, strict=False)
         ]
         found = chain.from_iterable(each)
-    read: list[list[Encoded]] = []
-    for group in groups:
-        read.append([])
-        async for part in in_turns(len(group.texts)):
-            read[-1] += [group.cut(next(found), i) for i in part]
-    sentences = [sentence for group in read for sentence in group]
-    warnings: list[str] = []
-    async for part in in_turns(len(sentences)):
-        warnings += [
-            f"{every.where(i)}: only its first {_tokens(len(sentences[i].ids))} read"
-            for i in part
-            if sentences[i].truncated
-        ]
+    read = [[group.cut(next(found), i) for i in range(len(group.texts))] for group in groups]
+    sentences = list(chain.from_iterable(read))
+    warnings = [
+        f"{every.where(i)}: only its first {_tokens(len(sentence.ids))} read"
+        for i, sentence in enumerate(sentences)
+        if sentence.truncated
+    ]
     return TokenisedTexts(read, sum(len(sentence.ids) for sentence in sentences), warnings)
 
 
@@ -270,14 +262,6 @@ def _check_dimensions(manifest: Manifest, dimensions: int) -> None:
 def values_of(matrix: Embeddings) -> int:
     """What its rows cost in an answer, as `ServedRequest.answer` counts."""
     return matrix.size // 2 + _VALUES_OF_A_ROW * len(matrix)
-
-
-async def in_turns(count: int) -> AsyncIterator[range]:
-    """The positions of items of a request, in parts; others have a turn of the event loop between them."""
-    for at in range(0, count, _ITEMS_AT_ONCE):
-        if at:
-            await asyncio.sleep(0)
-        yield range(at, min(at + _ITEMS_AT_ONCE, count))
 
 
 def base64_of(matrix: Embeddings) -> list[str]:

@@ -28,8 +28,6 @@ from service.routes.fields import (
     ChangesAnswer,
     ForeignRequest,
     ModelName,
-    NoPadding,
-    NoProcessor,
     OneOrMany,
     TruncateTokens,
     TruncationSide,
@@ -132,11 +130,6 @@ class EmbeddingsRequest(ForeignRequest):
     output_dimension: Annotated[
         int | None, AllowedValues(None, refuses=(2,), says="the number of dimensions is asked for by dimensions")
     ] = None
-    padding: NoPadding = None
-    mm_processor_kwargs: NoProcessor = None
-    modality: Annotated[str | None, AllowedValues(None, "text", refuses=("image",), says="only texts are embedded")] = (
-        None
-    )
 
 
 class EmbeddingItem(TypedDict):
@@ -191,8 +184,6 @@ class ScoreRequest(ForeignRequest):
     use_activation: Activation = Field(None, description="false: the model's own score, not calibrated")
     activation: Activation = Field(None, description="the same, as vLLM called it before")
     softmax: Activation = Field(None, description="the same, as vLLM called it before")
-    padding: NoPadding = None
-    mm_processor_kwargs: NoProcessor = None
 
 
 class Score(TypedDict):

@@ -21,11 +21,8 @@ from service.engine.cache import Vectors
 from service.engine.graph import Graph, PairGraph, Rows, SentenceGraph
 from service.engine.queue import MIN_THREAD_SECONDS
 from service.engine.vector_codec import VectorSpace
-from service.scoring.scorer import MEASURED_PAIRS, Capability, Scorer, as_pairs
+from service.scoring.scorer import MEASURED_PAIRS, Capability, Scorer
 from service.scoring.tokenising import ScorerParts
-
-_ADDITIVE_TOLERANCE = 1e-5  # relative to the largest component; rounding in float32 is far smaller
-_RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range
 
 
 class SiameseScorer(Scorer):
@@ -84,21 +81,6 @@ class SiameseScorer(Scorer):
                 found |= {f"{label} of {side}": value for label, value in of_side.items()}
         return found
 
-    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
-        """See `Scorer.false_claim`; the claim is that an embedding is the mean of vectors of its tokens."""
-        graph, claim = self._encoder, "additive"
-        if self._token_graph is not None:
-            graph, claim = self._token_graph, f"it has {self.manifest.token_embeddings}"
-        elif not self.manifest.additive:
-            return None
-        for ids in chain.from_iterable(as_pairs(a, b)):
-            whole = self._encoder.rows([ids])[0]
-            alone = graph.rows([(i,) for i in ids]) if graph is self._encoder else graph.rows([ids])[0]
-            gap = float(np.abs(whole - alone.mean(axis=0, dtype=np.float64)).max())
-            if not gap <= _ADDITIVE_TOLERANCE * float(np.abs(alone).max()):
-                return f"{claim}, but an embedding is not the mean of those of its tokens: off by {gap:.1e}"
-        return None
-
     def _sample_inputs(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         yield self.embeddings, list(dict.fromkeys(chain.from_iterable(pairs)))
 
@@ -150,22 +132,6 @@ class InteractionScorer(Scorer):
         expected = max(expected, MIN_THREAD_SECONDS if graph.has_loop else 0.0)
         found = await self._queue.run(context, expected, partial(graph.rows, pairs))
         return np.asarray(found[0])
-
-    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
-        """See `Scorer.false_claim`; the claim is the size and range of the matrices."""
-        explanation = self.manifest.explanation
-        if explanation is None:
-            return None
-        for left, right in as_pairs(a, b):
-            found = self._explanation_graph().rows([(left, right)])
-            expected = (1, len(explanation.matrices), len(left), len(right))
-            if found.shape != expected:
-                return f"{explanation.graph} gives matrices of shape {found.shape}, expected {expected}"
-            for matrix, values in zip(explanation.matrices, found[0], strict=True):
-                low, high = matrix.range
-                if values.min() < low - _RANGE_TOLERANCE or values.max() > high + _RANGE_TOLERANCE:
-                    return f"matrix {matrix.name} holds {values.min():g} to {values.max():g}, outside {low:g}..{high:g}"
-        return None
 
     def _sample_inputs(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         distinct = list(dict.fromkeys(pairs))

@@ -5,14 +5,11 @@ best of these again. Where a fit is given, the answer says how probable it is th
 is a `RankRequest` (`service/schemas.py`), what is answered a `Ranking` (`core/answers.py`).
 """
 
-import asyncio
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 from core.ranking import ConfidenceFit, both_stages, of_stage, shared_words
 from core.scoring import best_first, round_significant
-from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
 from service.errors import TooSlow
 from service.schemas import SCALES, Answer, RankResponse
@@ -20,7 +17,6 @@ from service.scoring.scorer import Scorer
 
 SUGGESTIONS = 3  # the top candidates that are offered where none answers
 RERANK_TOP = 15  # candidates of a second stage unless a request says: best on development questions
-_CHUNK_SIZE = 1000  # texts that are scored before other requests have a turn
 
 
 class Candidates(NamedTuple):
@@ -68,19 +64,13 @@ class _Stage(NamedTuple):
     raw: list[float]
     truncated: Answer
 
-    async def results(self, first: int = 0, last: int | None = None) -> list[Answer]:
-        """The results of these ranks; yields to other requests between chunks."""
-        results: list[Answer] = []
-        last = len(self.indices) if last is None else min(last, len(self.indices))
-        for start in range(first, last, _CHUNK_SIZE):
-            if start > first:
-                await asyncio.sleep(0)
-            chunk = slice(start, min(start + _CHUNK_SIZE, last))
-            results += [
-                {"index": i, "score": score, "raw_score": raw}
-                for i, score, raw in zip(self.indices[chunk], self.scores[chunk], self.raw[chunk], strict=True)
-            ]
-        return results
+    def results(self, first: int = 0, last: int | None = None) -> list[Answer]:
+        """The results of these ranks."""
+        ranks = slice(first, last)
+        return [
+            {"index": i, "score": score, "raw_score": raw}
+            for i, score, raw in zip(self.indices[ranks], self.scores[ranks], self.raw[ranks], strict=True)
+        ]
 
 
 async def rank(
@@ -117,12 +107,11 @@ async def rank(
     )
     declined = options.suggest_if_unanswered and not answered
     top_k = SUGGESTIONS if declined else options.top_k
-    stages = (
-        first_stage.results(last=top_k)
-        if second_stage is None
-        else _join_stages(first_stage, second_stage, options.rerank_top, top_k)
-    )
-    results = await stages
+    if second_stage is None:
+        results = first_stage.results(last=top_k)
+    else:
+        results = [{**each, "stage": 2} for each in second_stage.results(last=top_k)]
+        results += [{**each, "stage": 1} for each in first_stage.results(options.rerank_top, top_k)]
     answer: RankResponse = {
         "model": first.id,
         "scale": SCALES[first.ranking_task],
@@ -139,17 +128,6 @@ async def rank(
         answer["rerank_scale"] = SCALES[second.ranking_task]
         answer["rerank_truncated"] = second_stage.truncated
     return answer
-
-
-async def _join_stages(first_stage: _Stage, second_stage: _Stage, rerank_top: int, top_k: int | None) -> list[Answer]:
-    """The results of two stages."""
-    results = await second_stage.results(last=top_k)
-    rest = await first_stage.results(rerank_top, top_k)
-    for result in results:
-        result["stage"] = 2
-    for result in rest:
-        result["stage"] = 1
-    return results + rest
 
 
 def _confidence(
@@ -172,45 +150,33 @@ def _confidence(
 async def _order(
     context: RequestContext, scorer: Scorer, query: str, candidates: Candidates, indices: Sequence[int]
 ) -> _Stage:
-    """Order the candidates at these indices of the request; yields to other requests between chunks."""
+    """Order the candidates at these indices of the request."""
     each = candidates.texts_each
     text_indices = indices if each == 1 else [i * each + n for i in indices for n in range(each)]
-    tokenised: list[tuple[Encoded, Encoded]] = []
-    scores: list[float] = []
-    raw: list[float] = []
+    texts = [candidates.texts[i] for i in text_indices]
     (tokenised_query,) = await scorer.tokenise(context, [query], lambda _: "query", role="query")
-    for start in range(0, len(text_indices), _CHUNK_SIZE):
-        chunk = text_indices[start : start + _CHUNK_SIZE]
-        if start:
-            await asyncio.sleep(0)
-        with context.part(len(chunk) / (len(text_indices) - start)):
-            texts = [candidates.texts[i] for i in chunk]
-            sentences = await scorer.tokenise(context, texts, partial(_field, candidates, chunk), role="passage")
-            if scorer.manifest.prompts is None:  # the same text is one object
-                sentences = [tokenised_query if text == query else x for text, x in zip(texts, sentences, strict=True)]
-            queries, passages = scorer.fit([tokenised_query] * len(chunk), sentences)
-            answer = await scorer.similarity(context, queries, passages, scorer.ranking_task)
-        tokenised += zip(queries, passages, strict=True)
-        scores += answer.score
-        raw += answer.raw
-    if len(text_indices) > _CHUNK_SIZE:
-        await asyncio.sleep(0)
+    sentences = await scorer.tokenise(context, texts, lambda n: candidates.field_of(text_indices[n]), role="passage")
+    if scorer.manifest.prompts is None:  # the same text is one object
+        sentences = [tokenised_query if text == query else x for text, x in zip(texts, sentences, strict=True)]
+    queries, passages = scorer.fit([tokenised_query] * len(texts), sentences)
+    answer = await scorer.similarity(context, queries, passages, scorer.ranking_task)
+    scores, raw = answer.score, answer.raw
     # Equal texts share the score of the first: in another batch its last digits may differ.
     first_index: dict[str, int] = {}
-    shared = [first_index.setdefault(candidates.texts[i], n) for n, i in enumerate(text_indices)]
-    if len(first_index) < len(text_indices):
+    shared = [first_index.setdefault(text, n) for n, text in enumerate(texts)]
+    if len(first_index) < len(texts):
         scores, raw = [scores[n] for n in shared], [raw[n] for n in shared]
     if each > 1:  # of the texts of a candidate the better one, and of equal ones the first
         keys = list(zip(scores, raw, strict=True))
-        better = [max(range(n, n + each), key=keys.__getitem__) for n in range(0, len(text_indices), each)]
+        better = [max(range(n, n + each), key=keys.__getitem__) for n in range(0, len(texts), each)]
         scores, raw = [scores[n] for n in better], [raw[n] for n in better]
     order = best_first(raw, scores)
-    cut = {i // each for i, (_, text) in zip(text_indices, tokenised, strict=True) if text.truncated}
+    cut = {i // each for i, text in zip(text_indices, passages, strict=True) if text.truncated}
     return _Stage(
         indices=[indices[n] for n in order],
         scores=[scores[n] for n in order],
         raw=[raw[n] for n in order],
-        truncated={"query": any(text.truncated for text, _ in tokenised), "candidates": sorted(cut)},
+        truncated={"query": any(text.truncated for text in queries), "candidates": sorted(cut)},
     )
 
 
@@ -224,7 +190,3 @@ def _by_both_stages(first: _Stage, second: _Stage) -> _Stage:
         scores=[second.scores[n] for n in order],
         raw=[second.raw[n] for n in order],
     )
-
-
-def _field(candidates: Candidates, indices: Sequence[int], n: int) -> str:
-    return candidates.field_of(indices[n])

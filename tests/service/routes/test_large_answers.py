@@ -9,7 +9,6 @@ import numpy as np
 import orjson
 import pytest
 
-from service.routes.cohere import RerankRequest
 from service.routes.limits import MAX_TOLD_TOKENS
 from service.routes.routing import write
 from service.scoring import verification
@@ -81,23 +80,6 @@ async def test_others_are_answered_while_passages_of_documents_are_made(wide: Cl
     assert waited == []
     answered.set()
     assert (await waiting).status_code == 200
-
-
-async def test_others_have_turns_while_documents_are_read(wide: Client, monkeypatch) -> None:
-    read, turns, text_of = 0, 0, RerankRequest.text_of
-
-    def counted(request: RerankRequest, i: int) -> str:
-        nonlocal read
-        read += 1
-        return text_of(request, i)
-
-    monkeypatch.setattr(RerankRequest, "text_of", counted)
-    waiting = asyncio.create_task(wide.post("/v1/rerank", json={"query": "a", "documents": OBJECTS, "top_n": 1}))
-    while not waiting.done():
-        turns += 0 < read < len(OBJECTS)
-        await asyncio.sleep(0)
-    assert (await waiting).status_code == 200
-    assert turns >= 10
 
 
 async def test_so_many_tokens_are_told_and_no_more(serve: Serve) -> None:

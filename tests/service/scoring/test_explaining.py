@@ -99,17 +99,6 @@ def refusal(models: Path) -> str:
     return str(caught.value)
 
 
-def test_a_model_that_claims_to_be_additive_and_is_not(tmp_path) -> None:
-    folder = tmp_path / "m"
-    folder.mkdir()
-    fakes.encoder_graph(folder / "encoder.onnx", squared=True)
-    fakes.publish(folder, "m", encoder="encoder.onnx", similarity=fakes.COSINE, additive=True)
-    message = refusal(tmp_path)
-    assert message.startswith("model m is not what its manifest says: additive, but an embedding is not the mean")
-    fakes.publish(folder, "m", encoder="encoder.onnx", similarity=fakes.COSINE)
-    opened(tmp_path)
-
-
 def with_tokens(root: Path, *, scale: float = 1.0) -> None:
     """The siamese model "m", whose embedding is a mean of what a graph of its own says of each token."""
     (root / "m").mkdir()
@@ -132,14 +121,6 @@ async def test_shares_of_tokens_in_context_sum_to_the_score(serve: Serve, root: 
     assert "contributions" in listed["explanations"]["vectors"]
 
 
-def test_a_graph_of_tokens_that_is_not_of_the_embedding(tmp_path: Path) -> None:
-    with_tokens(tmp_path, scale=2.0)
-    message = refusal(tmp_path)
-    assert message.startswith(
-        "model m is not what its manifest says: it has tokens.onnx, but an embedding is not the mean"
-    )
-
-
 def with_matrices(root: Path, *matrices: Matrix) -> str:
     """What is said of the interaction model, whose graph explains by two matrices, where its manifest has these."""
     fakes.interaction_model(root / "m", "m")
@@ -147,14 +128,6 @@ def with_matrices(root: Path, *matrices: Matrix) -> str:
     explanation = ExplanationGraph(graph="explanation.onnx", matrices=matrices)
     fakes.sign(root / "m", "explanation.onnx", explanation=explanation)
     return refusal(root)
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.5, 1.0), (0.0, 0.5)])
-def test_a_matrix_that_leaves_its_range_on_one_side(tmp_path, low: float, high: float) -> None:
-    cosine, alike = fakes.EXPLAINED.matrices
-    message = with_matrices(tmp_path, cosine, alike.model_copy(update={"range": (low, high)}))
-    assert message.startswith("model m is not what its manifest says: matrix alike holds 0 to 1, outside ")
-    assert message.endswith(f"{low:g}..{high:g}")
 
 
 def test_another_number_of_matrices_than_described(tmp_path) -> None:

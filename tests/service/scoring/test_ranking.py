@@ -1,12 +1,10 @@
 """`/rank`: with a second model, which decides about the best; and in parts, with turns for other requests between."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from service.engine.admission import RequestContext
-from service.scoring import ranking
 from service.scoring.scorer import ScoredPairs, Scorer
 from tests.harness import fakes
 from tests.harness.requests import error_of
@@ -125,35 +123,6 @@ async def test_the_same_text_comes_first_whatever_the_model_says(
             path, query="a man plays", model="pair-sick", **{of: ["a dog", "a man plays", "a cat"]}
         )
     assert [result["index"] for result in answer["results"]] == [1, 2, 0]
-
-
-@pytest.mark.parametrize("extra", [{}, {"rerank_model": "pair-sick", "rerank_top": 5}])
-async def test_a_ranking_in_parts_is_that_of_one_part(
-    client: Client, monkeypatch: pytest.MonkeyPatch, extra: dict[str, object]
-) -> None:
-    body = {"query": "a man walks a dog", "candidates": CANDIDATES * 3} | extra
-    await client.post("/rank", json=body)  # everything is cached from here on
-    whole = (await client.post("/rank", json=body)).json()
-    monkeypatch.setattr(ranking, "_CHUNK_SIZE", 4)
-    assert (await client.post("/rank", json=body)).json() == whole
-
-
-async def test_others_have_turns_between_parts(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "_CHUNK_SIZE", 2)
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            await asyncio.sleep(0)
-            turns += 1
-
-    body = {"query": "a man", "candidates": CANDIDATES * 3}
-    await client.post("/rank", json=body)
-    task = asyncio.create_task(others())
-    await client.post("/rank", json=body)
-    task.cancel()
-    assert turns >= len(body["candidates"]) // 2
 
 
 @pytest.mark.parametrize("match", ["candidates", "entries"])
