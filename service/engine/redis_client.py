@@ -7,32 +7,16 @@ for a connection, connecting and reading together; so a new connection sends not
 import asyncio
 import logging
 import re
-import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from socket import gaierror
 from typing import TypeVar
 
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import DefaultParser
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import (
-    AuthenticationError,
-    AuthenticationWrongNumberOfArgsError,
-    BusyLoadingError,
-    ClusterCrossSlotError,
-    ClusterDownError,
-    ConnectionError,
-    MasterDownError,
-    MovedError,
-    NoPermissionError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-)
+from redis.exceptions import ConnectionError, ResponseError
 
 from service.engine.breaker import Breaker
 from service.observe.logs import fields
@@ -47,38 +31,7 @@ _CONNECTIONS = 32
 # list of what is announced: 16 GB, which took the event loop 19 s.
 _TOO_MANY = re.compile(rb"\n[*%~>][0-9]{6}")
 _TAIL_BYTES = 8  # by which such a head may begin in what came before
-_PASSWORD = "user or password is wrong or missing"
-_CLUSTERED = "it is in cluster mode, and one server is expected"
-_REASONS: tuple[tuple[type[Exception], str], ...] = (
-    (OutOfMemoryError, "it is full"),
-    (ReadOnlyError, "it is a read-only replica"),
-    (NoPermissionError, "its user may not"),
-    (ssl.SSLCertVerificationError, "its certificate is not trusted"),
-    (ClusterCrossSlotError, _CLUSTERED),
-    (MasterDownError, "it is a replica that has lost its master"),  # before ClusterDownError, of which it is a kind
-    (ClusterDownError, _CLUSTERED),
-    (MovedError, _CLUSTERED),
-    (AuthenticationWrongNumberOfArgsError, _PASSWORD),
-    (AuthenticationError, _PASSWORD),
-    (BusyLoadingError, "it is reading its data from disk"),
-    (gaierror, "its name is not known to this machine"),
-    (ConnectionRefusedError, "nothing listens there"),
-    (ConnectionResetError, "it closed the connection"),
-    (ssl.SSLError, "it does not speak TLS as this service does"),
-)
-# Refusals that have no class of their own: how Redis' message begins.
-_REFUSALS: Mapping[str, str] = {
-    "DB index is out of range": "it has no database of that number",
-    "max number of clients reached": "it has as many connections as it may have",
-    "MISCONF": "it cannot save its data to disk",
-    "NOREPLICAS": "it has too few replicas to write",
-    "DENIED": "it is in protected mode, without a password",
-    "unknown command": "it does not know a command that is needed",
-}
-_OTHERWISE: tuple[tuple[type[Exception], str], ...] = (
-    (ResponseError, "it refuses a command that is needed"),
-    (ConnectionError, "the connection to it broke"),
-)
+_WORD = re.compile(r"[A-Z]{3,20}").fullmatch  # such as MISCONF, before Redis' message
 T = TypeVar("T")
 
 
@@ -193,16 +146,9 @@ class RedisClient:
         await self.redis.aclose()
 
 
-def reason_of(error: Exception) -> str:
-    """The reason for an error in words of ours, without Redis' own message, which may contain anything."""
-    causes: list[BaseException] = [error]
-    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
-        causes.append(cause)
-    for cause in causes:
-        for kind, words in _REASONS:
-            if isinstance(cause, kind):
-                return words
-        for start, words in _REFUSALS.items():
-            if isinstance(cause, RedisError) and str(cause).removeprefix("ERR ").startswith(start):
-                return words
-    return next((words for kind, words in _OTHERWISE if isinstance(causes[-1], kind)), type(causes[-1]).__name__)
+def reason_of(error: BaseException) -> str:
+    """The kind of an error, with Redis' word for it; not its whole message, which may contain anything."""
+    while type(error) is ConnectionError and (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    word = str(error).partition(" ")[0] if isinstance(error, ResponseError) else ""
+    return f"{type(error).__name__} {word}" if _WORD(word) else type(error).__name__

@@ -154,6 +154,8 @@ class BodyAndDeadlineMiddleware:
                 if (abort := scope.get("extensions", {}).get(ABORT)) is not None:
                     request.end, request.stalled = lambda _: abort["call"](), True
                 buffered.hold(request, len(content))
+                if not request.size:  # it was too much: the connection is gone
+                    return
                 for at in range(0, len(content) - ANSWER_CHUNK_BYTES, ANSWER_CHUNK_BYTES):
                     await send({**message, "body": content[at : at + ANSWER_CHUNK_BYTES], "more_body": True})
                 message = {**message, "body": content[at + ANSWER_CHUNK_BYTES :]}

@@ -8,7 +8,7 @@ import json
 import logging
 import resource
 import secrets
-from asyncio import TimerHandle, Transport
+from asyncio import TimerHandle
 from functools import cache
 from typing import Any
 
@@ -36,40 +36,6 @@ def max_connections() -> int:
     """How many there may be: as many as files that the process may open, less some to spare."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 1 << 30 if soft == resource.RLIM_INFINITY else max(1, soft - min(_SPARE_FILES, soft // 2))
-
-
-class JoinedWriter:
-    """Sends the head of an answer with what follows it.
-
-    Nobody has the head alone when the process is killed: then a proxy could not ask again.
-    """
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-        self._head: bytes | None = None
-
-    def write(self, data: bytes) -> None:
-        """Write data, but keep the head until more is written."""
-        if self._head is None and not data.startswith(b"HTTP/1.1 100 "):
-            self._head = data
-        else:
-            self._write((self._head or b"") + data)
-            self._head = b"" if self._head is not None else None
-
-    def is_closing(self) -> bool:
-        """Whether the connection is closing."""
-        return self._transport.is_closing()
-
-    def close(self) -> None:
-        """Close, after what was kept."""
-        if self._head:
-            self._write(self._head)
-        self._transport.close()
-
-    def _write(self, data: bytes) -> None:
-        # After an abort uvloop raises, and uvicorn hears of it a moment later.
-        if not self._transport.is_closing():
-            self._transport.write(data)
 
 
 class Connection(HttpToolsProtocol):
@@ -166,8 +132,6 @@ class Connection(HttpToolsProtocol):
         self._stop_waiting()
         self.scope["extensions"] = {ABORT: {"call": self.transport.abort}}
         super().on_headers_complete()
-        if self.scope["method"] != "HEAD":
-            self.cycle.transport = JoinedWriter(self.transport)  # type: ignore[assignment]  # all that a cycle calls
 
     def on_body(self, body: bytes) -> None:
         """Add to the body, unless it comes in pieces that are too small."""

@@ -15,9 +15,9 @@ from tests.harness.service import NEEDED_SECONDS, Client, RedisServer, Serve
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
 CALM = {"redis_timeout_ms": 60_000}
 WELL = ("ready", "up", [])
-FULL = "redis keeps nothing new (it is full): what it does not have is computed each time"
-REPLICA = "redis keeps nothing new (it is a read-only replica): what it does not have is computed each time"
-CLUSTER = "redis cannot be read (it is in cluster mode, and one server is expected): vectors are computed instead"
+FULL = "redis keeps nothing new (OutOfMemoryError): what it does not have is computed each time"
+REPLICA = "redis keeps nothing new (ReadOnlyError): what it does not have is computed each time"
+CLUSTER = "redis cannot be read (ClusterCrossSlotError): vectors are computed instead"
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ async def test_a_redis_that_dies_and_comes_back_is_noticed_though_nobody_asks(
         assert (await says(client), await gauges(client)) == (WELL, (1, 1))
         assert await client.metric("semblance_redis_wanted") == 1
         redis_server.kill()
-        why = "redis cannot be read (nothing listens there): vectors are computed instead"
+        why = "redis cannot be read (ConnectionRefusedError): vectors are computed instead"
         await comes_to_say(client, ("degraded", "down", [why]))
         assert await gauges(client) == (0, 0)
         redis_server.start()

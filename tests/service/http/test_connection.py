@@ -3,40 +3,16 @@
 import json
 import socket
 import time
-from asyncio import Transport
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-from service.http.connection import JoinedWriter
 from tests.harness.process import address_of, question, raw, running
 from tests.harness.service import NEEDED_SECONDS
 
 KEEP_ALIVE_SECONDS = "service.process.config.KEEP_ALIVE_SECONDS"
 
 ORIGIN = "https://a.example"
-
-
-class Aborted(Transport):
-    """Raises at a write, as uvloop's does from its abort on; uvicorn hears of that a moment later."""
-
-    def is_closing(self) -> bool:
-        return True
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        raise RuntimeError("the handler is closed")
-
-    def close(self) -> None:
-        """Nothing is left to close."""
-
-
-def test_an_answer_to_a_connection_that_was_ended_is_no_error() -> None:
-    whole, cut = JoinedWriter(Aborted()), JoinedWriter(Aborted())
-    whole.write(b"HTTP/1.1 503 Service Unavailable\r\n\r\n")
-    whole.write(b"body")
-    cut.write(b"HTTP/1.1 503 Service Unavailable\r\n\r\n")
-    for writer in (whole, cut):
-        writer.close()
 
 
 def test_an_answer_is_whole(models: Path, url: str) -> None:
