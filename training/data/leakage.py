@@ -28,7 +28,7 @@ from typing import TypeVar
 from training.data.files import CorpusMissing, data_dir, numbered_lines, one_of
 from training.data.pairs import Pair
 from training.data.penn import detokenise
-from training.data.readers import labelled_pairs, pit2015, sts
+from training.data.readers import labelled_pairs, sts
 
 _log = logging.getLogger(__name__)
 _WORD = re.compile(r"[a-z0-9]+")
@@ -37,10 +37,10 @@ Item = TypeVar("Item", str, Pair)
 
 _SPLITS: dict[str, list[Callable[[], list[Pair]]]] = {
     "sts": [functools.partial(sts.read, year, name) for year, names in sts.SETS.items() for name in names],
-    "pit2015": [functools.partial(pit2015.read, split) for split in pit2015.FILES],
     **{
         corpus: [functools.partial(labelled_pairs.read, f"{corpus}-{split}") for split in splits]
         for corpus, splits in {
+            "pit2015": ("dev", "test"),
             "sick": ("train", "dev", "test"),
             "stsb": ("dev",),
             "msrp": ("test",),

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from training.data import catalogue, inventory
 from training.data.catalogue import CATALOGUE, PUBLISHED, Corpus, Published
 from training.data.files import CorpusError, CorpusMissing, data_dir, read_lines, read_rows
-from training.data.readers import captions, intents, labelled_pairs, pit2015, sst, sts, wikipedia
+from training.data.readers import captions, intents, labelled_pairs, sst, sts, wikipedia
 
 HEADER = ("score", "sentence")
 
@@ -115,7 +115,7 @@ def test_every_corpus_is_described_and_every_file_that_is_read_has_its_counts():
     assert len(PUBLISHED) == sum(len(each.files) for each in CATALOGUE.values())
     assert all(sum(each.labels.values()) in (0, each.rows) for each in PUBLISHED.values())
     read = [each.file for each in labelled_pairs.FILES.values()] + [sst.PHRASES_FILE, captions.OVERLAP_FILE]
-    read += [*captions.SOURCES.values(), *intents.FILES.values(), *pit2015.FILES.values(), *wikipedia.PARTS]
+    read += [*captions.SOURCES.values(), *intents.FILES.values(), *wikipedia.PARTS]
     read += [sst.path_of(task, split) for task in sst.LABELS for split in sst.SPLITS]
     read += [sts.path_of(year, name) for year, names in sts.SETS.items() for name in names]
     assert set(read) <= set(PUBLISHED)

@@ -11,7 +11,7 @@ from training.data import leakage, mixtures
 from training.data.leakage import normalise_for_overlap
 from training.data.mixtures import paraphrase_pairs, quotas, unlabelled_sentences
 from training.data.pairs import Pair
-from training.data.readers import captions, labelled_pairs, pit2015, sts, wikipedia
+from training.data.readers import captions, labelled_pairs, sts, wikipedia
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.transfer import MarginConfig
 from training.recipes import RECIPES
@@ -58,8 +58,7 @@ def evaluation(write):
     write(*of("stsb-dev"), ("5", "Benchmark dev", "dev two", "g", "s", "2015", "1"))
     write(*of("msrp-test"), ("1", "1", "2", "Shares rose.", "Shares went up."))
     write(*of("msrp-train"), ("1", "3", "4", "Shares fell.", "Shares went down."))
-    header = ("topic_id", "topic", "score_0_5", "label", "sentence_a", "sentence_b")
-    write(pit2015.FILES["test"], header, ("1", "t", "3", "debatable", "what a day", "such a day"))
+    write(*of("pit2015-test"), ("1", "t", "3", "debatable", "what a day", "such a day"))
     write(*of("wikiqa-dev"), ("1", "1", "who was he ?", "He was n't there -LRB- ever -RRB- ."))
     write(*of("wikiqa-train"), ("1", "1", "train question ?", "train answer"))
 

@@ -73,6 +73,17 @@ def _msrp(part: str) -> PairFile:
     return PairFile(f"msrp/msr_paraphrase_{part}.txt", header, *header[3:], YES_OR_NO, label="Quality", corpus="MSRP")
 
 
+def _tweets(part: str, score: str, rating: tuple[str, float, float] | None = None) -> PairFile:
+    header = ("topic_id", "topic", score, "label", *_SENTENCES)
+    labels = {**YES_OR_NO, "debatable": "debatable"}
+    return PairFile(
+        *(f"twitter-pit2015/{part}.tsv", header, *_SENTENCES, labels),
+        group="topic_id",
+        target=rating,
+        corpus="PIT-2015",
+    )
+
+
 def _positives(corpus: str, file: str, *before: str, sides: tuple[str, str] = _SENTENCES) -> PairFile:
     """Pairs that all say the same."""
     return PairFile(file, (*before, *sides), *sides, "1", corpus=corpus)
@@ -101,6 +112,9 @@ FILES: dict[str, PairFile] = {
         target=("score", 1, 5),
         corpus="MaLSTM extras",
     ),
+    # Xu, Callison-Burch & Dolan 2015, SemEval-2015 task 1; its scorer leaves out what is debatable.
+    "pit2015-dev": _tweets("dev", "votes"),
+    "pit2015-test": _tweets("test", "score_0_5", ("score_0_5", 0, 5)),
     # Pavlick et al. 2015, on which Wieting et al. 2016 tuned.
     "ppdb-phrases": PairFile(
         "ppdb-human-ratings/ppdb-sample.tsv",

@@ -52,7 +52,7 @@ WITH_ANSWERS = (
     "selqa",
 )
 
-# Of sources that are not in the catalogue: licences as their notices give them.
+# Licences of some, as their notices give them.
 LICENCES: Mapping[str, str] = {
     "amazon-product-qa": "none stated; research use",
     "medquad": "CC BY 4.0",

@@ -10,12 +10,10 @@ from training.data.catalogue import PUBLISHED, Published
 from training.data.files import CorpusError
 from training.data.pairs import Pair
 from training.data.penn import detokenise
-from training.data.readers import captions, intents, labelled_pairs, pit2015, sst, sts, wikipedia
+from training.data.readers import captions, intents, labelled_pairs, sst, sts, wikipedia
 
 Row = tuple[str, ...]
 Read = Callable[[], Any]
-PIT = ("topic_id", "topic", "votes", "label", "sentence_a", "sentence_b")
-PIT_TEST = ("topic_id", "topic", "score_0_5", "label", "sentence_a", "sentence_b")
 QUESTIONS = [("q1", "1", "who ?", "Ann ."), ("q1", "0", "who ?", "no ."), ("q2", "0", "why ?", "x .")]
 ANSWERS = [Pair(a, b, None, label, group) for group, label, a, b in QUESTIONS]
 SICK = [
@@ -90,12 +88,9 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
     ),
     (lambda: sts.read("2012-test", "MSRvid"), "sts/2012-test/MSRvid.tsv", sts.HEADER,
      [("2.75", "A man runs.", "A man walks.")], [Pair("A man runs.", "A man walks.", 2.75, None, "2012-test/MSRvid")]),
-    (lambda: pit2015.read("dev"), pit2015.FILES["dev"], PIT,
+    (*of("pit2015-dev"),
      [("3", "rain", "(4,1)", "1", "it rains", "rain !"), ("3", "rain", "(2,3)", "debatable", "it rains", "wet")],
-     [Pair("it rains", "rain !", 4.0, "1", "3"), Pair("it rains", "wet", 2.0, "debatable", "3")]),
-    (lambda: pit2015.read("dev", debatable=False), pit2015.FILES["dev"], PIT,
-     [("3", "rain", "(2,3)", "debatable", "it rains", "wet"), ("4", "sun", "(0,5)", "0", "sun", "moon")],
-     [Pair("sun", "moon", 0.0, "0", "4")]),
+     [Pair("it rains", "rain !", None, "1", "3"), Pair("it rains", "wet", None, "debatable", "3")]),
     (lambda: intents.read("hwu64"), intents.FILES["hwu64"], ("text", "intent"),
      [("where is my card?", "card_arrival")], [("where is my card?", "card_arrival")]),
 ]  # fmt: skip
@@ -110,8 +105,6 @@ def test_rows_are_read(write, read, file, header, rows, expected):
 REFUSED: list[tuple[Read, str, Row, Row, str]] = [
     (sst.phrases, sst.PHRASES_FILE, ("label", "sentence", "count", "phrase"), ("5", "0", "1", "too good"),
      r"expected one of 0, 1, 2, 3, 4 in column label, got '5'"),
-    (lambda: pit2015.read("dev"), pit2015.FILES["dev"], PIT, ("3", "rain", "(4,2)", "1", "a", "b"),
-     r"expected five votes as \(yes,no\) in column votes, got '\(4,2\)'"),
     (*of("sick-train"), ("8", "A", "B", "0.5", "NEUTRAL"), r"expected a number from 1 to 5 .* got '0\.5'"),
     (*of("msrp-train"), ("2", "1", "2", "A", "B"), "expected one of 0, 1 in column Quality, got '2'"),
 ]  # fmt: skip
@@ -161,7 +154,7 @@ def test_a_year_of_sts_comes_by_set_and_its_totals_are_the_published_ones(write)
 def test_transfer_names_lead_to_the_right_readers(write):
     write("sts/2015-test/belief.tsv", sts.HEADER, ("4", "a b", "c d"))
     write(*of("sick-test")[1:], ("1", "e", "f", "2.5", "NEUTRAL"))
-    write(pit2015.FILES["test"], PIT_TEST, ("1", "t", "3", "debatable", "g", "h"), ("1", "t", "5", "1", "i", "j"))
+    write(*of("pit2015-test")[1:], ("1", "t", "3", "debatable", "g", "h"), ("1", "t", "5", "1", "i", "j"))
     assert [p.a for p in transfer.read("2015-test/belief")] == ["a b"]
     assert [p.target for p in transfer.read("sick-test")] == [2.5]
     assert [p.a for p in transfer.read("pit2015-test")] == ["i"]
