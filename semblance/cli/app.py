@@ -85,26 +85,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# Fields of a request, as the command line names them.
-_PAIR = {
-    "pairs.0.a": "the first sentence",
-    "pairs.0.b": "the second sentence",
-    "pairs.0.premise": "the premise",
-    "pairs.0.hypothesis": "the hypothesis",
-    "a": "the first sentence",
-    "b": "the second sentence",
-}
-_RANKING = {"query": "the query", "candidates": "the candidates", "candidates.*": "candidate {}"}
-_TEXTS = {
-    "text": "the texts",
-    "text.*": "text {}",
-    "labels": "--label",
-    "labels.*": "--label {}",
-    "template": "--template",
-    "multi_label": "--multi-label",
-}
-_SENTENCES = {"sentences": "the sentences", "sentences.*": "sentence {}"}
-
 
 def _tell_version(wanted: bool) -> None:
     if wanted:
@@ -135,7 +115,7 @@ def score(
     as_json: Json = False,
 ) -> None:
     """How alike two sentences are, from 0 to 1."""
-    with service.client(_PAIR) as client:
+    with service.client() as client:
         answer = client.similarity([(a, b)], model=model)
     _print(answer, as_json, render.similarity)
 
@@ -161,7 +141,7 @@ def rank(
 ) -> None:
     """Order candidates by their similarity to a query, best first."""
     texts = _texts(candidates, file, "candidates")
-    with service.client(_RANKING) as client:
+    with service.client() as client:
         answer = client.rank(
             query,
             texts,
@@ -188,7 +168,7 @@ def entail(
     as_json: Json = False,
 ) -> None:
     """Whether the second sentence follows from the first, contradicts it, or neither."""
-    with service.client(_PAIR) as client:
+    with service.client() as client:
         answer = client.entailment([(premise, hypothesis)], model=model)
     _print(answer, as_json, render.entailment)
 
@@ -211,7 +191,7 @@ def classify(
 ) -> None:
     """Label texts: with labels of your own, or with those that a model has itself."""
     given = _texts(texts, file, "texts")
-    with service.client(_TEXTS) as client:
+    with service.client() as client:
         answer = client.classify(given, label or None, template=template, multi_label=multi_label, model=model)
     _print(answer, as_json, lambda labels: render.labels(labels, given))
 
@@ -226,7 +206,7 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """What made the score of two sentences, word by word."""
-    with service.client(_PAIR) as client:
+    with service.client() as client:
         answer = client.explain(a, b, model=model)
     _print(answer, as_json, render.explanation)
 
@@ -242,7 +222,7 @@ def embed(
 ) -> None:
     """Sentence embeddings: the first numbers of each, or with --json all of them."""
     texts = _texts(sentences, file, "sentences")
-    with service.client(_SENTENCES) as client:
+    with service.client() as client:
         answer = client.embed(texts, model=model)
     found = {"model": answer.model, "dim": answer.dim, "embeddings": answer.embeddings.tolist()}
     found["truncated"] = answer.truncated

@@ -4,8 +4,7 @@ import inspect
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -15,7 +14,7 @@ import typer
 
 from semblance.client.clients import AsyncClient, Client
 from semblance.client.retries import Retries
-from semblance.errors import InvalidArgument, RequestFailed
+from semblance.errors import InvalidArgument
 from semblance.tables.delimited import FileFormat
 
 ModelsDir = Annotated[
@@ -100,25 +99,16 @@ class ServiceOptions:
             logging.getLogger("service").addHandler(logging.NullHandler())
         return here
 
-    @contextmanager
-    def client(self, words: Mapping[str, str] | None = None) -> Iterator[Client]:
-        """The client, closed afterwards; its errors name what the user typed.
-
-        `words` is field of the request -> its name on the command line; "*" stands for the number of an item.
+    def client(self) -> Client:
+        """What a command of one request asks: a service, or local models.
 
         Raises:
-            SemblanceError: raised by the client.
+            SemblanceError: as of `Client` and `Client.local`.
         """
         if self.is_here:
-            client = Client.local(self.models_dir)
-        else:
-            assert self.url is not None, "without one the models are opened here"
-            client = Client(self.url, api_key=self.api_key, timeout=self.timeout)
-        with client:
-            try:
-                yield client
-            except RequestFailed as error:
-                raise error.about(in_words(error, {**_OPTIONS, **(words or {})})) from None
+            return Client.local(self.models_dir)
+        assert self.url is not None, "without one the models are opened here"
+        return Client(self.url, api_key=self.api_key, timeout=self.timeout)
 
     def of_batch(self, patience: float = PATIENCE) -> AsyncClient:
         """What a batch asks: a service, or local models, of which only the task's own are opened.
@@ -160,25 +150,3 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     wrapped.__signature__ = whole.replace(parameters=[*own, *others])  # type: ignore[attr-defined]
     return wrapped
-
-
-def in_words(error: RequestFailed, words: Mapping[str, str]) -> str | None:
-    """The name of an error's field on the command line, such as `--model` or `candidate 3`; else the field itself."""
-    if error.field is None:
-        return None
-    if error.field in words:
-        return words[error.field]
-    name, _, rest = error.field.partition(".")
-    if rest.isdecimal() and f"{name}.*" in words:
-        return words[f"{name}.*"].format(int(rest) + 1)
-    return error.field
-
-
-_OPTIONS: Mapping[str, str] = {
-    "model": "--model",
-    "top_k": "--top-k",
-    "rerank_model": "--rerank-model",
-    "rerank_top": "--rerank-top",
-    "min_score": "--min-score",
-    "min_confidence": "--min-confidence",
-}

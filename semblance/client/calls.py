@@ -124,32 +124,25 @@ def check_text(field: str, given: object) -> str:
 
 
 def check_texts(field: str, given: object) -> list[str]:
-    """A list of the texts; raises InvalidArgument if they are none, or a single text instead of several."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    """A list of the texts; raises InvalidArgument if they are none, a single text, or without an order."""
+    if isinstance(given, str | Mapping | set | frozenset) or not isinstance(given, Iterable):
         raise InvalidArgument(f'{field}: expected a list of texts, such as ["A dog runs."], found {_kind(given)}')
     return [check_text(f"{field}.{i}", text) for i, text in enumerate(given)]
 
 
 def check_pairs(given: object) -> list[tuple[str, str]]:
     """A list of the pairs; raises InvalidArgument if they are none."""
-    wanted = '[("A dog runs.", "A cat sleeps.")]'
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidArgument(f"pairs: expected a list of pairs of texts, such as {wanted}, found {_kind(given)}")
-    pairs = []
-    for i, pair in enumerate(given):
-        no_order = isinstance(pair, str | Mapping | set | frozenset)
-        sides = [pair] if no_order or not isinstance(pair, Iterable) else list(pair)
-        if len(sides) != 2:
-            found = _kind(pair) if len(sides) == 1 else f"{len(sides)} values"
-            raise InvalidArgument(f"pairs.{i}: expected two texts, as in {wanted}, found {found}")
-        pairs.append((check_text(f"pairs.{i}.a", sides[0]), check_text(f"pairs.{i}.b", sides[1])))
-    return pairs
+        raise InvalidArgument(f"pairs: expected a list of pairs of texts, found {_kind(given)}")
+    pairs = [check_texts(f"pairs.{i}", pair) for i, pair in enumerate(given)]
+    for i, pair in enumerate(pairs):
+        if len(pair) != 2:
+            raise InvalidArgument(f"pairs.{i}: expected two texts, found {len(pair)}")
+    return [(a, b) for a, b in pairs]
 
 
 def _kind(found: object) -> str:
-    if not isinstance(found, str):
-        return "None" if found is None else f"a value of type {type(found).__name__}"
-    return f"the text {found[:40] + '...' if len(found) > 40 else found!r}"
+    return f"the text {found[:40]!r}" if isinstance(found, str) else f"a value of type {type(found).__name__}"
 
 
 def parse(kind: type[T], answer: Answer) -> T:

@@ -10,13 +10,11 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from core.ranking import both_stages
-from core.scoring import best_first
 from semblance.client.calls import (
     Call,
     Steps,
@@ -30,7 +28,7 @@ from semblance.client.calls import (
     parse_results,
 )
 from semblance.client.faq import FAQ, Reply
-from semblance.errors import InvalidArgument, InvalidRequest, RequestFailed, UnexpectedAnswer
+from semblance.errors import InvalidRequest, UnexpectedAnswer
 from semblance.types import (
     Claims,
     Duplicates,
@@ -189,21 +187,21 @@ class ServiceRequests:
     ) -> Steps[Ranking]:
         """Order candidates by their similarity to a query.
 
-        Candidates that need several requests are ordered request by request and merged by raw score. The second stage
-        then reorders the best of all of them. Of such a ranking there is no confidence.
+        Candidates that need several requests are ordered request by request and merged by raw score: by one model, and
+        without a confidence.
 
         Args:
             query: the text to compare with.
             candidates: any number of them; the order does not depend on the number of requests.
             top_k: number of best candidates to return; None: all.
             model: id of the model.
-            rerank_model: id of a second model, which reorders the best candidates.
+            rerank_model: id of a second model, which reorders the best of candidates that fit one request.
             rerank_top: number of candidates it reorders.
             min_score: where the best one has a lower score, nothing is answered: there are no results.
             min_confidence: likewise, where the confidence is lower; for candidates that fit one request.
 
         Raises:
-            InvalidArgument: min_confidence, and the candidates need several requests.
+            InvalidRequest: min_confidence or a second stage, and the candidates need several requests.
         """
         given = check_texts("candidates", candidates)
         fixed = {"query": check_text("query", query), "model": model, "top_k": top_k}
@@ -214,14 +212,12 @@ class ServiceRequests:
             (answer,) = yield calls
             if isinstance(answer, bytes):
                 return parse_ranking(answer, len(given), len(given) if top_k is None else top_k)
-        # What only the whole order needs, and no part is asked with.
+        for name, value in {"min_confidence": min_confidence, **second}.items():
+            if value is not None:
+                raise _invalid("candidates", f"they need several requests, and {name} is for those of one")
         if min_score is not None and not (isinstance(min_score, Real) and 0 <= min_score <= 1):
             raise _invalid("min_score", f"expected a number from 0 to 1, found {min_score!r}")
-        if rerank_top is not None and not (isinstance(rerank_top, Integral) and rerank_top >= 1):
-            raise _invalid("rerank_top", f"expected a whole number from 1 on, found {rerank_top!r}")
-        if min_confidence is not None:
-            raise InvalidArgument("min_confidence: there is no confidence of candidates that need several requests")
-        merged = yield from self._ranked_in_parts(given, fixed, rerank_model, rerank_top)
+        merged = yield from self._merged(given, fixed)
         if min_score is not None and merged.results and merged.results[0].score < min_score:
             return replace(merged, results=[], answered=False)
         return merged
@@ -238,51 +234,17 @@ class ServiceRequests:
         entry = faq.entries[ranking.results[0].index] if ranking.results else None
         return Reply(entry, ranking.confidence, ranking)
 
-    def _ranked_in_parts(
-        self, given: Sequence[str], fixed: Mapping[str, Any], rerank_model: str | None, rerank_top: int | None
-    ) -> Steps[Ranking]:
-        """Order candidates that need several requests."""
-        if rerank_model is None and rerank_top is None:
-            return (yield from self._merged(given, range(len(given)), fixed))
-        top_k: int | None = fixed["top_k"]
-        served = yield from self._models_once()
-        rerank_model, rerank_top = rerank_model or served.rerank.default_model, rerank_top or served.rerank.default_top
-        if rerank_model is None:
-            raise _invalid("rerank_model", "there is no default model for the second stage; name one")
-        kept = None if top_k is None else max(top_k, rerank_top)
-        coarse = yield from self._merged(given, range(len(given)), {**fixed, "top_k": kept})
-        best = coarse.results[:rerank_top]
-        places = sorted(result.index for result in best)
-        try:
-            reranked = yield from self._merged(given, places, {**fixed, "model": rerank_model, "top_k": None})
-        except RequestFailed as error:
-            raise error.about("rerank_model" if error.field == "model" else error.field) from None
-        read = {result.index: result for result in reranked.results}
-        again = [read[result.index] for result in best]
-        joined = both_stages([result.raw_score for result in best], [result.raw_score for result in again])
-        results = [replace(again[n], stage=2) for n in best_first(joined)]
-        results += [replace(result, stage=1) for result in coarse.results[rerank_top:]]
-        return replace(
-            coarse,
-            results=results[:top_k],
-            rerank_model=reranked.model,
-            rerank_scale=reranked.scale,
-            rerank_truncated=reranked.truncated,
-        )
-
-    def _merged(self, given: Sequence[str], places: Sequence[int], fixed: Mapping[str, Any]) -> Steps[Ranking]:
-        """Order the candidates at the positions `places` by one model, in as many requests as needed."""
-        calls = yield from self._split("/rank", "candidates", [given[i] for i in places], fixed)
-        answers = yield from answers_to(calls)
+    def _merged(self, given: Sequence[str], fixed: Mapping[str, Any]) -> Steps[Ranking]:
+        """Order candidates by one model, in as many requests as needed."""
+        answers = yield from answers_to((yield from self._split("/rank", "candidates", given, fixed)))
         most = len(given) if fixed["top_k"] is None else fixed["top_k"]
         parts = [parse_ranking(answer, len(call.places), most) for call, answer in answers]
         check_same(parts, "scale")
         ordered: list[list[RankResult]] = []
         truncated: list[int] = []
         for (call, _), part in zip(answers, parts, strict=True):  # its places are positions in ours
-            at = [places[i] for i in call.places]
-            ordered.append([replace(result, index=at[result.index]) for result in part.results])
-            truncated += [at[i] for i in part.truncated.candidates]  # rising, as places and parts are
+            ordered.append([replace(result, index=call.places[result.index]) for result in part.results])
+            truncated += [call.places[i] for i in part.truncated.candidates]  # rising, as places and parts are
         # As the service orders: calibration makes equals of scores that differ. Of equal ones the earlier part first.
         merged = heapq.merge(*ordered, key=lambda result: (-result.score, -result.raw_score))
         return replace(  # what is said of the query, each part says

@@ -20,7 +20,6 @@ _OTHER_FILES = (
     (b"\x1f\x8b", "packed by gzip: unpack it first"),
     (b"PAR1", "a Parquet file: its name should end with .parquet"),
 )
-_OF_NAMES = frozenset(("idna", "punycode"))  # encodings of hosts' names
 # The marks that a file may begin with, the longer ones first: UTF-32's begins as UTF-16's does.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -52,8 +51,6 @@ def encoding_of(path: Path, wanted: str | None) -> str:
         try:
             encoding = codecs.lookup(wanted).name
             "".encode(encoding)  # LookupError where it is none of text, such as base64
-            if encoding in _OF_NAMES:
-                raise LookupError
         except (LookupError, UnicodeError):
             raise BatchError(f"--encoding {wanted}: no encoding is called so (such as utf-16, cp1252)") from None
         if encoding == "utf-8" and marked == "utf-8-sig":
@@ -67,8 +64,9 @@ def encoding_of(path: Path, wanted: str | None) -> str:
         return encoding
     if marked is not None and marked != "utf-8-sig":
         raise BatchError(_other(path, 1, f"the file begins with the mark of {marked.upper()}", marked))
-    if (half := _without_mark(start)) is not None:
-        raise BatchError(_other(path, 1, f"every other byte is zero, as in {half.upper()} without its mark", half))
+    if start[:2].count(0) == 1:  # no text begins so, but UTF-16 of mostly Western text without its mark
+        half = "utf-16-be" if start[0] == 0 else "utf-16-le"
+        raise BatchError(_other(path, 1, f"the file begins as {half.upper()} without its mark", half))
     if (bad := _first_bad_line(path, "utf-8")) is not None:
         number, line, byte = bad
         place = line.index(byte) if byte in line else 0
@@ -86,15 +84,6 @@ def open_text(path: Path, encoding: str) -> TextIO:
 
 def _other(path: Path, line: int, why: str, encoding: str) -> str:
     return f"{path}: line {line}: {why}: give --encoding {encoding} if it is that, or save the file as UTF-8"
-
-
-def _without_mark(start: bytes) -> str | None:
-    """UTF-16 of mostly Western text: zeros stand in every other place."""
-    even, odd = start[::2].count(0), start[1::2].count(0)
-    half = max(1, len(start) // 2)
-    if odd > 0.4 * half and even < 0.1 * half:
-        return "utf-16-le"
-    return "utf-16-be" if even > 0.4 * half and odd < 0.1 * half else None
 
 
 def _first_bad_line(path: Path, encoding: str) -> tuple[int, bytes, int] | None:

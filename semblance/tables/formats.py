@@ -9,7 +9,7 @@ from semblance.tables.delimited import Delimited, FileFormat
 from semblance.tables.input_file import InputFile
 from semblance.tables.json_lines import JsonLines, TextLines
 from semblance.tables.outputs import write_csv, write_json_lines, write_tsv
-from semblance.tables.rows import RowSource, Write, no_column, refuse_taken
+from semblance.tables.rows import RowSource, Write, columns_of, no_column, refuse_taken
 
 JSON_LINES = (".jsonl", ".ndjson")
 TSV = ".tsv"
@@ -59,8 +59,8 @@ def open_column(path: Path, column: str, read_as: FileFormat, adds: Iterable[str
         MissingExtra: Parquet, and pyarrow is not installed.
     """
     source = open_source(path, lines=column, read_as=read_as)
-    if source.columns is not None and column not in source.columns:
-        raise no_column(source, column, source.columns)
+    if (columns := columns_of(source)) and column not in columns:
+        raise no_column(source, column, columns)
     refuse_taken(source, adds)
     return source
 

@@ -36,7 +36,8 @@ class InputFile:
             raise BatchError(f"{path}: a pipe or a device, which cannot be read twice: save its content as a file")
         self.size = found.st_size
         self._mark = _mark(found)
-        self.sha256 = self._digest()
+        with path.open("rb") as file:
+            self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
 
     def check(self) -> None:
         """Look whether it was replaced or written to; raises BatchError."""
@@ -44,12 +45,6 @@ class InputFile:
             if _mark(self.path.stat()) == self._mark:
                 return
         raise BatchError(f"{self.path}: {CHANGED}")
-
-    def check_content(self) -> None:
-        """Look also whether it has the bytes that it had; raises BatchError."""
-        self.check()
-        if self._digest() != self.sha256:
-            raise BatchError(f"{self.path}: {CHANGED}")
 
     def watched(self, parts: Iterator[Part]) -> Iterator[Part]:
         """The parts that are read from it, each of which was read before the file changed.
@@ -62,12 +57,8 @@ class InputFile:
                 self.check()
                 yield part
         except Exception:
-            self.check_content()  # what cannot be read any more was readable when the file was opened
+            self.check()  # what cannot be read any more was readable when the file was opened
             raise
-
-    def _digest(self) -> str:
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _mark(found: os.stat_result) -> tuple[int, ...]:

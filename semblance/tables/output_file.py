@@ -205,9 +205,9 @@ class OutputFile:
                 self._write(file, source, adds, rows)
                 file.flush()  # a full disk leaves the earlier file of errors too
             except Exception:
-                source.file.check_content()  # other rows than were answered
+                source.file.check()  # other rows than were answered
                 raise
-            source.file.check_content()
+            source.file.check()
             errors = errors_of(self._path)
             if lines := [_line(row, why) for row, why in bad]:
                 write_alone(errors, "".join(lines))

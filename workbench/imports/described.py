@@ -28,17 +28,7 @@ _PASSAGES = ("document", "passage", "corpus")  # names of their prompt, as encod
 _SHIFTED = {"roberta", "xlm-roberta", "xlm-roberta-xl", "mpnet", "camembert", "longformer", "data2vec-text"}
 PairTask = Literal["entailment", "relevance"]
 NOT: EntailmentLabel = "not_entailment"
-# Spellings of labels, in small letters with "_" for all else.
-_MEANINGS = {
-    **dict.fromkeys(("entailment", "entail", "entails", "entailed", "e"), "entailment"),
-    **dict.fromkeys(("neutral", "n"), "neutral"),
-    **dict.fromkeys(
-        ("contradiction", "contradict", "contradicts", "contradicted", "contradictory", "c"), "contradiction"
-    ),
-    **dict.fromkeys(("not_entailment", "non_entailment", "no_entailment", "not_entailed", "not_entail"), NOT),
-    **dict.fromkeys(("relevant", "relevance"), "relevant"),
-    **dict.fromkeys(("irrelevant", "not_relevant", "non_relevant"), "irrelevant"),
-}
+_KNOWN = {*LABELS, NOT, "relevant", "irrelevant"}  # labels of pairs
 _SENTENCES = "config_sentence_transformers.json"
 _MOST = 1000  # layers, labels
 _GROWTH, _TOGETHER = 32, 8  # characters that one may become: of Unicode's own rules 18; and those tried together
@@ -246,9 +236,8 @@ def pair_of(named: Sequence[str]) -> tuple[PairTask, tuple[EntailmentLabel | str
     Returns:
         The task, and what each label means, in the same order.
     """
-    meant = [_MEANINGS.get(re.sub(r"[^a-z]+", "_", name.strip().lower()).strip("_")) for name in named]
-    found = tuple(label for label in meant if label is not None)
-    if len(found) < len(named) or len(set(found)) < len(found):
+    found = tuple(re.sub(r"[^a-z]+", "_", name.strip().lower()) for name in named)
+    if not set(found) <= _KNOWN or len(set(found)) < len(found):
         return None
     if set(found) == {"relevant", "irrelevant"}:
         return "relevance", found

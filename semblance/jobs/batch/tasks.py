@@ -5,7 +5,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from core.answers import EntailmentLabel
 from semblance.client.clients import AsyncClient
@@ -29,7 +29,6 @@ _FIELDS: Mapping[Name, tuple[str, ...]] = {**DEFAULT_COLUMNS, "embed": ("sentenc
 _ROUTES: Mapping[Name, str] = {"paraphrase": "similarity", "relevance": "similarity"}  # others: as the task
 _ABLE: Mapping[Name, str] = {"rank": "similarity", "embed": "embedding"}  # what a model must have; others: as the task
 _OF_ONE_ROW = frozenset({"inference_failed", TIMEOUT})  # one row of a request may be the cause
-_THREE = ("entailment", "neutral", "contradiction")  # of a service that does not tell a model's labels
 TRIES = 3  # of a single row that exceeds the service's time limit
 
 
@@ -131,9 +130,7 @@ class ScoreTask(Task):
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
         """Scores of pairs, as in `Task.ask`."""
-        # A service of before the other tasks knows no `task`.
-        task: Any = None if self.options.task == "similarity" else self.options.task
-        answer = await client.similarity(items, model=self.model.id, task=task)
+        answer = await client.similarity(items, model=self.model.id, task=cast(Any, self.options.task))
         return [
             {
                 "score": result.score,
@@ -151,8 +148,8 @@ class Entailment(Task):
 
     def __init__(self, options: BatchOptions, models: Models) -> None:
         super().__init__(options, models)
-        given = self.model.entailment_labels
-        self._labels = [label for label in get_args(EntailmentLabel) if label in (given or _THREE)]
+        given = self.model.entailment_labels or ()
+        self._labels = [label for label in get_args(EntailmentLabel) if label in given]
         numbers: dict[str, Kind] = dict.fromkeys(self._labels, "number")
         self.adds = {"label": "text", **numbers, "truncated": "flag"}
 

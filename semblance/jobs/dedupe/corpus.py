@@ -22,7 +22,7 @@ from semblance.jobs.batch.job import partial_of
 from semblance.jobs.batch.tasks import BatchOptions, default_of, find_model
 from semblance.jobs.dedupe.session import DedupeSession
 from semblance.tables.output_file import errors_of, naming, open_alone, write_alone
-from semblance.tables.rows import BadRow, RowSource, no_column, readable, text_of
+from semblance.tables.rows import BadRow, RowSource, readable, text_of
 
 with needs("near-duplicates of a file", extra="search"):
     import pyarrow.parquet as pq
@@ -125,10 +125,9 @@ def collect(source: RowSource, column: str, path: Path) -> DistinctTexts:
         BatchError: no row has a text; there is no file then.
     """
     found = DistinctTexts(path)
-    known: dict[str, None] = {}  # columns of the first rows
     numbers: dict[bytes, int] = {}  # by digest: the texts themselves stay on disk
     with naming(path), open(open_alone(path), "w", encoding="utf-8", newline="\n") as file:
-        for row, text in _texts(source, column, known, found.line_of_row):
+        for row, text in _texts(source, column, found.line_of_row):
             if isinstance(text, BadRow):
                 found.bad[row] = text
             if not isinstance(text, str):
@@ -142,16 +141,12 @@ def collect(source: RowSource, column: str, path: Path) -> DistinctTexts:
             found.of_row.append(number)
     if not numbers:
         path.unlink()
-        if known and column not in known:
-            raise no_column(source, column, known)
         raise BatchError(f"{source.file.path}: no row has a text in the column {column!r}")
     return found
 
 
-def _texts(
-    source: RowSource, column: str, known: dict[str, None], lines: "array[int]"
-) -> Iterator[tuple[int, str | BadRow | None]]:
-    """Each row's number and its text, None for an empty line; the columns of the first 100 rows go into `known`."""
+def _texts(source: RowSource, column: str, lines: "array[int]") -> Iterator[tuple[int, str | BadRow | None]]:
+    """Each row's number and its text, None for an empty line."""
     for chunk in source.chunks(0, ROWS_AT_ONCE):
         lines.extend(chunk.lines)
         for row, cells in enumerate(chunk.rows, chunk.before):
@@ -159,10 +154,7 @@ def _texts(
                 yield row, None
                 continue
             try:
-                cells = readable(cells)
-                if row < 100:
-                    known.update(dict.fromkeys(cells))
-                yield row, text_of(cells.get(column), column).strip()
+                yield row, text_of(readable(cells).get(column), column).strip()
             except BadRow as why:
                 yield row, why
 

@@ -112,7 +112,7 @@ async def _dedupe(session: DedupeSession, written: OutputFile, files: tuple[Path
     for file in files:  # a person may have answered while the models read
         check_no_answers_lost(file, options.reviewed, overwrite=options.overwrite)
     if reviewed is not None:
-        reviewed.check_content()
+        reviewed.check()
     written.write(source, adds, lambda: clusters.rows(adds, step, only_first=options.only_first), bad)
     for file, judged in zip(files, (found.to_review, found.left_apart), strict=True):
         if judged:

@@ -133,14 +133,14 @@ def test_a_file_that_is_not_utf_8_is_named_with_its_line(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("score", "a", " "), f"the second sentence: {EMPTY}"),
-        (("score", "a", "b", "--model", "x"), "--model: no model 'x'; models for similarity: "),
-        (("entail", " ", "b"), f"the premise: {EMPTY}"),
-        (("explain", "a", " "), f"the second sentence: {EMPTY}"),
-        (("rank", "q", "a", " "), f"candidate 2: {EMPTY}"),
-        (("embed", "a", "b", " "), f"sentence 3: {EMPTY}"),
-        (("entail", "a", "b", "--model", "avg-paraphrase"), "--model: model avg-paraphrase has no "),
-        (("rank", "a", "b", "--rerank-top", "1"), "--rerank-model: there is no default model"),
+        (("score", "a", " "), f"pairs.0.b: {EMPTY}"),
+        (("score", "a", "b", "--model", "x"), "model: no model 'x'; models for similarity: "),
+        (("entail", " ", "b"), f"pairs.0.premise: {EMPTY}"),
+        (("explain", "a", " "), f"b: {EMPTY}"),
+        (("rank", "q", "a", " "), f"candidates.1: {EMPTY}"),
+        (("embed", "a", "b", " "), f"sentences.2: {EMPTY}"),
+        (("entail", "a", "b", "--model", "avg-paraphrase"), "model: model avg-paraphrase has no "),
+        (("rank", "a", "b", "--rerank-top", "1"), "rerank_model: there is no default model"),
     ],
 )
 def test_a_refusal_is_one_line(here: Run, arguments: tuple[str, ...], message: str) -> None:

@@ -101,7 +101,7 @@ def test_blocking_async_over_http_and_in_process_are_one(models: Path, url: str,
     assert_alike(timeless(asyncio.run(ask(AsyncClient.local(models)))), expected)
 
 
-@pytest.mark.parametrize("options", [{}, {"top_k": 4}, {"rerank_model": "flat", "rerank_top": 9}])
+@pytest.mark.parametrize("options", [{}, {"top_k": 4}])
 def test_a_ranking_in_parts_has_the_services_order_where_calibration_makes_equals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
@@ -125,23 +125,6 @@ def test_a_ranking_in_parts_has_the_services_order_where_calibration_makes_equal
     assert_alike(parts, whole)
 
 
-def test_a_second_stage_to_which_all_are_equal_moves_none_in_parts_either(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fakes.cosine_model(tmp_path / "avg-paraphrase")
-    fakes.interaction_model(tmp_path / "narrow", "narrow", max_tokens=2)  # it reads "a man" of all
-    candidates = [f"a man {end}" for end in ("dog", "guitar", "sofa", "cat", "plays the guitar", "sleeps")]
-    found = []
-    for most in (10_000, 2):
-        monkeypatch.setenv("SEMBLANCE_MAX_CANDIDATES", str(most))
-        with Client.local(tmp_path) as client:
-            once = [result.index for result in client.rank("a man plays", candidates).results]
-            found.append(client.rank("a man plays", candidates, rerank_model="narrow", rerank_top=4))
-    whole, parts = found
-    assert [result.index for result in whole.results] == once != sorted(once)
-    assert_alike(parts, whole)
-
-
 def test_more_than_a_request_may_hold_gives_the_same(
     models: Path, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,7 +137,6 @@ def test_more_than_a_request_may_hold_gives_the_same(
             asked.claims(CANDIDATES[:2], candidates),
             asked.classify(candidates, ["dog", "cat"]),
             asked.rank("a man", candidates, top_k=7),
-            asked.rank("a man", candidates, rerank_model="pair-sick", rerank_top=5),
             asked.embed(candidates),
         ]
 
@@ -320,11 +302,11 @@ def test_arguments_that_cannot_be(arguments: dict[str, Any], message: str) -> No
         ("rank", ("q", "not a list"), "candidates: expected a list of texts, .*, found the text 'not a list'"),
         ("rank", ("q", ["x", None]), "candidates.1: expected a text, found None"),
         ("rank", (["q"], ["x"]), "query: expected a text, found a value of type list"),
-        ("similarity", ("ab",), "pairs: expected a list of pairs of texts, .*, found the text 'ab'"),
-        ("similarity", (["ab"],), "pairs.0: expected two texts, .*, found the text 'ab'"),
-        ("similarity", ([("a", "b", "c")],), "pairs.0: expected two texts, .*, found 3 values"),
-        ("similarity", ([{"a": "x", "b": "y"}],), "pairs.0: expected two texts, .*, found a value of type dict"),
-        ("similarity", ([{"a", "b"}],), "pairs.0: expected two texts, .*, found a value of type set"),
+        ("similarity", ("ab",), "pairs: expected a list of pairs of texts, found the text 'ab'"),
+        ("similarity", (["ab"],), "pairs.0: expected a list of texts, .*, found the text 'ab'"),
+        ("similarity", ([("a", "b", "c")],), "pairs.0: expected two texts, found 3"),
+        ("similarity", ([{"a": "x", "b": "y"}],), "pairs.0: expected a list of texts, .*, found a value of type dict"),
+        ("similarity", ([{"a", "b"}],), "pairs.0: expected a list of texts, .*, found a value of type set"),
         ("entailment", ([("a", "b"), ("a", 1)],), "pairs.1.b: expected a text, found a value of type int"),
         ("claims", ("a", "not a list"), "claims: expected a list of texts"),
         ("classify", ("not a list",), "texts: expected a list of texts"),

@@ -10,7 +10,7 @@ import pytest
 
 from semblance.client.calls import Call, Steps, read_answer
 from semblance.client.requests import ServiceRequests
-from semblance.errors import InvalidArgument, RequestFailed, TooLarge, UnexpectedAnswer
+from semblance.errors import InvalidArgument, InvalidRequest, RequestFailed, TooLarge, UnexpectedAnswer
 from semblance.types import Ranking
 
 LIMITS = {
@@ -108,9 +108,8 @@ def test_what_would_take_too_long_is_asked_in_parts(most: int) -> None:
     assert max(len(json.loads(call.body)["pairs"]) for call in sent if call.body) == LIMITS["max_pairs"]
     whole, _ = run(rank(ServiceRequests(), texts), by_length, max_candidates=100)
     assert run(rank(ServiceRequests(), texts), slow(by_length, "candidates", most), max_candidates=100)[0] == whole
-    staged = {"rerank_model": "two", "rerank_top": 5}
-    parted, _ = run(rank(ServiceRequests(), texts, **staged), slow(by_length, "candidates", most), max_candidates=100)
-    assert [result.index for result in parted.results] == [5, 2, 3, 4, 1, 0, 6]
+    with pytest.raises(InvalidRequest, match="candidates: they need several requests, and rerank_model is for"):
+        run(rank(ServiceRequests(), texts, rerank_model="two"), slow(by_length, "candidates", most), max_candidates=100)
 
 
 def test_what_is_too_slow_alone_is_an_error() -> None:
@@ -201,35 +200,19 @@ def test_what_no_service_of_ours_answers_is_refused(name: str) -> None:
         run(steps, changed(answer, path, value))
 
 
-def test_a_second_stage_that_leaves_out_a_candidate_is_refused() -> None:
-    def forgets(path: str, body: dict[str, Any]) -> Any:
-        whole = by_length(path, body)
-        return whole | {"results": whole["results"][1:]} if body.get("model") == "two" else whole
-
-    steps = rank(ServiceRequests(2), ["a", "bb", "ccc", "dddd"], rerank_model="two", rerank_top=2)
-    with pytest.raises(UnexpectedAnswer, match="1 results, 2 were asked for"):
-        run(steps, forgets)
-
-
 @pytest.mark.parametrize(
     ("options", "field"),
     [
         ({"min_score": 2}, "min_score"),
         ({"min_score": float("nan")}, "min_score"),
         ({"min_score": "0.1"}, "min_score"),
-        ({"rerank_top": -1}, "rerank_top"),
-        ({"rerank_top": 1.5}, "rerank_top"),
-        ({"rerank_model": "nope", "rerank_top": 2}, "rerank_model"),
+        ({"rerank_model": "nope"}, "candidates"),
+        ({"min_confidence": 0.5}, "candidates"),
     ],
 )
 def test_options_of_a_ranking_in_parts_are_checked_as_those_of_one_request(options: dict[str, Any], field: str) -> None:
-    def answers(path: str, body: dict[str, Any]) -> Any:
-        if body.get("model") == "nope":
-            return RequestFailed(404, "model_not_found", "no model is called so", field="model")
-        return by_length(path, body)
-
     with pytest.raises(RequestFailed) as caught:
-        run(rank(ServiceRequests(2), ["a", "bb", "ccc"], **options), answers)
+        run(rank(ServiceRequests(2), ["a", "bb", "ccc"], **options), by_length)
     assert caught.value.field == field
 
 
