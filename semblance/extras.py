@@ -1,7 +1,6 @@
 """What is installed: the version, and optional packages; the error for a missing one says how to install it."""
 
 import shlex
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from semblance.errors import MissingExtra
 
 DISTRIBUTION = "semblance-similarity"  # on the package index `semblance` is another project
+_PIP = f"{shlex.quote(sys.executable)} -m pip"
 TRAINING = "semblance-training"  # the distribution of workbench/ and training/ (training/pyproject.toml)
 
 
@@ -40,7 +40,7 @@ def needs(what: str, extra: str) -> Iterator[None]:
 
 def needs_distribution(what: str, distribution: str) -> MissingExtra:
     """The error for a feature, as the subject of a sentence, that another distribution brings."""
-    return MissingExtra(what, distribution, "", f"{_pip()} install {distribution}")
+    return MissingExtra(what, distribution, "", f"{_PIP} install {distribution}")
 
 
 def install_command(extra: str) -> str:
@@ -55,12 +55,4 @@ def install_command(extra: str) -> str:
     except metadata.PackageNotFoundError:
         root = Path(__file__).resolve().parents[1]
         target = "." if root == Path.cwd() else str(root)
-    return f"{_pip()} install {shlex.quote(f'{target}[{extra}]')}"
-
-
-def _pip() -> str:
-    """The pip of this Python; by its short name if the PATH finds that one."""
-    found = shutil.which("pip")
-    if found is not None and Path(found).parent == Path(sys.executable).parent:
-        return "pip"
-    return f"{shlex.quote(sys.executable)} -m pip"
+    return f"{_PIP} install {shlex.quote(f'{target}[{extra}]')}"

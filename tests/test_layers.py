@@ -74,7 +74,7 @@ TABLE = {
     ),
     "workbench": Package(
         ("core", "training", "semblance"),
-        ("imports confidence", "tuning", "integers minilm large", "__main__", "commands"),
+        ("imports confidence", "tuning", "integers minilm large", "__main__"),
     ),
     "papers": Package(("core", "training")),  # likewise, over recipes/, which imports none of them
     "benchmarks": Package(("core", "service", "semblance", "training")),

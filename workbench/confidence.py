@@ -15,10 +15,10 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from core.manifest import Manifest
-from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, texts_of
+from core.ranking import ConfidenceFit, texts_of
 from semblance.client.clients import Client
 from semblance.jobs.faq.configurations import order_of
-from semblance.jobs.faq.decisions import Line, best_threshold, calibration_error, fit
+from semblance.jobs.faq.decisions import Line, as_confidence_fit, best_threshold, calibration_error, fit
 from semblance.jobs.faq.logistic import Flags, Floats
 from training.data.files import read_rows
 from training.data.readers import written
@@ -144,15 +144,11 @@ def fit_of(
 ) -> tuple[ConfidenceFit, float]:
     """The fit of a ranking by one model, or two, for a manifest; and its AUC."""
     found = fitted(by_source)
-    features = ONE_STAGE if second is None else TWO_STAGES
-    fit = ConfidenceFit(
-        model=first.id,
-        fingerprint=first.fingerprint,
-        rerank_model=None if second is None else second.id,
-        rerank_fingerprint=None if second is None else second.fingerprint,
-        rerank_top=None if second is None else RERANK_TOP,
-        intercept=round(found.line.intercept, 6),
-        weights={each: round(w, 6) for each, w in found.line.named(features).items()},
+    fit = as_confidence_fit(
+        found.line,
+        first,
+        second,
+        RERANK_TOP,
         threshold=round(found.threshold, 4),
         rows=found.rows,
         calibration_error=round(found.calibration_error, 4),

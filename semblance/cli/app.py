@@ -1,22 +1,25 @@
-"""The commands of one request each, and `serve`; the others have a module each, imported when they are called.
+"""The commands of one request each, and `serve`; the others have a module each.
 
 Without a URL they open the models in this process; with one they ask that service.
 """
 
 import os
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Annotated, Any, TextIO
 
 import typer
 from pydantic import TypeAdapter
 from rich.console import Console
-from typer.core import TyperGroup
 
 from semblance.cli import render
+from semblance.cli.batch import batch
+from semblance.cli.choose import choose
+from semblance.cli.claims import claims
+from semblance.cli.dedupe import dedupe
 from semblance.cli.options import (
     NOT_UTF_8,
     File,
@@ -32,51 +35,10 @@ from semblance.cli.options import (
 from semblance.errors import BatchError
 from semblance.extras import TRAINING, needs, needs_distribution, version
 
-# The workbench imports this package, so its commands are only named here.
-COMMANDS = {
-    "batch": "semblance.cli.batch:batch",
-    "tune": "workbench.commands:tune",
-    "import": "workbench.commands:import_model",
-    "dedupe": "semblance.cli.dedupe:dedupe",
-    "choose": "semblance.cli.choose:choose",
-    "claims": "semblance.cli.claims:claims",
-}
 # Their options, --help too, are the workbench's own.
 _OF_WORKBENCH = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": list[str]()}
 
-
-class LazyGroup(TyperGroup):
-    """The commands of a Typer application, and then those of the table."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands."""
-        return list(dict.fromkeys((*super().list_commands(ctx), *COMMANDS)))
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of this name, imported; None: there is none."""
-        if cmd_name not in self.commands:
-            for name in (cmd_name,) if cmd_name in COMMANDS else COMMANDS:  # all, for "Did you mean"
-                self.commands.setdefault(name, self._imported(name))
-        return super().get_command(ctx, cmd_name)
-
-    def _imported(self, name: str) -> Any:
-        of_workbench = COMMANDS[name].startswith("workbench.")
-        settings = _OF_WORKBENCH if of_workbench else {}
-        function = _not_installed if of_workbench and find_spec("workbench") is None else resolve_name(COMMANDS[name])
-        one = typer.Typer(rich_markup_mode=self.rich_markup_mode, add_completion=False)
-        one.command(name, context_settings=settings)(function)
-        return typer.main.get_command(one)
-
-
-def _not_installed(context: typer.Context) -> None:
-    raise needs_distribution(f"`semblance {context.info_name}`", TRAINING)
-
-
-_not_installed.__doc__ = f"Not installed: pip install {TRAINING}."
-
-
 app = typer.Typer(
-    cls=LazyGroup,
     rich_markup_mode="markdown",  # of the default, brackets would be styles
     name="semblance",
     no_args_is_help=True,
@@ -264,6 +226,34 @@ def serve(
         chosen[name] = value
     os.environ.update({PREFIX + name.upper(): str(value) for name, value in chosen.items() if value is not None})
     raise typer.Exit(main())
+
+
+app.command("batch")(batch)
+app.command("dedupe")(dedupe)
+app.command("choose")(choose)
+app.command("claims")(claims)
+
+
+@app.command("tune", context_settings=_OF_WORKBENCH)
+def tune(context: typer.Context) -> None:
+    """Tune a published model on labelled pairs of your own: `semblance tune --help`, docs/tune.md."""
+    _of_workbench("tuning", "training", "torch", context)
+
+
+@app.command("import", context_settings=_OF_WORKBENCH)
+def import_model(context: typer.Context) -> None:
+    """Take a model that was trained elsewhere: `semblance import --help`, docs/own-model.md."""
+    _of_workbench("importing", "import", "huggingface_hub", context)
+
+
+def _of_workbench(what: str, extra: str, library: str, context: typer.Context) -> None:
+    """Run a command of the workbench, which imports this package, and may be absent."""
+    if find_spec("workbench") is None:
+        raise needs_distribution(f"`semblance {context.info_name}`", TRAINING)
+    with needs(what, extra=extra):
+        import_module(library)  # before the command begins
+        run_cli = import_module("workbench.__main__").run_cli
+    run_cli([context.info_name, *context.args], name="semblance")
 
 
 def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]:

@@ -11,12 +11,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from core.ranking import ConfidenceFit, digest_of
+from core.ranking import digest_of
 from semblance.cli.options import ServiceOptions, TextFile
 from semblance.client.faq import FAQ
 from semblance.errors import BatchError, InvalidArgument
 from semblance.jobs.faq.configurations import configurations, ranked
-from semblance.jobs.faq.decisions import Decided, compare, default_of, recommended
+from semblance.jobs.faq.decisions import Decided, as_confidence_fit, compare, default_of, recommended
 from semblance.jobs.faq.files import NONE, Faq, Questions, columns_given, read_faq, read_questions
 from semblance.jobs.faq.scores import score
 from semblance.tables.output_file import refuse_special
@@ -145,19 +145,13 @@ def chosen_faq(chosen: Decided, faq: Faq, rerank_top: int, command: str) -> FAQ:
     stages = {} if second is None else {"rerank_model": second.id, "rerank_top": rerank_top}
     settings: dict[str, Any] = {"model": model.id, **stages, "match": match}
     if chosen.own:
-        fit = ConfidenceFit(
-            model=model.id,
-            fingerprint=model.fingerprint,
-            rerank_model=None if second is None else second.id,
-            rerank_fingerprint=None if second is None else second.fingerprint,
-            rerank_top=None if second is None else rerank_top,
+        fit = as_confidence_fit(
+            chosen.line,
+            model,
+            second,
+            rerank_top,
             match=match,
             entries=digest_of((entry.question, entry.answer) for entry in faq.entries),
-            intercept=round(chosen.line.intercept, 6),
-            weights={
-                name: round(weight, 6)
-                for name, weight in chosen.line.named(chosen.ranked.configuration.features).items()
-            },
             threshold=round(chosen.threshold, 4),
             rows=len(chosen.ranked.first),
             calibration_error=round(chosen.calibration_error, 4),

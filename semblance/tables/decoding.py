@@ -64,8 +64,8 @@ def encoding_of(path: Path, wanted: str | None) -> str:
         return encoding
     if marked is not None and marked != "utf-8-sig":
         raise BatchError(_other(path, 1, f"the file begins with the mark of {marked.upper()}", marked))
-    if start[:2].count(0) == 1:  # no text begins so, but UTF-16 of mostly Western text without its mark
-        half = "utf-16-be" if start[0] == 0 else "utf-16-le"
+    if (zeros := [byte == 0 for byte in start[:4]]) in ([False, True] * 2, [True, False] * 2):
+        half = "utf-16-be" if zeros[0] else "utf-16-le"  # of mostly Western text
         raise BatchError(_other(path, 1, f"the file begins as {half.upper()} without its mark", half))
     if (bad := _first_bad_line(path, "utf-8")) is not None:
         number, line, byte = bad

@@ -6,10 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.ranking import (
-    ONE_STAGE,
-    TWO_STAGES,
     ConfidenceFit,
-    Feature,
     Match,
     both_stages,
     of_stage,
@@ -28,11 +25,6 @@ class Configuration(NamedTuple):
     model: Model
     match: Match
     second: Model | None
-
-    @property
-    def features(self) -> tuple[Feature, ...]:
-        """Names of what its confidence is made of."""
-        return ONE_STAGE if self.second is None else TWO_STAGES
 
     @property
     def published(self) -> ConfidenceFit | None:

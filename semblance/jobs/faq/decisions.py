@@ -1,12 +1,12 @@
 """The confidence that decides between an answer and none, fitted on questions, and what its decisions are worth."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from core.ranking import ConfidenceFit, Feature
+from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, Feature
 from semblance.jobs.faq.configurations import Ranked
 from semblance.jobs.faq.files import NONE, Questions
 from semblance.jobs.faq.logistic import Flags, Floats, most_likely_weights, probabilities_of
@@ -38,6 +38,29 @@ class Line(NamedTuple):
 def line_of(known: ConfidenceFit) -> Line:
     """The line of a published fit."""
     return Line(known.intercept, np.array([known.weights[name] for name in known.features]))
+
+
+def as_confidence_fit(line: Line, first: Any, second: Any, rerank_top: int, **more: Any) -> ConfidenceFit:
+    """The fit of a ranking by one model, or by two, as manifests and requests have it.
+
+    Args:
+        line: of the features of a ranking in one stage or in two.
+        first: its model, with id and fingerprint.
+        second: that of the second stage; None: there is none.
+        rerank_top: how many it orders.
+        more: other fields.
+    """
+    stage = {} if second is None else {"rerank_model": second.id, "rerank_fingerprint": second.fingerprint}
+    stage |= {} if second is None else {"rerank_top": rerank_top}
+    weights = line.named(ONE_STAGE if second is None else TWO_STAGES)
+    return ConfidenceFit(
+        model=first.id,
+        fingerprint=first.fingerprint,
+        intercept=round(line.intercept, 6),
+        weights={name: round(weight, 6) for name, weight in weights.items()},
+        **stage,
+        **more,
+    )
 
 
 def fit(features: Floats, right: Flags, known: ConfidenceFit | None = None) -> Line:

@@ -56,47 +56,26 @@ def test_a_command_without_its_packages_says_what_to_install(
     assert (done.returncode, done.stdout, done.stderr) == (2, "", needs)
 
 
-def commands(monkeypatch: pytest.MonkeyPatch, *, installed: bool, path: str) -> str:
-    def found(name: str) -> str:
-        if not installed:
-            raise metadata.PackageNotFoundError(name)
-        return "1"
-
-    monkeypatch.setattr("semblance.extras.metadata.version", found)
-    monkeypatch.setenv("PATH", path)
-    return install_command("parquet")
-
-
 def test_what_to_install_is_what_works_from_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An installed distribution by its name, whose extras pip knows without an index; a checkout by its folder."""
-    environment = tmp_path / "my venv"
-    (environment / "bin").mkdir(parents=True)
-    for name in ("pip", "python"):
-        (environment / "bin" / name).touch(0o755)
-    python = environment / "bin/python"
-    monkeypatch.setattr(sys, "executable", str(python))
+    pip = f"{shlex.quote(sys.executable)} -m pip install"
+    monkeypatch.setattr(metadata, "version", lambda name: "1")
+    assert install_command("parquet") == f"{pip} '{DISTRIBUTION}[parquet]'"
+
+    def unknown(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", unknown)
     monkeypatch.chdir(tmp_path)
-    active, other = str(environment / "bin"), "/nowhere"
-    assert commands(monkeypatch, installed=True, path=active) == f"pip install '{DISTRIBUTION}[parquet]'"
-    assert commands(monkeypatch, installed=True, path=other) == f"'{python}' -m pip install '{DISTRIBUTION}[parquet]'"
-    assert commands(monkeypatch, installed=False, path=active) == f"pip install {shlex.quote(f'{ROOT}[parquet]')}"
+    assert install_command("parquet") == f"{pip} {shlex.quote(f'{ROOT}[parquet]')}"
     monkeypatch.chdir(ROOT)
-    assert commands(monkeypatch, installed=False, path=active) == "pip install '.[parquet]'"
+    assert install_command("parquet") == f"{pip} '.[parquet]'"
 
 
 def test_nothing_heavy_is_imported() -> None:
     assert not {name for name, _ in imports("semblance")} & {"torch", "sklearn", "onnxruntime", "fastapi"}
 
 
-@pytest.mark.parametrize(("command", "others"), [("choose", "claims"), ("claims", "threshold")])
-def test_a_command_is_imported_when_it_is_called(command: str, others: str) -> None:
-    done = python(
-        "import atexit; from semblance.__main__ import main\n"
-        "atexit.register(lambda: print(sorted(sys.modules)))\n"
-        f"sys.argv[1:] = ['{command}', '--help']; sys.exit(main())"
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    loaded = done.stdout.splitlines()[-1]
-    assert "'semblance'" in loaded
-    assert f"'semblance.jobs.{others}" not in loaded
-    assert "'workbench" not in loaded
+def test_the_workbench_is_imported_when_it_is_called() -> None:
+    done = python("import semblance.cli.app, sys; print('workbench' in sys.modules)")
+    assert (done.stdout, done.stderr) == ("False\n", "")

@@ -11,12 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
-from core.ranking import ONE_STAGE, ConfidenceFit, Match, digest_of
+from core.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit, Match, digest_of
 from semblance import FAQ, Client
 from semblance.cli.app import app
 from semblance.cli.choose_faq import _milliseconds, chosen_faq
 from semblance.client.faq import FAQEntry
-from semblance.errors import BatchError, InvalidArgument
+from semblance.errors import BatchError, InvalidArgument, InvalidRequest
 from semblance.jobs.faq.configurations import Configuration, Ranked, configurations, ranked
 from semblance.jobs.faq.decisions import (
     best_threshold,
@@ -272,7 +272,7 @@ def test_the_file_names_the_second_stage_where_there_is_one(reranked: bool) -> N
     questions = Questions([f"q{i}" for i in range(60)], [0 if each else NONE for each in right])
     models = [Model(name, f"{name}-f", reads_pairs=False, confidence=[]) for name in ("first", "second")]
     configuration = Configuration(models[0], "either", models[1] if reranked else None)
-    features = random.normal(size=(60, len(configuration.features))) + 8.0 * right[:, None]
+    features = random.normal(size=(60, len(TWO_STAGES if reranked else ONE_STAGE))) + 8.0 * right[:, None]
     places = [int(not each) for each in right]
     (taken,) = compare([Ranked(configuration, places, right, features, 0.1)], questions, resamples=50, seed=1)
     assert taken.own
@@ -309,7 +309,8 @@ def test_a_configuration_ranks_as_the_service_does(models: Path, files: tuple[Pa
                 "model": each.model.id, "match": each.match, **second,
                 "confidence_fit": {
                     "model": each.model.id, "fingerprint": each.model.fingerprint, **second, **versions,
-                    "intercept": line.intercept, "weights": line.named(each.features),
+                    "intercept": line.intercept,
+                        "weights": line.named(ONE_STAGE if each.second is None else TWO_STAGES),
                     "threshold": 0.0, "rows": 10, "calibration_error": 0.1, "fitted_by": "a test",
                 },
             }  # fmt: skip
@@ -399,7 +400,7 @@ def test_a_confidence_needs_all_candidates_in_one_request(tmp_path: Path) -> Non
         one = client.rank("a man", candidates)
         assert (one.answered, one.threshold, len(one.results)) == (False, 1.0, 4)
     with Client.local(tmp_path, max_items=2) as client:
-        with pytest.raises(InvalidArgument, match="min_confidence"):
+        with pytest.raises(InvalidRequest, match="min_confidence"):
             client.rank("a man", candidates, min_confidence=0.5)
         whole = client.rank("a man", candidates)
         assert (whole.answered, whole.confidence, whole.threshold, len(whole.results)) == (True, None, None, 4)
