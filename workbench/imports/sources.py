@@ -182,7 +182,7 @@ def _link(
 
 
 @dataclass
-class _Answer:
+class _HubAnswer:
     """What has come of the answer that this thread waits for."""
 
     host: str
@@ -191,11 +191,11 @@ class _Answer:
     has_head: bool = False
 
 
-_ANSWER = ContextVar[_Answer]("_ANSWER")
+_ANSWER = ContextVar[_HubAnswer]("_ANSWER")
 
 
 def _begin(request: Any) -> None:
-    _ANSWER.set(_Answer(request.url.host, time.monotonic()))
+    _ANSWER.set(_HubAnswer(request.url.host, time.monotonic()))
     request.extensions = {**request.extensions, "trace": _watch}
 
 
