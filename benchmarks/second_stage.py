@@ -21,8 +21,8 @@ from benchmarks.report import ROOT, arguments, command, figures, machine, write
 from core.ranking import FIRST_STAGE, Match, both_stages, texts_of
 from core.scoring import best_first
 from service.scoring.ranking import RERANK_TOP
-from training.data.files import read_rows
-from training.data.readers import written
+from training.data.pairs import Pair
+from training.data.readers import labelled_pairs, written
 from training.data.tasks import answers_of_three_kinds
 from training.objectives.metrics import ranked
 from training.publish.runtime import PublishedModel
@@ -30,12 +30,7 @@ from training.publish.runtime import PublishedModel
 SHARES = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
 POOL = 60  # answers that the questions of a corpus without wrong answers are asked of
 KEPT_BACK = "search passages"
-_POOLED = {
-    "counselling": ("counsel-chat", "counsel-chat/counsel-chat.tsv.gz", "topic"),
-    KEPT_BACK: ("natural-questions-passages", "natural-questions-passages/nq-open-oracle.tsv.gz", "title"),
-}
-_FORUM = ("semeval-answers", "semeval2016-answers/semeval2016-3A.tsv.gz")
-_COLUMNS = _Q, _A, *_ = ("question", "answer", "label", "group")
+_POOLED = {"counselling": "counsel-chat", KEPT_BACK: "natural-questions-passages"}
 Floats = npt.NDArray[np.float64]
 
 
@@ -58,12 +53,9 @@ def sets(most: int) -> dict[str, list[Asked]]:
     whole = {f"written FAQs by {match}": list(_written(match)) for match in matches}
     found: dict[str, list[Asked]] = {}
     for name, pairs in answers_of_three_kinds().items():
-        found["FAQs" if name == "faq" else name] = _grouped((p.group, p.a, p.b, p.label == "1") for p in pairs)
-    rows = read_rows(_FORUM[0], _FORUM[1], _COLUMNS)
-    found["forum"] = _grouped(
-        (r.raw("group"), r.text("question"), r.text("answer"), r.raw("label") == "1") for r in rows
-    )
-    found |= {name: _pooled(*where) for name, where in _POOLED.items()}
+        found["FAQs" if name == "faq" else name] = _grouped(pairs)
+    found["forum"] = _grouped(labelled_pairs.read("semeval-answers"))
+    found |= {name: _pooled(labelled_pairs.read(corpus)) for name, corpus in _POOLED.items()}
     return whole | {name: random.Random(1).sample(asked, min(most, len(asked))) for name, asked in found.items()}
 
 
@@ -74,22 +66,21 @@ def _written(match: Match) -> Iterable[Asked]:
         yield from (Asked(q, texts, frozenset([places[name]])) for q, name in faq.questions if name in places)
 
 
-def _grouped(rows: Iterable[tuple[str, str, str, bool]]) -> list[Asked]:
+def _grouped(pairs: Iterable[Pair]) -> list[Asked]:
     """Questions that have a right and a wrong text."""
-    groups: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
-    for group, question, text, right in rows:
-        groups[group].append((question, text, right))
+    groups: dict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        groups[pair.group].append(pair)
     asked = [
-        Asked(rows[0][0], [text for _, text, _ in rows], frozenset(n for n, row in enumerate(rows) if row[2]))
-        for rows in groups.values()
+        Asked(own[0].a, [pair.b for pair in own], frozenset(n for n, pair in enumerate(own) if pair.label == "1"))
+        for own in groups.values()
     ]
     return [each for each in asked if 0 < len(each.right) < len(each.texts)]
 
 
-def _pooled(corpus: str, file: str, last: str) -> list[Asked]:
+def _pooled(found: Iterable[Pair]) -> list[Asked]:
     """Questions that are asked of their own answer and others'."""
-    rows = [row for row in read_rows(corpus, file, (*_COLUMNS, last)) if row.raw("label") == "1"]
-    one_each = dict({row.text("answer"): row.text("question") for row in rows}.items())
+    one_each = {pair.b: pair.a for pair in found if pair.label == "1"}
     pairs = sorted({question: answer for answer, question in one_each.items()}.items())
     random.Random(1).shuffle(pairs)
     texts = [answer for _, answer in pairs[:POOL]]

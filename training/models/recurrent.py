@@ -104,10 +104,7 @@ class LSTM(nn.Module):
 
         The backward direction's last state is the one at the first token.
         """
-        if torch.onnx.is_in_onnx_export():
-            return self._as_onnx(x_BTD, lengths_B, None)[:2]
-        walks = [self._direction(k, x_BTD, lengths_B, None) for k in range(self.directions)]
-        return _together([steps.unpack(states) for steps, states, _ in walks], lengths_B)
+        return self.conditioned(x_BTD, lengths_B)[:2]
 
     def conditioned(
         self, x_BTD: Tensor, lengths_B: Tensor, first_cells_KBH: Tensor | None = None

@@ -1,6 +1,5 @@
 """`python -m training evaluate-model`: figures of any published model folder."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,6 @@ from core.manifest import Manifest
 def evaluate_model(
     folder: Annotated[Path, typer.Argument(help="a model folder, as models/avg-sick")],
     only: Annotated[str, typer.Option(help="sets whose name contains one of these, separated by commas")] = "",
-    out: Annotated[Path | None, typer.Option(help="write the figures there, as JSON")] = None,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -37,11 +35,6 @@ def evaluate_model(
     console.print(shown)
     if found.missing:
         console.print(f"not in SEMBLANCE_DATA: {', '.join(found.missing)}", soft_wrap=True, highlight=False)
-    if out is not None:
-        out.write_text(
-            json.dumps([f.model_dump(mode="json") for f in found.figures], indent=1) + "\n", encoding="utf-8"
-        )
-        console.print(f"wrote {out}")
     if record is not None and found.figures:
         console.print(f"wrote {record_apart(record, folder, only, found.figures)}")
     if not found.figures:

@@ -1,6 +1,5 @@
 """Any published folder measured on the sets at hand, without its run."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -47,12 +46,11 @@ def test_a_model_without_sicks_scale_is_measured_by_its_raw_score() -> None:
     assert found.missing == []
 
 
-def test_the_command_sets_figures_beside_those_of_the_manifest(tmp_path: Path) -> None:
-    out = tmp_path / "figures.json"
-    asked = ["evaluate-model", str(MODELS / "avg-sick"), "--only", "sick,images", "--out", str(out)]
-    ended = CliRunner().invoke(app, asked)
+def test_the_command_sets_figures_beside_those_of_the_manifest() -> None:
+    ended = CliRunner().invoke(app, ["evaluate-model", str(MODELS / "avg-sick"), "--only", "sick,images"])
     assert ended.exit_code == 0, ended.output
-    assert {f["corpus"] for f in json.loads(out.read_text())} == {"SICK", "STS 2014"}
+    assert "SICK" in ended.output
+    assert "STS 2014" in ended.output
     known = next(f.value for f in Manifest.load(MODELS / "avg-sick").figures if f.metric == "accuracy")
     assert f"{known:.4f}" in ended.output
 
