@@ -23,7 +23,7 @@ from semblance.extras import version
 MAX_ANSWER_BYTES = 2**28
 LONGEST_TIMEOUT = 86_400  # seconds
 WAITS_OF_AN_ANSWER = 10  # timeouts within which an answer is whole
-CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")  # events of httpcore
+_CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")  # events of httpcore
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -105,6 +105,7 @@ class _Answer:
         self._url, self._seconds = url, seconds
         self._began = time.monotonic()
         self._body = bytearray()
+        self.count = 0
 
     def add(self, part: bytes) -> None:
         """Take one more part.
@@ -138,23 +139,25 @@ class _Answer:
         return bytes(self._body)
 
 
-_READ = ContextVar["_Answer"]("_READ")  # what the blocking client reads in this thread
+READ = ContextVar[Any]("READ")  # what is read in this thread: `left` says for how many seconds, `count` of bytes
 
 
-def _bound_reads(event: str, info: Mapping[str, Any]) -> None:
+def bound_reads(event: str, info: Mapping[str, Any]) -> None:
     """A `trace` of httpx: reads of each new connection end when the answer must be whole.
 
     httpx bounds each read alone. A head that comes byte by byte, or behind heads of 1xx without end, would be read for
     ever, for the client sees no part of it.
     """
-    if not event.endswith(CONNECTED):
+    if not event.endswith(_CONNECTED):
         return
     stream = info["return_value"]
     read = stream.read
 
     def read_in_time(most: int, timeout: float | None = None) -> bytes:
-        left = _READ.get().left()
+        answer = READ.get()
+        left = answer.left()
         part: bytes = read(most, left if timeout is None else min(left, timeout))
+        answer.count += len(part)
         return part
 
     stream.read = read_in_time
@@ -251,16 +254,16 @@ class Client(_Endpoint):
     def _ask_once(self, call: Call) -> Answer:
         self._check_open(self._http)
         body = self._answer()
-        reading = _READ.set(body)
+        reading = READ.set(body)
         try:
-            asked = self._http.stream(call.method, call.path, content=call.body, extensions={"trace": _bound_reads})
+            asked = self._http.stream(call.method, call.path, content=call.body, extensions={"trace": bound_reads})
             with asked as answer:
                 for part in answer.iter_bytes():
                     body.add(part)
         except httpx.RequestError as error:
             raise self._translated(error) from error
         finally:
-            _READ.reset(reading)
+            READ.reset(reading)
         return read_answer(call, answer.status_code, answer.headers, body.whole())
 
 

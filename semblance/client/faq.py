@@ -10,10 +10,6 @@ from semblance.errors import InvalidArgument
 from semblance.tables.output_file import replacing
 from semblance.types import Ranking
 
-# The fields of a request to `POST /rank` but for the query and what is ranked.
-_STAGES = ("model", "match", "rerank_model", "rerank_top", "top_k")
-SETTINGS = frozenset({*_STAGES, "min_score", "min_confidence", "confidence_fit"})
-
 
 class FAQEntry(NamedTuple):
     """One entry of an FAQ."""
@@ -29,41 +25,29 @@ class FAQ:
 
     Attributes:
         entries: at least one.
-        settings: other fields of a request to `POST /rank`, those of `SETTINGS`.
-
-    Raises:
-        InvalidArgument: there is another setting.
+        settings: other fields of a request to `POST /rank`, which the service checks.
     """
 
     entries: tuple[FAQEntry, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if "query" in self.settings:
-            raise InvalidArgument("query is no field of an FAQ: each question brings its own")
-        if unknown := sorted(name for name in self.settings if name not in SETTINGS):
-            raise InvalidArgument(
-                f"{unknown[0]!r} is no field of an FAQ; those are entries, {', '.join(sorted(SETTINGS))}"
-            )
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what `semblance choose --faq` wrote.
 
         Raises:
-            InvalidArgument: it cannot be read, is no such file, or has a field that an FAQ has not, such as `query`.
+            InvalidArgument: it cannot be read, or is no such file.
         """
         try:
             settings = json.loads(Path(path).read_text(encoding="utf-8"))
             entries = tuple(FAQEntry(each["id"], each["question"], each["answer"]) for each in settings.pop("entries"))
+            if "query" in settings:
+                raise ValueError("a request to POST /rank, which has its question")
         except OSError as error:
             raise InvalidArgument(f"{path}: {error.strerror or error}") from None
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise InvalidArgument(f"{path}: is no file that semblance choose --faq writes") from None
-        try:
-            return cls(entries, settings)
-        except InvalidArgument as error:
-            raise InvalidArgument(f"{path}: {error}") from None
+        return cls(entries, settings)
 
     def save(self, path: str | Path) -> None:
         """Write it as JSON: with a query, the body of a request to `POST /rank`.

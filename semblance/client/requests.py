@@ -229,7 +229,7 @@ class ServiceRequests:
             query: the question.
             faq: what `semblance choose --faq` wrote (`FAQ.load`).
         """
-        (found,) = yield [Call("/rank", {"query": check_text("query", query), **faq.body()})]
+        (found,) = yield [Call("/rank", {**faq.body(), "query": check_text("query", query)})]
         ranking = parse_ranking(found, len(faq.entries))
         entry = faq.entries[ranking.results[0].index] if ranking.results else None
         return Reply(entry, ranking.confidence, ranking)

@@ -149,15 +149,14 @@ class OutputFile:
             if each.exists() and any(each.samefile(given) for given in there):
                 raise BatchError(f"{each} is the input too: name another output")
             refuse_special(each)
-        self.refuse_earlier(overwrite=overwrite)
+        self._overwrite = overwrite
+        self._refuse_earlier()
         if not path.parent.is_dir():
             raise BatchError(f"{path}: there is no folder {path.parent}")
 
-    def refuse_earlier(self, *, overwrite: bool) -> None:
-        """Refuse to replace a file that is there, now and when it is written; raises BatchError."""
-        self._overwrite = overwrite
+    def _refuse_earlier(self) -> None:
         for each in (self._path, errors_of(self._path)):
-            if each.exists() and not overwrite:
+            if each.exists() and not self._overwrite:
                 raise BatchError(f"{each} exists; --overwrite replaces it")
 
     def check(self, source: RowSource, texts: Iterable[str]) -> None:
@@ -200,7 +199,7 @@ class OutputFile:
             OSError: the disk is full.
         """
         with replacing(self._path) as file:
-            self.refuse_earlier(overwrite=self._overwrite)  # another run may have ended meanwhile
+            self._refuse_earlier()  # another run may have ended meanwhile
             try:
                 self._write(file, source, adds, rows)
                 file.flush()  # a full disk leaves the earlier file of errors too

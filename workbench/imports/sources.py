@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from core.manifest import Origin
-from semblance.client.clients import CONNECTED
+from semblance.client.clients import READ, bound_reads
 from workbench.imports.described import check_code
 from workbench.imports.files import GRAPHS, WEIGHTS, ImportRefused, library_errors, static_kind
 
@@ -183,46 +182,28 @@ def _link(
 
 @dataclass
 class _HubAnswer:
-    """What has come of the answer that this thread waits for."""
+    """What has come of the answer that this thread reads: the library bounds each read alone, if at all."""
 
     host: str
     began: float
     count: int = 0  # bytes
     has_head: bool = False
 
-
-_ANSWER = ContextVar[_HubAnswer]("_ANSWER")
+    def left(self) -> float:
+        """Seconds for the next read; raises ImportRefused where the head is late, or the body only drips."""
+        seconds = time.monotonic() - self.began
+        if seconds > PATIENCE and not (self.has_head and self.count >= PACE * seconds):
+            raise ImportRefused(f"{self.host} sent {self.count:,} bytes in {seconds:.0f} s: too slow to wait for")
+        return PATIENCE
 
 
 def _begin(request: Any) -> None:
-    _ANSWER.set(_HubAnswer(request.url.host, time.monotonic()))
-    request.extensions = {**request.extensions, "trace": _watch}
+    READ.set(_HubAnswer(request.url.host, time.monotonic()))
+    request.extensions = {**request.extensions, "trace": bound_reads}
 
 
 def _has_head(response: Any) -> None:
-    _ANSWER.get().has_head = True
-
-
-def _watch(event: str, info: Mapping[str, Any]) -> None:
-    """A `trace` of httpx: a read of a new connection raises ImportRefused where a head is late, or a body only drips.
-
-    The library bounds each read alone, if at all, so every byte begins its limit anew.
-    """
-    if not event.endswith(CONNECTED):
-        return
-    stream = info["return_value"]
-    read = stream.read
-
-    def watched(most: int, timeout: float | None = None) -> bytes:
-        part: bytes = read(most, PATIENCE if timeout is None else min(timeout, PATIENCE))
-        answer = _ANSWER.get()
-        answer.count += len(part)
-        seconds = time.monotonic() - answer.began
-        if seconds > PATIENCE and not (answer.has_head and answer.count >= PACE * seconds):
-            raise ImportRefused(f"{answer.host} sent {answer.count:,} bytes in {seconds:.0f} s: too slow to wait for")
-        return part
-
-    stream.read = watched
+    READ.get().has_head = True
 
 
 @contextmanager

@@ -99,11 +99,6 @@ async def run_batch(
     _check_columns(source, task)
     identity = _identity(source, source_path.suffix, read_as, output, options, task)
     with closing(Journal(progress, identity, overwrite=overwrite)) as journal:
-        try:  # that there was progress may have been that of a batch that has ended since
-            written.refuse_earlier(overwrite=overwrite or journal.resumed)
-        except BatchError:
-            journal.path.unlink()
-            raise
         await _ask_all(client, source, task, journal, concurrency, watch)
         if changed(served, await client.models(), [model.id for model in task.used]):
             journal.path.unlink()

@@ -28,7 +28,6 @@ class Journal:
         rows: number of input rows that have one.
         skipped: number of these that are bad.
         empty: number of these that are empty lines.
-        resumed: whether there was one of this batch.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any], *, overwrite: bool = False) -> None:
@@ -49,8 +48,7 @@ class Journal:
         # Where it is new, only its owner reads it.
         self._file = os.fdopen(open_alone(path, 0o600, anew=overwrite), "r+b")
         try:
-            self.resumed = os.fstat(self._file.fileno()).st_size > 0
-            if not self.resumed:
+            if not os.fstat(self._file.fileno()).st_size:
                 self._write(_line({"batch": identity}))
             self._resume(identity)
         except BaseException:

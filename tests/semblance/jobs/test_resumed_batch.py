@@ -200,21 +200,6 @@ def test_two_at_once_do_not_write_one_file(url: str, tmp_path: Path) -> None:
     assert ask_all(url, source, output, overwrite=True).rows == 3
 
 
-def test_an_output_that_another_batch_has_finished_meanwhile_stays(url: str, tmp_path: Path) -> None:
-    source, output, partial = write(tmp_path / "in.jsonl", rows(3)), tmp_path / "out.csv", tmp_path / "out.csv.partial"
-    partial.touch()
-
-    class Beside(AsyncClient):
-        async def models(self) -> Any:
-            output.write_text("finished")
-            partial.unlink()
-            return await super().models()
-
-    with pytest.raises(BatchError, match=r"out\.csv exists; --overwrite replaces it"):
-        ask_all(url, source, output, Beside)
-    assert (output.read_text(), sorted(tmp_path.iterdir())) == ("finished", [source, output])
-
-
 def test_interrupted_by_the_keyboard_it_goes_on_from_there(url: str, tmp_path: Path) -> None:
     source, output = write(tmp_path / "in.jsonl", rows(50_000)), tmp_path / "out.jsonl"
     journal = tmp_path / "out.jsonl.partial"
