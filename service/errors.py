@@ -40,7 +40,6 @@ from difflib import get_close_matches
 
 _LONGEST_ECHO = 100  # characters of a client's text that are quoted
 _SURE = 0.9  # of the items that should end in time, that are named: items differ, and so does the pace when they come
-_IRREGULAR = {"hypotheses": "hypothesis", "queries": "query"}
 _FEW = 3  # names of models in a message; GET /models lists all
 _CLOSE = 0.6  # of difflib's ratio: what a slip of the hand leaves, and not a name of another kind
 
@@ -352,7 +351,7 @@ def amount(count: int, what: str) -> str:
     """A count with its noun, which is given in the plural or is a field: `1 pair`, `2 pairs`, `1 inputs.sentences`."""
     if count != 1 or "." in what:
         return f"{count} {what}"
-    return f"1 {_IRREGULAR.get(what, what.removesuffix('s'))}"
+    return f"1 {what.removesuffix('s')}"
 
 
 def quote(text: str) -> str:

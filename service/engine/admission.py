@@ -50,7 +50,7 @@ class RequestContext:
         expected: seconds of all its work, as far as the queue knows; 0 while none needs a thread.
         items: the field of the request whose items it works on now, and their number: an error that this takes too long
             says how many would not.
-        ended: whether it is answered or given up. Others may still wait for what it has begun.
+        ended: whether it is answered or given up.
         timer: ends it when its time is over.
     """
 
@@ -257,10 +257,9 @@ class Admissions:
             known.left = whole
             return known
         admission = self._admission_of(context, whole)
-        if not context.ended:  # otherwise others wait for this work, who were let in
-            if (refusal := self._refusal(admission)) is not None:
-                raise refusal
-            self._all[context] = admission
+        if (refusal := self._refusal(admission)) is not None:
+            raise refusal
+        self._all[context] = admission
         return admission
 
     def leave(self, context: RequestContext) -> None:

@@ -116,23 +116,6 @@ class Batcher(Generic[K]):
         """Expected seconds for these keys, in batches of their own."""
         return _seconds_of(self._pieces(keys))
 
-    def rows_if_quick(self, context: RequestContext, keys: Sequence[K]) -> Rows | None:
-        """The rows, computed at once in the event loop; None if that would take too long.
-
-        Raises:
-            Exception: whatever the run raises.
-        """
-        # Two lower bounds, by the number of keys and without padding, are cheaper than batches.
-        cost = self.cost
-        if not self._is_quick(cost.fixed + (cost.per_item + cost.per_token) * len(keys)):
-            return None
-        if not self._is_quick(cost.fixed + sum(map(cost.of_item, self.graph.shapes(keys)))):
-            return None
-        pieces = self._pieces(keys)
-        if not self._is_quick(_seconds_of(pieces)):
-            return None
-        return self._run_inline(context, pieces, len(keys))
-
     def run_blocking(self, keys: Sequence[K]) -> Rows:
         """The rows of at least one key, in batches within the budget, whatever that takes; in any thread.
 

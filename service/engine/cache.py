@@ -1,5 +1,5 @@
-"""Caches in memory; and the vectors of a graph: from memory, another request's computation, Redis or the graph, in this
-order. Where computing a vector costs less than finding it, the graph computes all of them.
+"""Caches in memory; and the vectors of a graph: from memory, Redis or the graph, in this order. Where computing a
+vector costs less than finding it, the graph computes all of them.
 
 A vector is the embedding of a sentence, or an interaction model's output for a pair. Its key is the model's fingerprint
 (which covers the tokenizer) and the token ids, so a cached vector is the one that the model would compute. Keys match
@@ -11,10 +11,8 @@ caches together exceed the budget, the largest one drops its oldest entries, so 
 few of the others.
 """
 
-import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import ref
@@ -28,8 +26,7 @@ from service.engine.batcher import Batcher
 from service.engine.graph import Rows, TextGraph
 from service.engine.queue import Queue
 from service.engine.vector_codec import K, Key, RemoteCache, Vector, VectorSpace
-from service.errors import Overloaded, TooSlow
-from service.observe.metrics import CACHE, QUEUE
+from service.observe.metrics import CACHE
 from service.observe.telemetry import Telemetry
 
 # Larger entries are not kept: hashing their keys costs about what the cache saves, and some hundreds of them would
@@ -38,7 +35,6 @@ LARGEST_ENTRY_BYTES = 8192
 ENTRY_BYTES = 296  # of the ordered dict: its node, its share of both tables, half of them empty; value with size
 TUPLE_BYTES = 56  # without elements: header, length, its part in garbage collection
 ID_BYTES = 8  # a reference: the tokenizer holds one object for each token id
-_MAX_KEYS_RATIO = 8  # a request joins no computation of more than so many times its own keys
 
 H = TypeVar("H")
 V = TypeVar("V")
@@ -186,99 +182,6 @@ class VectorCache:
             self.remote.put_many(space, vectors)
 
 
-Search = Callable[[Sequence[K]], Coroutine[Any, Any, Mapping[K, Vector]]]
-
-
-class _Flight(Generic[K]):
-    """One running computation, and how many requests wait for it."""
-
-    def __init__(self, keys: Sequence[K], search: Coroutine[Any, Any, Mapping[K, Vector]]) -> None:
-        self.keys = keys
-        self.waiting = 0
-        self.task = asyncio.get_running_loop().create_task(search)
-
-
-class SingleFlight(Generic[K]):
-    """Running computations, by key: keys that several requests need at the same time are computed once.
-
-    A request does not join a computation of many more keys than it needs: waiting for it would take longer than
-    computing its own keys again. A computation is a task of its own, which goes on while any request waits for it, even
-    if the first one was cancelled.
-    """
-
-    def __init__(self) -> None:
-        self._by_key: dict[K, _Flight[K]] = {}
-
-    async def get(self, context: RequestContext, keys: Sequence[K], search: Search[K]) -> dict[K, Vector]:
-        """A result for each key, from computations that are running or from a new one.
-
-        Args:
-            context: of the request.
-            keys: at least one, no two alike.
-            search: computes a result for each key it is given.
-
-        Raises:
-            Exception: whatever a computation raises, in all requests that wait for it. Refusals are of the request that
-                began it (its time, its turn): the others compute what they need themselves.
-        """
-        flights: dict[_Flight[K], list[K]] = {}
-        alone: list[K] = []
-        for key in keys:
-            flight = self._by_key.get(key)
-            # One that is done is forgotten in this turn of the event loop; what it found is kept, a refusal not shared.
-            if flight is None or flight.task.done() or len(flight.keys) > _MAX_KEYS_RATIO * len(keys):
-                alone.append(key)
-            else:
-                flights.setdefault(flight, []).append(key)
-        others = list(flights)
-        own = self._begin(alone, search) if alone else None
-        if own is not None:
-            flights[own] = alone
-        for flight in flights:
-            flight.waiting += 1
-        found: dict[K, Vector] = {}
-        try:
-            if own is not None:
-                found.update(await asyncio.shield(own.task))
-            began = perf_counter()
-            refused: list[K] = []
-            for flight in others:
-                try:
-                    arrived = await asyncio.shield(flight.task)
-                except (Overloaded, TooSlow):
-                    refused += flights[flight]
-                else:
-                    found.update((key, arrived[key]) for key in flights[flight])
-            if others:
-                context.spent(QUEUE, began, perf_counter())
-            if refused:
-                found |= await self.get(context, refused, search)
-        finally:
-            for flight in flights:
-                flight.waiting -= 1
-                if not flight.waiting:
-                    flight.task.cancel()  # no effect if it is done
-                    self._forget(flight)  # at once, so that no request joins a cancelled flight
-        return found
-
-    def _begin(self, keys: Sequence[K], search: Search[K]) -> _Flight[K]:
-        flight = _Flight(keys, search(keys))
-        self._by_key.update(dict.fromkeys(keys, flight))
-
-        def finished(task: asyncio.Task[Mapping[K, Vector]]) -> None:
-            self._forget(flight)
-            if not task.cancelled():
-                task.exception()  # retrieved, or asyncio would log it as never retrieved
-
-        flight.task.add_done_callback(finished)
-        return flight
-
-    def _forget(self, flight: _Flight[K]) -> None:
-        for key in flight.keys:
-            if self._by_key.get(key) is flight:
-                del self._by_key[key]
-
-
 class Vectors(Generic[K]):
     """A graph's outputs for sentences or pairs, each computed once."""
 
@@ -288,7 +191,6 @@ class Vectors(Generic[K]):
         self.cheaper_than_lookup = False  # whether computing a vector costs less than finding it in a cache
         self.cache = cache
         self._space = space
-        self._flights: SingleFlight[K] = SingleFlight()
 
     async def get(self, context: RequestContext, keys: Sequence[K], *, cached: bool = True) -> Rows:
         """A row for each key, in their order.
@@ -313,11 +215,7 @@ class Vectors(Generic[K]):
             found = self.cache.find(self._space, wanted)
             context.spent(CACHE, began, perf_counter())
         if missing := [key for key in wanted if key not in found]:
-            # No await between look-up and result: no other request can compute the same keys meanwhile.
-            if not self.tiers.remote and (new := self.batcher.rows_if_quick(context, missing)) is not None:
-                found |= self._keep(missing, new)
-            else:
-                found |= await self._flights.get(context, missing, partial(self._search, context))
+            found |= await self._search(context, missing)
         return np.concatenate([found[key] for key in keys])
 
     def at_once(self, keys: Sequence[K]) -> Rows:

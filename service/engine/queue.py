@@ -87,9 +87,8 @@ class Job(Generic[P]):
 
     @property
     def can_begin(self) -> bool:
-        """Whether a piece may begin: the request has time left, or is over while others wait for its work."""
-        context = self.admission.context
-        return not self.future.done() and (context.ended or context.left > 0)
+        """Whether a piece may begin: the request has time left."""
+        return not self.future.done() and self.admission.context.left > 0
 
     def receive(self, position: int, began: float, ended: float, outcome: Any) -> None:
         """Add the result of a piece; an exception fails the whole job."""
@@ -188,11 +187,11 @@ class Queue:
         return job.future
 
     def release(self, context: RequestContext) -> None:
-        """End a request: it is no longer admitted, even if a shared computation goes on; twice is no error."""
+        """End a request: it is no longer admitted; twice is no error."""
         context.ended = True
         self.admissions.leave(context)
         if self._jobs:
-            self._schedule_dispatch()  # a shared computation that it started may have other waiters: that goes on
+            self._schedule_dispatch()
 
     def close(self) -> None:
         """Drop waiting work; what runs goes on in its thread, which ends after it (`THREADS`)."""

@@ -1,15 +1,14 @@
 """Vectors and their keys; as bytes, for a cache outside of this process, with a seal that tells whether each is whole.
 
-A name is `semblance:2:<fingerprint, 16 hex digits>:<BLAKE2b-128 of the token ids>`. A value is one byte of format, the
+A name is `semblance:3:<fingerprint, 16 hex digits>:<BLAKE2b-128 of the token ids>`. A value is one byte of format, the
 vector in little-endian floats, and a seal over the name and these bytes. The seal detects garbage, values cut short,
-vectors of another size, and answers to another request's name. It is a CRC-32, against accidents; with a secret it is a
-keyed BLAKE2b-128 (RFC 7693), which cannot be forged with access to the cache alone.
+vectors of another size, and answers to another request's name. It is a BLAKE2b-128 (RFC 7693); with a secret a keyed
+one, which cannot be forged with access to the cache alone.
 """
 
 import hashlib
 import hmac
 import struct
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -24,7 +23,7 @@ Vector = npt.NDArray[np.float32]  # [1, dim]: rows are joined by np.concatenate
 K = TypeVar("K", bound=Key)
 _FORMAT, _DTYPE = 0x11, np.dtype("<f4")
 _KEYED = 0x20  # added to the format of a value whose seal is keyed
-_CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
+_SEAL_BYTES = 16
 
 
 class VectorSpace(NamedTuple):
@@ -56,7 +55,7 @@ def name_of(space: VectorSpace, key: Key) -> bytes:
     digest = hashlib.blake2b(space.graph.encode() + b"\0", digest_size=16)
     for ids in (key,) if isinstance(key[0], int) else key:
         digest.update(struct.pack(f"<{1 + len(ids)}I", len(ids), *ids))
-    return f"semblance:2:{space.fingerprint[:16]}:{digest.hexdigest()}".encode()
+    return f"semblance:3:{space.fingerprint[:16]}:{digest.hexdigest()}".encode()
 
 
 class VectorCodec:
@@ -64,14 +63,9 @@ class VectorCodec:
 
     def __init__(self, secret: str | None) -> None:
         """Choose the seal. Without a secret, whoever reaches the cache can forge vectors."""
-        self._marker = _FORMAT
-        self._mac = None
-        self._seal_bytes = _CHECKSUM_BYTES
-        if secret is not None:
-            key = hashlib.blake2b(secret.encode()).digest()  # of any length -> 64 bytes
-            self._mac = hashlib.blake2b(digest_size=_DIGEST_BYTES, key=key)
-            self._marker += _KEYED
-            self._seal_bytes = _DIGEST_BYTES
+        key = b"" if secret is None else hashlib.blake2b(secret.encode()).digest()  # of any length -> 64 bytes
+        self._mac = hashlib.blake2b(digest_size=_SEAL_BYTES, key=key)
+        self._marker = _FORMAT if secret is None else _FORMAT + _KEYED
 
     def encode(self, name: bytes, vector: Vector) -> bytes:
         """The value to keep under a name."""
@@ -80,9 +74,9 @@ class VectorCodec:
 
     def decode(self, name: bytes, value: object, dim: int) -> Vector | None:
         """The vector that was kept under a name; None if the value is none of ours, or not whole."""
-        if not isinstance(value, bytes) or len(value) != 1 + dim * _DTYPE.itemsize + self._seal_bytes:
+        if not isinstance(value, bytes) or len(value) != 1 + dim * _DTYPE.itemsize + _SEAL_BYTES:
             return None
-        content, seal = value[: -self._seal_bytes], value[-self._seal_bytes :]
+        content, seal = value[:-_SEAL_BYTES], value[-_SEAL_BYTES:]
         if content[0] != self._marker or not hmac.compare_digest(self._seal(name, content), seal):
             return None
         vector = np.frombuffer(content, _DTYPE, offset=1).astype(np.float32)[None]
@@ -90,8 +84,6 @@ class VectorCodec:
 
     def _seal(self, name: bytes, content: bytes) -> bytes:
         """The seal of a value; all names have one length, so name and content cannot be shifted against each other."""
-        if self._mac is None:
-            return struct.pack("<I", zlib.crc32(content, zlib.crc32(name)))
         mac = self._mac.copy()
         mac.update(name)
         mac.update(content)

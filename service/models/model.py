@@ -3,10 +3,7 @@
 import asyncio
 import logging
 import math
-from functools import cached_property
 from typing import NamedTuple
-
-import orjson
 
 from core.golden import GoldenPair, GoldenPairs, tolerance_on
 from core.manifest import Manifest
@@ -49,16 +46,6 @@ class ServedModel:
             "fingerprint": self.manifest.fingerprint,
             "provider": "" if self.opened is None else self.opened.provider,
             "architecture": self.manifest.architecture,
-        }
-
-    @cached_property
-    def measured(self) -> dict[str, orjson.Fragment]:
-        """What was measured of it, as JSON; written once, for there are hundreds of figures."""
-        manifest = self.manifest
-        parts = {"figures": manifest.figures, "domain": manifest.domain or (), "confidence": manifest.confidence}
-        return {
-            name: orjson.Fragment(orjson.dumps([each.model_dump(mode="json") for each in some]))
-            for name, some in parts.items()
         }
 
     @property

@@ -7,8 +7,7 @@ ignores the others' fields of the answer. `embed` is in `cohere_embed.py`.
 import time
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import AfterValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Field
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
@@ -40,16 +39,9 @@ _BYTES_OF_A_VALUE = 8  # of a body, at least, of documents with many
 _SEARCH_UNIT = 100  # documents, by Cohere's definition
 
 
-def _different(names: list[str]) -> list[str]:
-    if len(set(names)) < len(names):
-        raise PydanticCustomError("rank_fields", "expected each field once")
-    return names
-
-
 _RankFields = Annotated[
     list[str],
-    Field(min_length=1, max_length=_MAX_RANK_FIELDS, fail_fast=True, json_schema_extra={"uniqueItems": True}),
-    AfterValidator(_different),
+    Field(min_length=1, max_length=_MAX_RANK_FIELDS, fail_fast=True),
 ]
 
 
@@ -76,7 +68,7 @@ class RerankRequest(ForeignRequest):
     )
     return_documents: Annotated[bool | None, ChangesAnswer(True)] = None
     rank_fields: Annotated[_RankFields | None, ChangesAnswer(["title"])] = Field(
-        None, description="fields that make a document's text (Cohere), each once"
+        None, description="fields that make a document's text (Cohere)"
     )
     max_tokens_per_doc: Annotated[int | None, ChangesAnswer(3)] = Field(None, ge=0, description="Cohere, vLLM; 0: all")
     max_tokens_per_query: Annotated[int | None, ChangesAnswer(1)] = Field(None, ge=0, description="vLLM; 0: all")

@@ -140,5 +140,6 @@ def _describe(name: str, registry: ModelRegistry, defaults: Mapping[str, str], *
         "fingerprint": manifest.fingerprint,
     }
     if full:
-        info |= model.measured
+        parts = {"figures": manifest.figures, "domain": manifest.domain or (), "confidence": manifest.confidence}
+        info |= {name: [each.model_dump(mode="json") for each in some] for name, some in parts.items()}
     return info

@@ -1,15 +1,11 @@
-import asyncio
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from benchmarks.faults.load import difference
-from service.engine.admission import RequestContext
-from service.engine.cache import CacheTiers, SingleFlight, VectorCache
+from service.engine.cache import CacheTiers, VectorCache
 from service.engine.measuring import LOOKUP_SECONDS, REMOTE_PAYS_SECONDS, choose_tiers
-from service.errors import Overloaded, TooSlow
 from service.observe.telemetry import Telemetry
 from tests.harness.service import Serve
 
@@ -53,62 +49,3 @@ async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serv
             again = await client.post("/similarity", json={"pairs": pairs, "model": model})
             assert difference(again.json(), plain) is None
             assert await client.metric("semblance_cache_hits_total", tier="scores") == 7
-
-
-async def test_who_asks_right_after_the_only_one_who_waited_has_left_is_answered() -> None:
-    """In the same turn of the event loop: the computation that nobody waits for is not yet done away with."""
-    flights: SingleFlight[Any] = SingleFlight()
-
-    async def hangs(keys: Sequence[str]) -> dict[str, int]:
-        return await asyncio.Future()
-
-    async def answers(keys: Sequence[str]) -> dict[str, int]:
-        return dict.fromkeys(keys, 1)
-
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0):
-            await flights.get(RequestContext(), ["a"], hangs)
-    assert await flights.get(RequestContext(), ["a"], answers) == {"a": 1}
-
-
-@pytest.mark.parametrize("refusal", [TooSlow(9.0, 1.0), Overloaded("others wait", seconds=1.0)])
-async def test_who_joined_the_computation_of_a_request_that_is_refused_computes_it_alone(refusal: Exception) -> None:
-    flights: SingleFlight[Any] = SingleFlight()
-    begun = 0
-
-    async def refused(keys: Sequence[str]) -> dict[str, int]:
-        await asyncio.sleep(0.01)
-        raise refusal
-
-    async def answers(keys: Sequence[str]) -> dict[str, int]:
-        nonlocal begun
-        begun += 1
-        await asyncio.sleep(0.01)
-        return dict.fromkeys(keys, 1)
-
-    asked = [
-        flights.get(RequestContext(), ["a", "b"], refused),
-        *(flights.get(RequestContext(), ["b", "c"], answers) for _ in range(3)),
-    ]
-    first, *others = await asyncio.gather(*asked, return_exceptions=True)
-    assert first is refusal
-    assert others == [{"b": 1, "c": 1}] * 3
-    assert begun == 2  # `c` by the first of them, and `b` once it was refused
-    assert not flights._by_key
-
-
-async def test_who_asks_when_a_computation_has_just_been_refused_computes_it_alone() -> None:
-    """In the same turn of the event loop, before it is forgotten."""
-    flights: SingleFlight[Any] = SingleFlight()
-    later: list[asyncio.Task[dict[str, int]]] = []
-
-    async def answers(keys: Sequence[str]) -> dict[str, int]:
-        return dict.fromkeys(keys, 1)
-
-    async def refused(keys: Sequence[str]) -> dict[str, int]:
-        later.append(asyncio.create_task(flights.get(RequestContext(), ["a"], answers)))
-        raise TooSlow(9.0, 1.0)
-
-    with pytest.raises(TooSlow):
-        await flights.get(RequestContext(), ["a"], refused)
-    assert await later[0] == {"a": 1}
