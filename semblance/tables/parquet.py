@@ -40,7 +40,8 @@ class ParquetSource:
                 found = opened.schema_arrow
                 self.schema = pa.schema([field.with_type(_as_read(field.type)) for field in found], found.metadata)
                 self.total = opened.metadata.num_rows
-        except pa.ArrowInvalid as error:
+            self.schema.empty_table().take(pa.array([], pa.int64()))  # as answered rows will be, when it is late
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise BatchError(f"{self._path}: {error}") from None
         self.columns: list[str] | None = self.schema.names
         if twice := sorted(name for name, count in Counter(self.schema.names).items() if count > 1):

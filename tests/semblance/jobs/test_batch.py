@@ -136,6 +136,14 @@ def test_views_in_parquet_become_texts_and_bytes(batch: Batch, tmp_path: Path) -
     assert found.select([*WITH_VIEWS]).to_pydict() == {"in_list": [["x"], None], "in_struct": [{"f": "x"}, None]}
 
 
+def test_views_of_which_no_rows_can_be_taken_are_refused_at_once(batch: Batch, tmp_path: Path) -> None:
+    table = pa.table({"a": ["x"], "b": ["y"], "m": pa.array([["z"]]).cast(pa.large_list(pa.string_view()))})
+    pq.write_table(table, tmp_path / "in.parquet")
+    found = batch(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert found.err.startswith(f"semblance: {tmp_path}/in.parquet: ")
+
+
 def test_rows_of_json_that_have_different_columns(batch: Batch, tmp_path: Path) -> None:
     given = [
         {"a": "a man", "b": "a dog", "n": 1},
