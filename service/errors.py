@@ -129,21 +129,11 @@ class UnknownModel(RequestError):
         near = get_close_matches(name[:_LONGEST_ECHO], able, _FEW, _CLOSE)
         others = f"the closest for {task}: {some(near, len(able))}" if near else f"models for {task}: {some(able)}"
         message = f"no model {quote(name)}; {others}{more}"
+        if not near:  # of another service
+            alias = f"SEMBLANCE_MODEL_ALIASES={quote(name)[1:-1]}=MODEL"
+            message += f"; without a model the default answers; {alias} serves this name to other clients"
+            message += " (docs/dialects.md)"
         super().__init__(message, field=field)
-        self._name, self._slipped = name, bool(near)
-
-    def with_default_hint(self, default: str) -> "UnknownModel":
-        """This error, whose message also says how to ask the route's default model: without a name, or by an alias.
-
-        A name like that of a model is a slip of the hand, which needs no alias.
-        """
-        if self._slipped:
-            return self
-        alias = f"SEMBLANCE_MODEL_ALIASES={quote(self._name)[1:-1]}={default}"
-        self.message += f"; without a model {default} answers; {alias} serves this name to other clients"
-        self.message += " (docs/dialects.md)"
-        self.args = (self.message,)
-        return self
 
 
 class HeadTimeout(RequestError):

@@ -10,7 +10,6 @@ from service.engine.breaker import Backend
 from service.engine.cache import VectorCache
 from service.engine.queue import Queue
 from service.engine.vector_codec import RemoteCache
-from service.errors import UnknownModel
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
 from service.models.checks import HealthChecker
@@ -97,11 +96,7 @@ class Service:
 
     async def pick(self, context: RequestContext, route: str, name: str | None, capability: Capability) -> Scorer:
         """The scorer of a request's model, or without one of the route's default; raises as `ModelRegistry.pick`."""
-        try:
-            return await self.registry.pick(context, name or self.defaults[route], capability, ranks=route == "/rank")
-        except UnknownModel as error:
-            default = self.defaults.get(route)
-            raise (error if default is None else error.with_default_hint(default)) from None
+        return await self.registry.pick(context, name or self.defaults[route], capability, ranks=route == "/rank")
 
     async def start(self) -> None:
         """Start checks and probes; the first probe of a backend is logged before requests are answered."""

@@ -19,7 +19,6 @@ from core.tokenizer import Encoded
 from service.engine.admission import RequestContext
 from service.errors import InvalidRequest, ModelError
 from service.models.model import ServedModel
-from service.routes.labelling import own_labels
 from service.routes.limits import RequestTexts
 from service.routes.routing import ServedRequest
 from service.scoring.scorer import Scorer
@@ -44,8 +43,6 @@ class Comparison(NamedTuple):
 
     model: str
     scores: list[float]  # of each pair
-    raw: list[float]
-    ratings: list[float] | None
     order: list[int]  # positions of the pairs, best first; of equal ones the earlier first
     tokens: int
     warnings: list[str]
@@ -58,14 +55,6 @@ class Embedded(NamedTuple):
     embeddings: Embeddings
     tokens: int
     warnings: list[str]
-
-
-class LabelledTexts(NamedTuple):
-    """Probabilities of labels for the texts of one request."""
-
-    model: str
-    probabilities: list[dict[str, float]]  # of each text's labels
-    truncated: list[bool]  # whether each text was cut at the model's limit
 
 
 def check_aliases(service: Service) -> None:
@@ -84,10 +73,11 @@ def check_aliases(service: Service) -> None:
 
 def resolve(service: Service, name: str | None, route: Route) -> str:
     """The model name for a client's name; without one the default of a route of ours."""
-    return _meant(service, name) or service.defaults[route]
+    return meant(service, name) or service.defaults[route]
 
 
-def _meant(service: Service, name: str | None) -> str | None:
+def meant(service: Service, name: str | None) -> str | None:
+    """The model name for a client's name, if there is one."""
     return service.settings.model_aliases.get(name, name) if name else None
 
 
@@ -122,7 +112,7 @@ async def compare(
     Raises:
         RequestError: an unknown model, one without the task, an invalid text, and errors of scorers.
     """
-    scorer, ranks = await service.pick(context, route, _meant(service, model), "similarity"), route == "/rank"
+    scorer, ranks = await service.pick(context, route, meant(service, model), "similarity"), route == "/rank"
     reading = await _read(context, service, scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
     left, right = reading.groups
     if len(left) == 1:
@@ -130,16 +120,8 @@ async def compare(
     task = scorer.ranking_task if ranks else "similarity"
     context.items = (b if len(b.texts) > 1 else a).field, len(left)
     answer = await scorer.similarity(context, left, right, task)
-    scores = answer.raw if raw else answer.score
-    return Comparison(
-        scorer.id,
-        scores,
-        answer.raw,
-        answer.rating,
-        best_first(answer.raw, answer.score),
-        reading.tokens,
-        reading.warnings,
-    )
+    scores, order = answer.raw if raw else answer.score, best_first(answer.raw, answer.score)
+    return Comparison(scorer.id, scores, order, reading.tokens, reading.warnings)
 
 
 async def entail(
@@ -150,23 +132,11 @@ async def entail(
     Raises:
         RequestError: as `compare`.
     """
-    scorer = await service.pick(context, "/entailment", _meant(service, model), "entailment")
+    scorer = await service.pick(context, "/entailment", meant(service, model), "entailment")
     reading = await _read(context, service, scorer, premises, hypotheses)
     context.items = premises.field, len(premises.texts)
     answers = await scorer.entailment_or_neutral(context, *reading.groups)
     return scorer.id, answers, reading.warnings
-
-
-async def label(call: ServedRequest, model: str | None, texts: RequestTexts) -> LabelledTexts:
-    """Label texts with a model's own labels.
-
-    Raises:
-        RequestError: as `compare`.
-    """
-    scorer, answer = await own_labels(call, texts, _meant(call.service, model))
-    found = answer["results"]
-    probabilities, truncated = [each["probabilities"] for each in found], [each["truncated"] for each in found]
-    return LabelledTexts(scorer.id, probabilities, truncated)
 
 
 async def embed(
@@ -192,7 +162,7 @@ async def embed(
         InvalidRequest: the model has fewer, or compares embeddings by more than their direction.
         RequestError: as `compare`.
     """
-    scorer = await service.pick(context, "/embed", _meant(service, model), "embedding")
+    scorer = await service.pick(context, "/embed", meant(service, model), "embedding")
     if dimensions is not None:
         _check_dimensions(scorer.manifest, dimensions)
     reading = await _read(context, service, scorer, texts, roles=(role,))

@@ -20,8 +20,9 @@ from service.errors import InvalidRequest, quote
 from service.models.model import ServedModel
 from service.routes.dialects import TEI
 from service.routes.fields import AllowedValues, ChangesAnswer, ForeignRequest, ModelName, OneOrMany, TextsOrPairs
-from service.routes.foreign import compare, entail, find_model, label, resolve, rows_of, tokenise, values_of
+from service.routes.foreign import compare, entail, find_model, meant, resolve, rows_of, tokenise, values_of
 from service.routes.foreign import embed as embedded
+from service.routes.labelling import own_labels
 from service.routes.limits import MAX_TOLD_TOKENS, RequestTexts, Truncation, check_fixed
 from service.routes.operations import ready
 from service.routes.paths import OPEN
@@ -270,11 +271,13 @@ async def predict(request: TeiPredictRequest, call: ServedRequest) -> Response:
         return RequestTexts([row[which] for row in rows], place.format, request.cutting)
 
     if len(rows[0]) == 1:
-        found = await label(call, name, RequestTexts.of("inputs", [text for (text,) in rows]))
-        model, answers = found.model, found.probabilities
-        if True in found.truncated:
-            limit = service.registry[model].manifest.limits.max_tokens
-            refusal = request.cutting.refusal(limit, side(0).where(found.truncated.index(True)))
+        texts = RequestTexts.of("inputs", [text for (text,) in rows])
+        scorer, answer = await own_labels(call, texts, meant(service, name))
+        found = answer["results"]
+        model, answers = scorer.id, [each["probabilities"] for each in found]
+        cut = next((i for i, each in enumerate(found) if each["truncated"]), None)
+        if cut is not None:
+            refusal = request.cutting.refusal(scorer.manifest.limits.max_tokens, side(0).where(cut))
             if refusal is not None:
                 raise refusal
     elif name is not None and _has_one_output(find_model(service, name).manifest):

@@ -139,7 +139,7 @@ async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path:
         vectors = await client.post("/v1/embeddings", json={"input": "a", "model": "text-embedding-3-small"})
         cohere = await client.post("/v2/rerank", json={"query": "a", "documents": ["a"], "model": "rerank-v4.0-fast"})
     assert str(ranking[1]["message"]).endswith(
-        "without a model avg-paraphrase answers; SEMBLANCE_MODEL_ALIASES=rerank-v3.5=avg-paraphrase "
+        "without a model the default answers; SEMBLANCE_MODEL_ALIASES=rerank-v3.5=MODEL "
         "serves this name to other clients (docs/dialects.md)"
     )
     for _, error in (ranking, second):
@@ -151,7 +151,7 @@ async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path:
     )
     assert str(slip[1]["message"]).startswith("no model 'gran5'; the closest for similarity: gran-5")
     assert vectors.json()["error"]["message"].endswith(
-        "without a model avg-paraphrase answers; SEMBLANCE_MODEL_ALIASES=text-embedding-3-small=avg-paraphrase "
+        "without a model the default answers; SEMBLANCE_MODEL_ALIASES=text-embedding-3-small=MODEL "
         "serves this name to other clients (docs/dialects.md)"
     )
     assert cohere.json()["message"].startswith(
