@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from service.http.admission import ScoringLimits
+from service.http.admission import ScoringLimits, ScoringMiddleware
 from service.http.middleware import (
     AccessControl,
     AccessLogMiddleware,
@@ -111,7 +111,8 @@ class Application(FastAPI):
     def _with_middleware(self, paths: Paths, rate_limit: "RateLimit | None", tracing: Tracing | None) -> ASGIApp:
         """The router and its middleware, from the inside out. A request passes them in the other order."""
         service, settings = self.service, self.service.settings
-        stack: ASGIApp = AccessControl(self.scoring.wrap(self.router, paths), settings.api_keys, rate_limit, paths)
+        stack: ASGIApp = ScoringMiddleware(self.router, self.scoring, paths)
+        stack = AccessControl(stack, settings.api_keys, rate_limit, paths)
         stack = Errors(stack, paths)
         if settings.cors_origins:  # outside the keys: a preflight request has none
             stack = CORSMiddleware(

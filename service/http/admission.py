@@ -74,68 +74,38 @@ class BufferedBytes:
                 del self._by_caller[request.caller]
 
 
-class AdmissionMiddleware:
-    """Refuses a request that asks a model beyond the limit; begins its context.
+class ScoringMiddleware:
+    """Lets in who asks a model, reads the body, and ends the work when its time is over, or when the client leaves.
 
-    A request whose body has not arrived does not count.
+    A request whose body has not arrived takes no place. What is behind it finds the body in the state. A large answer
+    is sent in pieces, each when the client has read those before it, and counts until then as what its request holds.
     """
 
-    def __init__(self, app: ASGIApp, scoring: "ScoringLimits", paths: Paths) -> None:
+    def __init__(self, app: ASGIApp, limits: "ScoringLimits", paths: Paths) -> None:
         """Put it before an application with these paths."""
         self._app = app
+        self._limits = limits
         self._paths = paths.scoring
-        self._scoring = scoring
+        self._seconds = limits.settings.request_timeout
+        self._max_bytes = limits.settings.max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on.
 
         Raises:
             Overloaded: too many requests are being answered, or too much work is waiting.
-        """
-        scoring, state = self._scoring, scope[STATE]
-        if scope["method"] != "POST" or scope["path"] not in self._paths:
-            await self._app(scope, receive, send)
-            return
-        state.route = scope["path"]
-        context = RequestContext(state.caller, spans=[] if scoring.traced else None)
-        scoring.check_room(context)
-        state.context = context
-
-        async def send_and_release(message: Message) -> None:
-            scoring.leave(context)  # what is sent needs no work any more
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_and_release)
-        finally:
-            scoring.leave(context)
-
-
-class BodyAndDeadlineMiddleware:
-    """Reads the body, and ends the work when its time is over, or when the client leaves.
-
-    What is behind it finds the body in the state. A large answer is sent in pieces, each when the client has read those
-    before it, and counts until then as what its request holds.
-    """
-
-    def __init__(self, app: ASGIApp, reader: "BodyReader", seconds: float) -> None:
-        self._app = app
-        self._reader = reader
-        self._seconds = seconds
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on.
-
-        Raises:
             BodyTimeout: the body did not arrive in time.
             TookTooLong: there is no answer in time.
             ClientLeft: the client disconnected.
         """
-        state: RequestState = scope[STATE]
-        context, buffered = state.context, self._reader.buffered
-        if context is None:  # it asks no model
+        limits, state = self._limits, scope[STATE]
+        if scope["method"] != "POST" or scope["path"] not in self._paths:
             await self._app(scope, receive, send)
             return
+        state.route = scope["path"]
+        context = RequestContext(state.caller, spans=[] if limits.traced else None)
+        limits.check_room(context)
+        state.context, buffered = context, limits.buffered
         context.deadline = perf_counter() + self._seconds
         leaving: asyncio.Task[None] | None = None
         ended_by: Exception | type[Exception] | None = None
@@ -147,6 +117,7 @@ class BodyAndDeadlineMiddleware:
                 limit.reschedule(0)
 
         async def send_in_chunks(message: Message) -> None:
+            limits.leave(context)  # what is sent needs no work any more
             if not state.started and not limit.expired():
                 limit.reschedule(None)  # the rest may take however long
             content = message.get("body", b"")
@@ -170,7 +141,7 @@ class BodyAndDeadlineMiddleware:
         try:
             async with asyncio.timeout(self._seconds) as limit:
                 context.timer = limit
-                state.body = await self._reader.read(state, context, receive, request)
+                state.body = await self._body(state, context, receive, request)
                 leaving = asyncio.get_running_loop().create_task(watch_disconnect())
                 await self._app(scope, receive, send_in_chunks)
         except TimeoutError as error:
@@ -182,20 +153,13 @@ class BodyAndDeadlineMiddleware:
         finally:
             state.body, ended_by = b"", None  # its traceback has this frame: a circle would keep what was read
             buffered.hold(request, 0)
+            limits.leave(context)
             if leaving is not None:
                 leaving.cancel()
 
-
-class BodyReader:
-    """Reads whole bodies, within their limits."""
-
-    def __init__(self, max_bytes: int, buffered: BufferedBytes, on_arrival: Callable[[RequestContext], None]) -> None:
-        """Prepare; `max_bytes` limits one body, `buffered` all of them; `on_arrival` is called at the end of each."""
-        self.buffered = buffered
-        self._on_arrival = on_arrival
-        self._max_bytes = max_bytes
-
-    async def read(self, state: RequestState, context: RequestContext, receive: Receive, request: HeldRequest) -> bytes:
+    async def _body(
+        self, state: RequestState, context: RequestContext, receive: Receive, request: HeldRequest
+    ) -> bytes:
         """The whole body of a request, which is what it holds from then on.
 
         Raises:
@@ -212,10 +176,10 @@ class BodyReader:
         if length_of(state.received) > self._max_bytes:
             raise self._too_large()
         body = await self._read(receive, request)
-        self._on_arrival(context)
+        self._limits.arrived(context)
         state.arrived, request.stalled = True, False
         if len(body) > FEW_BYTES:
-            self.buffered.hold(request, memory_of_body(len(body), ascii_only=body.isascii()))
+            self._limits.buffered.hold(request, memory_of_body(len(body), ascii_only=body.isascii()))
         return body
 
     async def _read(self, receive: Receive, request: HeldRequest) -> bytes:
@@ -231,7 +195,7 @@ class BodyReader:
                 raise self._too_large()
             if not message.get("more_body"):
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-            self.buffered.hold(request, size)
+            self._limits.buffered.hold(request, size)
 
     def _too_large(self) -> TooLarge:
         return TooLarge(f"a body of more than {self._max_bytes} bytes", limit=self._max_bytes)
@@ -253,7 +217,7 @@ class ScoringLimits:
 
     def __init__(self, service: Service, *, traced: bool) -> None:
         """Prepare; of a `traced` request it is kept when each phase began."""
-        self._settings = settings = service.settings
+        self.settings = settings = service.settings
         self.max_in_flight = most = settings.max_in_flight  # requests received and not yet answered
         self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * most, memory_of_body(settings.max_body_bytes)))
         self.queue = service.queue
@@ -285,9 +249,3 @@ class ScoringLimits:
         if not context.ended:
             self.queue.release(context)
             self._answering.discard(context)
-
-    def wrap(self, app: ASGIApp, paths: Paths) -> ASGIApp:
-        """The application, with the middleware of those of its paths that ask a model."""
-        settings = self._settings
-        reader = BodyReader(settings.max_body_bytes, self.buffered, self.arrived)
-        return AdmissionMiddleware(BodyAndDeadlineMiddleware(app, reader, settings.request_timeout), self, paths)
