@@ -11,7 +11,7 @@ Shapes: N texts, n pairs, D dimensions.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from math import exp, log
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,15 +28,15 @@ LISTED = 20  # of each text the nearest ones that are told of where they are not
 MIN_COSINE = 0.45  # of a pair that is read
 NOTED_COSINE = 0.75  # from which on a pair is told of, and joined where no model reads pairs
 ALL_THE_SAME = 0.99999  # cosine
-JOINED_FROM = 0.3  # probability
-MIN_MEAN = 0.55  # of cosine and paraphrase, below which nothing else joins two texts
-ENOUGH_MEAN = 0.58  # from which on it joins a text and its nearest, but for one place, by itself
+JOINED_FROM = 0.35  # probability
+MIN_MEAN = 0.54  # of cosine and paraphrase, below which nothing else joins two texts
+ENOUGH_MEAN = 0.66  # from which on it joins a text and its nearest, but for one place, by itself
 DOUBT = (0.1, 0.9)  # probabilities between which a person's answer matters
 TEXTS_OF_A_QUESTION, MIN_QUESTIONS = 5, 10
 BLOCK = 1024  # texts that are compared with all others at once
 MAX_WORDS = 400  # of a text that is compared word by word
 # `python -m benchmarks.duplicates --fit` printed them, for minilm-small's cosines read by minilm-cross.
-ENTAILMENT, NEAREST, ONE_PLACE, INTERCEPT = 0.8134, 1.656, 4.144, -0.6401
+ENTAILMENT, NEAREST, ONE_PLACE, INTERCEPT = 0.9288, 1.559, 4.179, -0.8985
 
 
 class CandidatePair(NamedTuple):
@@ -58,13 +58,18 @@ class PairReading(NamedTuple):
 
     Attributes:
         paraphrase: that they say the same.
-        entailed: that each follows from the other: the smaller one of both directions.
+        entailed: that one follows from the other.
         unknown: whether one of both has a word that the model does not know.
     """
 
     paraphrase: float
     entailed: float
     unknown: bool = False
+
+    @classmethod
+    def of_both_orders(cls, paraphrase: tuple[float, float], entailed: tuple[float, float], unknown: bool) -> Self:
+        """The mean of both orders, so that the order of the texts says nothing: of entailment that of the log odds."""
+        return cls(sum(paraphrase) / 2, _share(sum(map(_log_odds, entailed)) / 2), unknown)
 
 
 class Judged(NamedTuple):
@@ -141,9 +146,8 @@ def probability(cosine: float, reading: PairReading | None, nearest: bool, place
         place: the one place in which they differ, if it is one.
     """
     if reading is None:
-        return _share(20.0 * (cosine - NOTED_COSINE) + log(JOINED_FROM / (1 - JOINED_FROM)))
-    entailed = min(max(reading.entailed, 1e-3), 1 - 1e-3)
-    log_odds = INTERCEPT + ENTAILMENT * log(entailed / (1 - entailed))
+        return _share(20.0 * (cosine - NOTED_COSINE) + _log_odds(JOINED_FROM))
+    log_odds = INTERCEPT + ENTAILMENT * _log_odds(reading.entailed)
     found = _share(log_odds + NEAREST * nearest - ONE_PLACE * (place is not None))
     mean = (cosine + reading.paraphrase) / 2
     if mean < MIN_MEAN:
@@ -153,6 +157,11 @@ def probability(cosine: float, reading: PairReading | None, nearest: bool, place
 
 def _share(log_odds: float) -> float:
     return 1 / (1 + exp(-log_odds))
+
+
+def _log_odds(share: float) -> float:
+    bounded = min(max(share, 1e-3), 1 - 1e-3)
+    return log(bounded / (1 - bounded))
 
 
 class OnePlace(NamedTuple):
@@ -328,7 +337,7 @@ class DuplicateDecision:
         yield f"cosine {each.cosine:.2f}"
         if (reading := read.get(i)) is not None:
             yield f"paraphrase {reading.paraphrase:.2f}"
-            yield f"each follows from the other {reading.entailed:.2f}"
+            yield f"one follows from the other {reading.entailed:.2f}"
         elif i not in self.apart and i not in read:
             yield f"not read: each has {READ_NEAREST} nearer ones" if i not in self.to_read else "could not be read"
         if place is not None:

@@ -29,7 +29,15 @@ from typer.testing import CliRunner
 
 from benchmarks.duplicates.edits import EDITS
 from benchmarks.report import arguments, command, figures, machine, write
-from core.duplicates import ENOUGH_MEAN, JOINED_FROM, MIN_MEAN, DuplicateDecision, find_candidates, nearest_texts
+from core.duplicates import (
+    ENOUGH_MEAN,
+    JOINED_FROM,
+    MIN_MEAN,
+    DuplicateDecision,
+    PairReading,
+    find_candidates,
+    nearest_texts,
+)
 from core.facts import facts_of
 from core.groups import KeptApart, group
 from core.same_words import same_words
@@ -149,18 +157,24 @@ def measured(client: Client, texts: Sequence[str], truth: Sequence[str]) -> Meas
     duplicates = DuplicateDecision(words, find_candidates(nearest_texts(vectors, 20)), kept_apart)
     candidates = [duplicates.candidates[i] for i in duplicates.to_read]
     pairs = [(texts[a], texts[b]) for (a, b), _, _ in candidates]
-    paraphrase = [r.score for r in client.similarity(pairs, model=READER, task="paraphrase").results]
-    both = [pairs, [(b, a) for a, b in pairs]]
-    entails = np.min(
-        [[r.probabilities.entailment for r in client.entailment(way, model=READER).results] for way in both], axis=0
-    )
+    asked = [*pairs, *((b, a) for a, b in pairs)]
+    paraphrase = [r.score for r in client.similarity(asked, model=READER, task="paraphrase").results]
+    entailed = [r.probabilities.entailment for r in client.entailment(asked, model=READER).results]
+    readings = [
+        PairReading.of_both_orders((same, other), (forward, backward), False)
+        for same, other, forward, backward in zip(
+            *(each[way] for each in (paraphrase, entailed) for way in (slice(len(pairs)), slice(len(pairs), None))),
+            strict=True,
+        )
+    ]
+    entails = np.array([reading.entailed for reading in readings])
     bounded = np.clip(entails, 1e-3, 1 - 1e-3)
     places = [duplicates.place_of(i) is not None for i in duplicates.to_read]
     nearest = [duplicates.nearest[i] for i in duplicates.to_read]
     one_place = np.negative(places, dtype=np.float64)
     cosines = [each.cosine for each in candidates]
     terms = np.column_stack([np.log(bounded / (1 - bounded)), nearest, one_place])
-    means = np.mean([cosines, paraphrase], axis=0)
+    means = np.mean([cosines, [reading.paraphrase for reading in readings]], axis=0)
     same = np.array([truth[a] == truth[b] for (a, b), _, _ in candidates], dtype=np.float64)
     return Measured(truth, duplicates, kept_apart, terms, means, same)
 

@@ -158,13 +158,16 @@ async def _read(
     with context.before(seconds):
         read = await scorer.tokenise(context, texts, lambda _: FIELD)
     a, b = ([read[pair[side]] for pair in pairs] for side in (0, 1))
-    entailed = await scorer.entailment(context, [*a, *b], [*b, *a])
-    same = await scorer.similarity(context, a, b, "paraphrase")
-    found: list[PairReading | None] = []
-    for i, score in enumerate(same.score):
-        each_follows = min(entailed[i]["entailment"], entailed[len(pairs) + i]["entailment"])
-        found.append(PairReading(score, each_follows, bool(a[i].unknown or b[i].unknown)))
-    return found
+    entailed = [each["entailment"] for each in await scorer.entailment(context, [*a, *b], [*b, *a])]
+    same = (await scorer.similarity(context, [*a, *b], [*b, *a], "paraphrase")).score
+    return [
+        PairReading.of_both_orders(
+            (same[i], same[i + len(pairs)]),
+            (entailed[i], entailed[i + len(pairs)]),
+            bool(a[i].unknown or b[i].unknown),
+        )
+        for i in range(len(pairs))
+    ]
 
 
 def _said(judged: Judged, distinct: _Distinct) -> Answer:

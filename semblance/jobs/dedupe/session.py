@@ -121,14 +121,18 @@ class DedupeSession:
         Raises:
             BatchError, SemblanceError: as `run_batch`.
         """
-        labels = await self._answers([*pairs, *((b, a) for a, b in pairs)], "entailment", model)
-        scores = await self._answers(pairs, "paraphrase", model)
-        return [
-            None
-            if same is None or forward is None or backward is None
-            else PairReading(same["score"], min(forward["entailment"], backward["entailment"]), same["unknown"] > 0)
-            for same, forward, backward in zip(scores, labels[: len(pairs)], labels[len(pairs) :], strict=True)
-        ]
+        asked = [*pairs, *((b, a) for a, b in pairs)]
+        labels = await self._answers(asked, "entailment", model)
+        scores = await self._answers(asked, "paraphrase", model)
+        found: list[PairReading | None] = []
+        for i in range(len(pairs)):
+            (same, other), (forward, backward) = scores[i :: len(pairs)], labels[i :: len(pairs)]
+            if same is None or other is None or forward is None or backward is None:
+                found.append(None)
+                continue
+            entailed = forward["entailment"], backward["entailment"]
+            found.append(PairReading.of_both_orders((same["score"], other["score"]), entailed, same["unknown"] > 0))
+        return found
 
     async def _answers(self, pairs: Sequence[Texts], task: Name, model: str) -> list[dict[str, Any] | None]:
         pairs_path, names = self.working_file("pairs.jsonl"), DEFAULT_COLUMNS[task]
