@@ -6,9 +6,9 @@
 
 Titles of products, tickets and names of companies, written for this: of rows that say the same one is written as
 another person would write it, and most rows have near-misses: another size, order number, direction, duty, town. The
-rows of each kind are a file of their own, those of `mixed` are one. `development.csv` has the rows that the weights
-were made by, with Quora's questions and MSRP's sentences (SEMBLANCE_DATA); `kept_back.csv` was written by another hand,
-with other families of near-misses, and is measured once for each published figure, as are the tickets of `fresh.csv`.
+rows of each kind are a file of their own. `development.csv` has the rows that the weights were made by, of six hands,
+with Quora's questions and MSRP's sentences (SEMBLANCE_DATA); `kept_back.csv` was written by two others when all was
+chosen, and is measured once for each published figure.
 """
 
 import csv
@@ -45,7 +45,7 @@ from semblance import Client
 from semblance.cli.app import app
 
 HERE = Path(__file__).parent
-SETS = ("development", "kept_back", "fresh")
+SETS = ("development", "kept_back")
 WAYS: Mapping[str, Sequence[str]] = {
     "as it is": (),
     "without the guard": ("--no-guard",),
