@@ -120,8 +120,11 @@ def difference(a: Facts, b: Facts) -> Difference | None:
 
     A word that one text negates and the other affirms is a difference too.
     """
-    for found in differences(a, b):
-        return found
+    return next(differences(a, b), None) or negation(a, b)
+
+
+def negation(a: Facts, b: Facts) -> Difference | None:
+    """A word that one text negates and the other affirms; None: there is none."""
     negated_in_a, negated_in_b = list(_negated_affirmed(a, b)), list(_negated_affirmed(b, a))
     # "No dogs" and "dogs are not allowed": each negates what the other affirms, or that it is allowed.
     if (negated_in_a and (negated_in_b or _forbids(b))) or (negated_in_b and _forbids(a)):

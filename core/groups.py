@@ -6,10 +6,10 @@ does not become one group.
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from core.attributes import stem
-from core.facts import Difference, Facts, compared_with, difference, differences
+from core.facts import Difference, Facts, compared_with, differences, negation
 from core.units import Fact
 
 Pair = tuple[int, int]  # two texts, the earlier one first
@@ -28,7 +28,7 @@ MAX_WAYS = 16  # of a group: how many different sets of facts of one kind its te
 
 
 class KeptApart:
-    """Which texts differ in a fact, told by a few sets: facts of one kind, negated words, affirmed words."""
+    """Which texts differ in a fact, told by a few sets: their facts of each kind."""
 
     def __init__(self, facts: Sequence[Facts]) -> None:
         """Of the facts of N texts."""
@@ -36,17 +36,16 @@ class KeptApart:
         self._numbers: dict[frozenset[Fact], int] = {}
         self._sets: list[Facts] = []
         self._known: dict[Pair, bool] = {}
-        # Of each text: for each kind the number of its set of facts; stems that it negates; those that it affirms only.
+        # Of each text: for each kind the number of its set of facts.
         self.facts: list[dict[str, int]] = [self._sets_of(each) for each in self._facts]
-        self.negated = [{stem(word) for word in each.negated} for each in self._facts]
-        self.affirmed = [
-            {stem(word) for word in each.affirmed} - negated
-            for each, negated in zip(self._facts, self.negated, strict=True)
-        ]
 
     def between(self, pair: Pair) -> Difference | None:
-        """A fact in which two texts differ; None: there is none."""
-        return difference(*(self._facts[text] for text in pair))
+        """A fact in which two texts differ, or a word that one of two like texts negates; None: there is none."""
+        a, b = (self._facts[text] for text in pair)
+        if found := next(differences(a, b), None):
+            return found
+        negated = negation(a, b)
+        return negated if negated and _are_alike(a, b) else None
 
     def sets_differ(self, a: int, b: int) -> bool:
         """Whether two sets of facts of one kind do, by their numbers."""
@@ -72,8 +71,23 @@ class KeptApart:
         return found
 
 
+# Share of the words of two texts that both have, from which on a negation in one parts them. Of texts with less in
+# common "no screws in the box" and "the screws are missing" may be the same: there a model judges.
+ALIKE = 0.5
+
+
+def _are_alike(a: Facts, b: Facts) -> bool:
+    own, other = ({stem(word) for word in each.negated | each.affirmed} for each in (a, b))
+    return len(own & other) >= ALIKE * len(own | other)
+
+
 def group(
-    size: int, scores: Mapping[Pair, float], least: float, kept_apart: KeptApart | None, answers: Mapping[Pair, bool]
+    size: int,
+    scores: Mapping[Pair, float],
+    least: float,
+    kept_apart: KeptApart | None,
+    answers: Mapping[Pair, bool],
+    parted: Iterable[Pair] = (),
 ) -> list[int]:
     """For each of `size` texts the first one of its group.
 
@@ -83,11 +97,12 @@ def group(
         least: mean score of the pairs of two groups that become one.
         kept_apart: by their facts; None: no text is.
         answers: of pairs, whether they are the same, whatever their score and facts.
+        parted: pairs that are in no group together, unless they or others that join them were answered so.
 
     Raises:
         ContradictoryAnswers: answers join two texts that another answer parts.
     """
-    groups = _Groups(size, kept_apart, [pair for pair, same in answers.items() if not same])
+    groups = _Groups(size, kept_apart, [*(pair for pair, same in answers.items() if not same), *parted])
     for pair, same in answers.items():
         if same:
             groups.join(groups.of(pair[0]), groups.of(pair[1]))
@@ -124,12 +139,8 @@ class _Groups:
         self._members = [[text] for text in range(size)]
         self._apart = kept_apart
         self._facts: list[dict[str, set[int]]] = [{} for _ in range(size)]
-        self._negated: list[set[str]] = [set() for _ in range(size)]
-        self._affirmed: list[set[str]] = [set() for _ in range(size)]
         if kept_apart is not None:
             self._facts = [{kind: {number} for kind, number in sets.items()} for sets in kept_apart.facts]
-            self._negated = [set(each) for each in kept_apart.negated]
-            self._affirmed = [set(each) for each in kept_apart.affirmed]
         self._parted: list[set[int]] = [set() for _ in range(size)]  # texts that a person says are others
         for a, b in parted:
             self._parted[a].add(b)
@@ -165,8 +176,6 @@ class _Groups:
             return False
         if self._apart is None:
             return True
-        if not (self._negated[a].isdisjoint(self._affirmed[b]) and self._negated[b].isdisjoint(self._affirmed[a])):
-            return False
         shared = [(self._facts[a][kind], self._facts[b][kind]) for kind in self._facts[a].keys() & self._facts[b]]
         if any(len(one | other) > MAX_WAYS for one, other in shared):
             return False
@@ -183,11 +192,9 @@ class _Groups:
         self._members[a] += self._members[b]
         for kind, sets in self._facts[b].items():
             self._facts[a].setdefault(kind, set()).update(sets)
-        self._negated[a] |= self._negated[b]
-        self._affirmed[a] |= self._affirmed[b]
         self._parted[a] |= self._parted[b]
         self._members[b], self._parted[b] = [], set()
-        self._facts[b], self._negated[b], self._affirmed[b] = {}, set(), set()
+        self._facts[b] = {}
         for other, (total, count) in self.links[b].items():
             del self.links[other][b]
             self.link(a, other, total, count)

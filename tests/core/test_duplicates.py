@@ -64,6 +64,31 @@ def test_a_model_that_is_sure_joins_and_one_that_is_not_parts() -> None:
     )
 
 
+@given(st.tuples(SHARE, SHARE), st.tuples(SHARE, SHARE))
+def test_the_order_of_two_texts_says_nothing(same: tuple[float, float], entailed: tuple[float, float]) -> None:
+    there = PairReading.of_both_orders(same, entailed, False)
+    assert there == PairReading.of_both_orders((same[1], same[0]), (entailed[1], entailed[0]), False)
+    assert min(same) <= there.paraphrase <= max(same)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "parted"),
+    [
+        ("Please cancel", "Please dont cancel", True),
+        ("Please cancel my order", "Please do not cancel my order 12", True),
+        (
+            "There are no screws in the box of the shelf, I cannot put it up",
+            "The shelf came, its screws are missing",
+            False,
+        ),
+        ("2FA is on", "Is the card still not on its way? 2 weeks now", False),
+    ],
+)
+def test_a_negation_parts_two_texts_that_are_much_alike(a: str, b: str, parted: bool) -> None:
+    kept_apart = KeptApart([facts_of(a), facts_of(b)])
+    assert (kept_apart.between((0, 1)) is not None) == parted
+
+
 @pytest.mark.parametrize(
     ("a", "b", "found"),
     [
