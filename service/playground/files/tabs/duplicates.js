@@ -46,8 +46,8 @@ function draw(asked, answer) {
         link: linkTo("duplicates", fields()),
       })),
     ),
-    answer.review.length > 0 && card("In doubt: look at these", pairs(asked, answer.review)),
-    answer.apart.length > 0 && card("Near, and left apart", pairs(asked, answer.apart)),
+    answer.review.length > 0 && pairs("In doubt: look at these", asked, answer.review),
+    answer.apart.length > 0 && pairs("Near, and left apart", asked, answer.apart),
   );
 }
 
@@ -62,7 +62,7 @@ function row({ texts }, { results }, i, number, size) {
   );
 }
 
-function pairs({ texts }, found) {
+function pairs(title, { texts }, found) {
   const lines = found.map((pair) =>
     h(
       "tr",
@@ -73,7 +73,8 @@ function pairs({ texts }, found) {
       h("td", {}, `${pair.joined ? "joined" : "apart"}: ${pair.why}`),
     ),
   );
-  return scrolled("Pairs", table(["One", "Other", "The same", "Why"], lines, { caption: "Pairs of texts with the verdict and its reasons" }));
+  const caption = "Pairs of texts with the verdict and its reasons";
+  return card(title, scrolled(title, table(["One", "Other", "The same", "Why"], lines, { caption })));
 }
 
 function put(example) {
