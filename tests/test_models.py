@@ -7,8 +7,6 @@ import pytest
 
 from core.golden import TOLERANCE, GoldenPairs
 from core.manifest import Manifest
-from papers.report import write_report
-from training.publish.card import write_card
 from training.publish.figures import read_figures
 from training.recipes import find, published_as
 
@@ -29,11 +27,8 @@ def test_no_published_model_gives_the_answers_of_another() -> None:
 
 
 @pytest.mark.parametrize("folder", MANIFESTS, ids=lambda folder: folder.name)
-def test_a_card_is_that_of_its_manifest_and_no_model_is_an_untrained_one(folder: Path, tmp_path: Path) -> None:
-    manifest = MANIFESTS[folder]
-    write_card(manifest, tmp_path / "card.md")
-    assert (folder / "README.md").read_text(encoding="utf-8") == (tmp_path / "card.md").read_text(encoding="utf-8")
-    assert manifest.provenance.epoch_kept != 0
+def test_no_model_is_an_untrained_one(folder: Path) -> None:
+    assert MANIFESTS[folder].provenance.epoch_kept != 0
 
 
 @pytest.mark.parametrize("folder", MANIFESTS, ids=lambda folder: folder.name)
@@ -55,11 +50,3 @@ def test_the_figures_of_a_published_run_are_those_of_its_manifest() -> None:
         made = manifest.provenance
         if "publication" in made.recipe:
             assert measured[str(made.recipe["name"]), made.seed, "int8"] == manifest.figures, manifest.id
-
-
-def test_the_report_is_made_of_the_tables_and_figures_there_are(tmp_path: Path) -> None:
-    (tmp_path / "apart.jsonl").symlink_to(PAPERS / "apart.jsonl")
-    write_report(PAPERS / "figures", tmp_path / "RESULTS.md", PAPERS / "tables")
-    assert (tmp_path / "RESULTS.md").read_text() == (PAPERS / "RESULTS.md").read_text(), (
-        "run `python -m papers results`"
-    )
