@@ -121,6 +121,23 @@ async def test_both_graphs_of_a_blend_count_before_either_runs(serve: Serve, tmp
 LONG = [" ".join(words) for words in islice(product(fakes.WORDS, repeat=20), 100)]
 
 
+def foreign(texts: list[str]) -> list[tuple[str, dict[str, Any], str]]:
+    """Of each dialect's request with a list: path, its body with these texts, and the list's field."""
+    lists = [each for each in REQUESTS.values() if each.many and each.own not in ("", "/classify")]
+    return [(each.path, put(each.body, each.many, texts), each.many) for each in lists]
+
+
+async def told(client: Client, path: str, body: dict[str, Any], field: str) -> int:
+    """How many are said to fit, of the field that is named, of 100 or more."""
+    answer = await client.post(path, json={"model": "avg-sick", **body})
+    assert answer.status_code == 413, answer.text
+    found = re.search(r"seconds of work, as far as is known, .*, for (\d+) ([\w.]+); (\d+) at most", answer.text)
+    assert found is not None, answer.text
+    assert found[2] == field
+    assert int(found[3]) < 100 <= int(found[1])
+    return int(found[3])
+
+
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
@@ -130,24 +147,15 @@ LONG = [" ".join(words) for words in islice(product(fakes.WORDS, repeat=20), 100
         ("/rank", {"query": LONG[0], "candidates": LONG}, "candidates"),
         ("/classify", {"text": LONG, "labels": ["a"]}, "text"),
         ("/dedupe", {"texts": LONG}, "texts"),
-        *(
-            (each.path, put(each.body, each.many, LONG), each.many)
-            for each in REQUESTS.values()
-            if each.many and each.own not in ("", "/classify")
-        ),
+        *foreign(LONG),
     ],
 )
 async def test_reading_says_which_field_and_how_many_fit(client: Client, path, body, field) -> None:
     """What is refused before a word is read, by the lengths of texts, is refused in the same words."""
     pace(client, "avg-sick", READ_SECONDS)
-    answer = await client.post(path, json={"model": "avg-sick", **body})
-    assert answer.status_code == 413, answer.text
-    found = re.search(r"seconds of work, as far as is known, .*, for (\d+) ([\w.]+); (\d+) at most", answer.text)
-    assert found is not None, answer.text
-    assert found[2] == field
-    assert int(found[3]) < 100 <= int(found[1])
+    most = await told(client, path, body, field)
     if field in body and path in ("/similarity", "/entailment", "/embed"):
-        part = {**body, field: body[field][: int(found[3])]}
+        part = {**body, field: body[field][:most]}
         assert (await client.post(path, json={"model": "avg-sick", **part})).status_code == 200
 
 
@@ -212,21 +220,12 @@ async def test_one_is_not_many(client: Client) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
-        *(
-            (each.path, put(each.body, each.many, WORDS[:100]), each.many)
-            for each in REQUESTS.values()
-            if each.many and each.own not in ("", "/classify")
-        ),
+        *foreign(WORDS[:100]),
         ("/tei/predict", {"inputs": [["a man", text] for text in WORDS[:100]]}, "inputs"),
         ("/openai/v1/score", {"text_1": WORDS[:100], "text_2": WORDS[100:200]}, "text_2"),
     ],
 )
 async def test_other_families_say_which_field_and_how_many_fit(client: Client, path, body, field) -> None:
     ran = costs(client, "avg-sick", 5.0)
-    answer = await client.post(path, json={"model": "avg-sick", **body})
-    assert answer.status_code == 413
-    found = re.search(r"seconds of work, as far as is known, .*, for (\d+) ([\w.]+); (\d+) at most", answer.text)
-    assert found is not None, answer.text
-    assert found[2] == field
-    assert int(found[3]) < 100 <= int(found[1])
+    await told(client, path, body, field)
     assert ran == []
