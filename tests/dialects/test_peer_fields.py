@@ -100,6 +100,16 @@ async def test_a_value_changes_the_answer_or_is_refused_by_name(client: Client, 
         assert await ask(client, cell, with_field(cell, value)) == (200, usual), value
 
 
+async def test_single_texts_get_a_models_own_labels(client: Client) -> None:
+    expected = (await client.answer("/classify", text=SHORT))["results"][0]["probabilities"]
+    one = await client.answer("/tei/predict", inputs=SHORT)
+    assert {each["label"]: each["score"] for each in one} == pytest.approx(expected)
+    assert await client.answer("/tei/predict", inputs=[SHORT]) == one
+    assert await client.answer("/tei/predict", inputs=[[SHORT], [SHORT]]) == [one, one]
+    mixed = await client.post("/tei/predict", json={"inputs": [[SHORT], [SHORT, SHORT]]})
+    assert mixed.status_code == 422
+
+
 async def test_a_single_text_to_label_is_cut_as_is_asked(client: Client) -> None:
     for more, code in (({}, 200), ({"truncate": False}, 422), ({"truncation_direction": "left"}, 422)):
         response = await client.post("/tei/predict", json={"inputs": [[SHORT], [LONG]], **more})
