@@ -18,25 +18,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models_in(tmp_path_factory.mktemp("models"))
 
 
-def test_scores_that_labels_part_are_cut_half_way() -> None:
-    scores, labels = np.array([0.9, 0.7, 0.4, 0.1]), np.array([True, True, False, False])
-    assert choose(scores, labels) == pytest.approx(0.55)
-    assert quality(scores, labels, 0.55) == quality(scores, labels, choose(scores, labels))
-    found = quality(scores, labels, 0.55)
-    assert (found.precision, found.recall, found.f1, found.passing) == (1.0, 1.0, 1.0, 2)
-    assert quality(scores, labels, 0.95).precision == 0.0  # nothing passes
-
-
-def test_a_wanted_precision_is_reached_with_the_most_recall() -> None:
-    random = np.random.default_rng(4)
-    labels = random.random(300) < 0.5
-    scores = np.clip(labels * 0.3 + random.random(300) * 0.7, 0, 1)
-    found = quality(scores, labels, choose(scores, labels, 0.95))
-    assert found.precision >= 0.95
-    reaching = [each for cut in np.unique(scores) if (each := quality(scores, labels, cut)).precision >= 0.95]
-    assert found.recall == max(each.recall for each in reaching)
-
-
 def test_a_precision_exactly_as_wanted_is_reached() -> None:
     scores, labels = np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, True, False, True])
     assert choose(scores, labels, 0.75) == 0.6  # all pass, three of four rightly
