@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -200,13 +199,6 @@ def test_an_input_without_rows(batch: Batch, tmp_path: Path, out: str) -> None:
     if out == ".parquet":
         columns = ["id", "a", "b", "score", "raw_score", "truncated", "unknown"]
         assert pq.read_schema(tmp_path / "out.parquet").names == columns
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_empty_lines_are_no_rows(batch: Batch, tmp_path: Path, suffix: str) -> None:
-    source, output = write(tmp_path / f"in{suffix}", rows(3)), tmp_path / "out.csv"
-    source.write_text(source.read_text() + "\n\n")
-    assert batch(source, output).out == f"3 rows: {output}\n"
 
 
 def test_an_error_about_a_row_that_was_not_sent_is_one_line(
@@ -424,15 +416,6 @@ def test_a_row_without_an_answer_does_not_stop_the_others(batch: Batch, tmp_path
     given: list[dict[str, Any]] = [{"a": "a man", "b": "a dog"}, {"a": 5, "b": "x"}, {"a": {}, "b": "x"}]
     assert batch(write(tmp_path / "in.jsonl", given), tmp_path / "out.parquet").code == 4
     assert len(read(tmp_path / "out.parquet")) == 1
-
-
-def test_without_a_terminal_it_says_now_and_then_how_far_it_is(
-    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("semblance.cli.progress.EVERY", 0.0)
-    code, _, err = batch(write(tmp_path / "in.jsonl", rows(20)), tmp_path / "out.jsonl")
-    assert code == 0
-    assert re.fullmatch(r"semblance: 20 rows, 100%\n", err)
 
 
 # what cannot be

@@ -4,8 +4,6 @@ import asyncio
 import logging
 import pickle
 import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -128,19 +126,6 @@ def test_a_scorer_is_a_few_names_and_opens_once(models: Path, tmp_path: Path, ca
             found = list(threads.map(lambda each: each(A, B)["score"].tolist(), [first, pickle.loads(packed)] * 4))
     assert found == found[:1] * 8
     assert [r.__dict__["fields"]["model"] for r in caplog.records if r.message == "model opened"] == ["avg-paraphrase"]
-
-
-def test_another_process_gives_the_same_answer(models: Path, tmp_path: Path) -> None:
-    asked = scorer("pair-sick", models_dir=models)
-    (tmp_path / "scorer").write_bytes(pickle.dumps(asked))
-    code = (
-        "import pickle, sys; from pathlib import Path\n"
-        f"found = pickle.loads(Path(sys.argv[1]).read_bytes())({A!r}, {B!r})\n"
-        "print(found['score'].tolist())"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "scorer")]
-    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{asked(A, B)['score'].tolist()}\n"
 
 
 def test_a_worker_refuses_another_model(models: Path, tmp_path: Path) -> None:

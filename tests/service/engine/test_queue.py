@@ -358,41 +358,6 @@ async def test_a_guess_that_was_too_high_holds_nobody_up_once_texts_are_read(clo
     assert last < len(world.served) / 2
 
 
-async def test_no_more_work_waits_than_a_time_allows() -> None:
-    queue = Queue(1, max_queue_seconds=3)
-    go_on = threading.Event()
-    held = [asyncio.create_task(queue.run(RequestContext(), 2, partial(go_on.wait, 60))) for _ in range(2)]
-    await asyncio.sleep(0)
-    assert queue.admissions.seconds == 4
-    with pytest.raises(Overloaded) as caught:
-        await queue.run(RequestContext(), 2, int)
-    assert caught.value.headers == {"retry-after": "1", "retry-after-ms": "1000"}
-    # What is small takes its turn among the large ones, and waits for no end of theirs.
-    held.append(asyncio.create_task(queue.run(RequestContext(), 0.5, int)))
-    await asyncio.sleep(0)
-    assert len(queue.admissions) == 3
-    go_on.set()
-    await asyncio.gather(*held)
-    queue.close()
-
-
-async def test_short_work_does_not_wait_for_long_work() -> None:
-    """All threads are busy with long pieces, and more of them wait; what is short is done meanwhile, one at a time."""
-    queue = Queue(threads=2)
-    go_on = threading.Event()
-    done: list[str] = []
-    long = [asyncio.create_task(queue.run(RequestContext(), 1.0, partial(go_on.wait, 60))) for _ in range(4)]
-    await asyncio.sleep(0.05)
-    add = [partial(done.append, str(i)) for i in range(3)]
-    short = [asyncio.create_task(queue.run(RequestContext(), SHORT_SECONDS, each)) for each in add]
-    await asyncio.wait_for(asyncio.gather(*short), 60)
-    assert sorted(done) == ["0", "1", "2"]
-    assert not any(each.done() for each in long)
-    go_on.set()
-    await asyncio.gather(*long)
-    queue.close()
-
-
 async def test_who_was_let_in_is_not_turned_away_half_way() -> None:
     queue = Queue(threads=1, max_queue_seconds=1.5)
 

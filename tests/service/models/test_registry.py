@@ -36,16 +36,6 @@ def test_a_folder_without_models(tmp_path) -> None:
     assert f"{tmp_path} holds no model" in refusal(tmp_path)
 
 
-def test_a_name_that_no_model_has(root) -> None:
-    with pytest.raises(StartupError, match=r"SEMBLANCE_MODELS.*nope"):
-        create_app(Settings(models_dir=root, models=("nope",)))
-
-
-def test_a_folder_without_manifest(root) -> None:
-    (root / "half-copied").mkdir()
-    assert f"{root}/half-copied/manifest.json: cannot be read" in refusal(root)
-
-
 @pytest.mark.parametrize("name", ["relatedness.onnx", "tokenizer.json"])
 def test_a_corrupted_file_is_named_with_its_checksums(root, name: str) -> None:
     path = root / "avg-sick" / name
@@ -56,11 +46,6 @@ def test_a_corrupted_file_is_named_with_its_checksums(root, name: str) -> None:
     assert str(path) in message
     assert hashlib.sha256(content).hexdigest() in message
     assert Manifest.load(root / "avg-sick").files[name].sha256 in message
-
-
-def test_two_models_of_one_name(root) -> None:
-    shutil.copytree(root / "avg-sick", root / "copy")
-    assert refusal(root) == f"{root}/copy: a second model with the id 'avg-sick'"
 
 
 @pytest.mark.parametrize(

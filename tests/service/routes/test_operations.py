@@ -127,28 +127,6 @@ async def test_a_graph_that_hangs_makes_unready_and_stops_nobody(serve: Serve, m
         await until(lambda: client.app.service.readiness()["status"] == "ready")
 
 
-async def test_metrics_count_what_happened(serve: Serve) -> None:
-    async with serve(cache="memory") as client:
-        pair = {"a": "a xylophone", "b": "man " * 50}
-        for _ in range(2):
-            await client.post("/similarity", json={"pairs": [pair], "model": "avg-sick"})
-        await client.post("/similarity", json={})
-        await client.get("/etc/passwd")
-        route = {"route": "/similarity"}
-        assert await client.metric("semblance_request_seconds_count", model="avg-sick", **route) == 2
-        assert await client.metric("semblance_request_seconds_count", model="none", **route) == 1
-        assert await client.metric("semblance_requests_total", status="200", **route) == 2
-        assert await client.metric("semblance_requests_total", status="422", **route) == 1
-        assert await client.metric("semblance_requests_total", route="other", status="404") == 1
-        assert await client.metric("semblance_sentences_total", model="avg-sick") == 4
-        assert await client.metric("semblance_sentences_truncated_total", model="avg-sick") == 2
-        assert await client.metric("semblance_words_total", model="avg-sick") == 104
-        assert await client.metric("semblance_words_unknown_total", model="avg-sick") == 2
-        assert await client.metric("semblance_cache_misses_total", tier="memory") == 2
-        assert await client.metric("semblance_cache_hits_total", tier="scores") == 1
-        assert await client.metric("semblance_cache_entries") == 2
-
-
 async def test_the_documentation_needs_no_internet(lasting: Client) -> None:
     page = (await lasting.get("/docs")).text
     assets = re.findall(r'(?:src|href)="([^"]+)"', page)
