@@ -45,11 +45,6 @@ async def test_a_text_is_as_like_itself_as_can_be(lasting: Client, models, model
     assert result["raw_score"] == pytest.approx(expected(Manifest.load(models / model), models / model, pair)[0])
 
 
-async def test_a_model_without_ratings_gives_none(lasting: Client) -> None:
-    result = (await lasting.post("/similarity", json={"pairs": PAIRS[:1]})).json()["results"][0]
-    assert set(result) == {"score", "raw_score", "tokens", "truncated", "unknown"}
-
-
 async def test_a_repeated_sentence_is_encoded_once(serve: Serve) -> None:
     async with serve(cache="memory") as client:
         before = await client.metric("semblance_batch_rows_sum", model="avg-paraphrase", graph="encoder.onnx")
