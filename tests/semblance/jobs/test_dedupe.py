@@ -307,27 +307,6 @@ def test_a_mistake_is_said_before_anything_is_embedded(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = write(tmp_path / "in.csv", [{"sentence": f"a dog {i}"} for i in range(200)])
-    asked: list[int] = []
-    embed = AsyncClient.embed
-
-    async def breaks(self: AsyncClient, texts: Any, **options: Any) -> Any:
-        if sum(asked) > 100:
-            raise NoAnswer("gone")
-        asked.append(len(texts))
-        return await embed(self, texts, **options)
-
-    monkeypatch.setattr(AsyncClient, "embed", breaks)
-    command = ("dedupe", source, tmp_path / "out.csv", "--url", url, "--concurrency", 1)
-    assert semblance(*command).code == 3
-    first = sum(asked)
-    asked.clear()
-    assert semblance(*command).code == 0
-    assert first + sum(asked) == 200
-    assert len(read(tmp_path / "out.csv")) == 200
-
-
 def test_kept_embeddings_are_used_again(
     url: str, semblance: Run, tmp_path: Path, batches: list[tuple[str, list[dict[str, Any]]]]
 ) -> None:
