@@ -42,6 +42,9 @@ _WENT_ON = re.compile(r"[^\W_]$|[^\W_][/:*'-]$|(?:^|\s)-$")
 _HALF_DAY = re.compile(r"(?<![^\W\d_])[ap]\.?m|noon|midnight", re.IGNORECASE)
 _NO_WIDER = SOME_BOUNDS.keys() | LIMITS | {"max", "min", "up", "within"}  # these give a limit or a right
 _FAHRENHEIT = re.compile("\u2109|f(?:ahrenheit)?$", re.IGNORECASE)
+_A_UNIT = re.compile(r"\s*an?\s+\S+", re.IGNORECASE)
+_ONE_BEFORE = re.compile(r"\b(?:by|in|after|for|takes?|took|lasts?|lasted|than)\s+$", re.IGNORECASE)
+_ONE_AFTER = re.compile(r"\s+(?:ago|later|earlier|longer|more)\b", re.IGNORECASE)
 _NAMES = {unit: word for word, unit in reversed(UNITS.items())}  # the first of each
 _MAX_PLACES = 13  # of decimals
 _MAX_WORDS = 6  # of a bound: a minimum stay of two nights
@@ -90,11 +93,20 @@ def in_one_spelling(text: str) -> str:
         if bounded is not None:
             start, end, facts = start + bounded.start, start + bounded.end, [bounded.fact]
         alone = not (_WENT_ON.search(plain, max(0, start - 2), start) or _GOES_ON.match(plain, end))
-        spelling = _spelling(facts[0], plain[start:end], bounded) if len(facts) == 1 and alone else None
+        # A week is often each week.
+        each = bounded is None and _A_UNIT.fullmatch(plain, start, end) and not _is_one(plain, start, end)
+        spelling = _spelling(facts[0], plain[start:end]) if len(facts) == 1 and alone and not each else None
         if spelling is not None and [each.fact for each in mentions(spelling)] == facts:
             parts += [text[after:start], f" {spelling} "]
             after = end
     return "".join((*parts, text[after:]))
+
+
+def _is_one(text: str, start: int, end: int) -> bool:
+    """Whether a unit with an article is one of it: by a week, a week ago."""
+    return (
+        _ONE_AFTER.match(text, end) is not None or _ONE_BEFORE.search(text, max(0, start - _BEFORE), start) is not None
+    )
 
 
 def _bounded(fact: Fact, written: str) -> Mention | None:
@@ -110,7 +122,7 @@ def _bounded(fact: Fact, written: str) -> Mention | None:
     return None
 
 
-def _spelling(fact: Fact, written: str, bounded: Mention | None = None) -> str | None:
+def _spelling(fact: Fact, written: str) -> str | None:
     """How a fact is written if it is all that its words say; None: they say more, or may mean something else."""
     if fact.low is None or fact.low != fact.high or fact.kind in _AS_WRITTEN or _MAYBE_THOUSANDS.search(written):
         return None
@@ -123,8 +135,7 @@ def _spelling(fact: Fact, written: str, bounded: Mention | None = None) -> str |
         half = " am" if fact.low < 720 and _HALF_DAY.search(written) else ""
         hour, minute = divmod(int(fact.low), 60)
         return None if later_readings(fact, written) else f"{hour}:{minute:02d}{half}"
-    each = bounded is None and len(words) == 2 and not words.isdisjoint(("a", "an"))  # a week is often each week
-    if each or not words.isdisjoint(_SAYS_MORE) or (fact.kind == "%" and not _is_percentage(written, words)):
+    if not words.isdisjoint(_SAYS_MORE) or (fact.kind == "%" and not _is_percentage(written, words)):
         return None
     value, name = (fact.low, fact.name or "%")
     if fact.kind not in ("money", "%"):

@@ -212,7 +212,10 @@ def stem(word: str) -> str:
 
 
 def negated(words: Iterable[str | None]) -> frozenset[str]:
-    """Of the words of a text those that come right after a negation: of "does not leak" `leak`; None ends a phrase."""
+    """Of the words of a text those that are negated: of "does not leak" `leak`, of undamaged `damaged`.
+
+    None ends a phrase.
+    """
     found: set[str] = set()
     after = False
     for word in words:
@@ -223,4 +226,6 @@ def negated(words: Iterable[str | None]) -> frozenset[str]:
         elif after and word not in _PASSED_OVER:
             found.add(word)
             after = False
+        elif word.startswith("un") and len(word) > len("until") and word != "unless":
+            found.add(word[2:])
     return frozenset(found)

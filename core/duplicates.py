@@ -23,8 +23,8 @@ from core.tokenizer import MAX_PIECED_CHARS
 Indices = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
 
-READ_NEAREST = 3  # of each text the nearest ones that may be read with it
-LISTED = 20  # of each text the nearest ones that are told of where they are not joined
+READ_NEAREST = 3  # of each text the nearest ones that are read with it, of those that no fact keeps apart
+LISTED = 20  # of each text the nearest ones that may be read, or are told of where they are not joined
 MIN_COSINE = 0.45  # of a pair that is read
 NOTED_COSINE = 0.75  # from which on a pair is told of, and joined where no model reads pairs
 ALL_THE_SAME = 0.99999  # cosine
@@ -36,7 +36,7 @@ TEXTS_OF_A_QUESTION, MIN_QUESTIONS = 5, 10
 BLOCK = 1024  # texts that are compared with all others at once
 MAX_WORDS = 400  # of a text that is compared word by word
 # `python -m benchmarks.duplicates --fit` printed them, for minilm-small's cosines read by minilm-cross.
-ENTAILMENT, NEAREST, ONE_PLACE, INTERCEPT = 0.8447, 1.295, 4.496, -0.7631
+ENTAILMENT, NEAREST, ONE_PLACE, INTERCEPT = 0.867, 1.31, 4.573, -0.7734
 
 
 class CandidatePair(NamedTuple):
@@ -109,23 +109,20 @@ def nearest_texts(vectors: npt.NDArray[np.float32], count: int) -> Iterator[tupl
 
 
 def find_candidates(
-    nearest: Iterable[tuple[Indices, npt.NDArray[np.float32]]],
-    read_nearest: int = READ_NEAREST,
-    least: float = MIN_COSINE,
+    nearest: Iterable[tuple[Indices, npt.NDArray[np.float32]]], least: float = MIN_COSINE
 ) -> list[CandidatePair]:
-    """The pairs that may be read, and those that are near beyond them.
+    """The pairs of near texts.
 
     Args:
         nearest: as `nearest_texts` gives it.
-        read_nearest: of each text so many may be read with it,
-        least: if they have this cosine; all others are listed from `NOTED_COSINE` on.
+        least: cosine.
     """
     found: dict[Pair, tuple[float, int]] = {}
     text = 0
     for places, cosines in nearest:
         for others, near in zip(places.tolist(), cosines.tolist(), strict=True):
             for rank, (other, cosine) in enumerate(zip(others, near, strict=True)):
-                if cosine < (least if rank < read_nearest else NOTED_COSINE):
+                if cosine < least:
                     break
                 pair = (min(text, other), max(text, other))
                 known = found.get(pair)
@@ -178,10 +175,37 @@ _ORDERED = frozenset(
 )
 
 
+# In place of another such word these leave most of what is said: how can I, how do you. Negations do not.
+_SAY_LITTLE = frozenset(
+    (
+        *("i", "im", "ill", "id", "ive", "we", "well", "wed", "were", "you", "youd", "one", "it", "its", "itd", "they"),
+        *(
+            "theyd",
+            "the",
+            "this",
+            "that",
+            "these",
+            "those",
+            "my",
+            "our",
+            "your",
+            "am",
+            "is",
+            "are",
+            "was",
+            "be",
+            "been",
+        ),
+        *("do", "does", "did", "have", "has", "had", "will", "would", "can", "could", "should"),
+    )
+)
+
+
 def one_place(a: Sequence[str], b: Sequence[str]) -> OnePlace | None:
     """The one place in which two texts, given by their words, have other words; None: in none, or in more.
 
-    A word that is spelt a little otherwise, or is longer by an ending, is the same.
+    A word that is spelt a little otherwise, apart or together, or is longer by an ending, is the same, and so are any
+    two that say little.
     """
     a, b = a[:MAX_WORDS], b[:MAX_WORDS]
     if len(a) == len(b) and sorted(a) == sorted(b):
@@ -194,6 +218,8 @@ def one_place(a: Sequence[str], b: Sequence[str]) -> OnePlace | None:
     if not (0 < len(left) <= REPLACED and 0 < len(right) <= REPLACED):
         return None
     if len(left) == len(right) == 1 and _same_word(left[0], right[0]):
+        return None
+    if "".join(left) == "".join(right) or (_SAY_LITTLE.issuperset(left) and _SAY_LITTLE.issuperset(right)):
         return None
     return OnePlace(" ".join(left), " ".join(right))
 
@@ -233,11 +259,24 @@ def are_unreadable(a: Sequence[str], b: Sequence[str]) -> bool:
     return bool((left - right and right - left) or left.issuperset(a) or right.issuperset(b))
 
 
+def _nearest(candidates: Sequence[CandidatePair], may_join: Sequence[bool], count: int) -> dict[int, int]:
+    """Places of the candidates that may join and are among the `count` nearest such ones of a text; their best rank."""
+    of_text: dict[int, list[int]] = {}
+    for i, each in enumerate(candidates):
+        for text in each.pair if may_join[i] else ():
+            of_text.setdefault(text, []).append(i)
+    found: dict[int, int] = {}
+    for some in of_text.values():
+        for rank, i in enumerate(sorted(some, key=lambda i: -candidates[i].cosine)[:count]):
+            found[i] = min(rank, found.get(i, rank))
+    return found
+
+
 class DuplicateDecision:
     """The decision on N texts that have different words.
 
     Attributes:
-        candidates: pairs in their order.
+        candidates: pairs in their order: those that are read, near ones, and the nearest ones of each text.
         apart: the fact that keeps a candidate apart, by its place.
         nearest: of each candidate, whether one is the other's nearest of those that no fact keeps apart.
         to_read: places of the candidates that a model should read, rising.
@@ -259,18 +298,18 @@ class DuplicateDecision:
             read_nearest: of each text so many are read with it.
         """
         self._size, self._kept_apart, self._words = len(words), kept_apart, words
-        self.candidates = candidates
-        self._places = [one_place(words[each.pair[0]], words[each.pair[1]]) for each in candidates]
-        self.apart: dict[int, Difference] = {}
-        for i, each in enumerate(candidates):
-            if kept_apart is not None and (found := kept_apart.between(each.pair)) is not None:
-                self.apart[i] = found
-        best: dict[int, float] = {}
-        for i, each in enumerate(candidates):
-            for text in each.pair if i not in self.apart else ():
-                best[text] = max(best.get(text, -1.0), each.cosine)
-        self.nearest = [any(each.cosine >= best.get(text, 2.0) for text in each.pair) for each in candidates]
-        self.to_read = [i for i, each in enumerate(candidates) if each.nearest < read_nearest and i not in self.apart]
+        between = [None if kept_apart is None else kept_apart.between(each.pair) for each in candidates]
+        read = _nearest(candidates, [found is None for found in between], read_nearest)
+        kept = [
+            i
+            for i, each in enumerate(candidates)
+            if i in read or each.cosine >= NOTED_COSINE or each.nearest < read_nearest
+        ]
+        self.candidates = [candidates[i] for i in kept]
+        self._places = [one_place(words[a], words[b]) for (a, b), _, _ in self.candidates]
+        self.apart = {n: found for n, i in enumerate(kept) if (found := between[i]) is not None}
+        self.nearest = [read.get(i) == 0 for i in kept]
+        self.to_read = [n for n, i in enumerate(kept) if i in read]
 
     def nearest_apart(self) -> dict[int, tuple[int, Difference]]:
         """Of each text that a fact keeps apart from a candidate the nearest such one, and how the two differ."""

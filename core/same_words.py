@@ -1,8 +1,9 @@
 """The words of a text in one spelling, so that texts which differ in nothing else are known to be one.
 
 What differs only in case, punctuation, spaces, accents, an apostrophe, `ss` and sharp s, `ae` and a-umlaut, number
-words, the spelling of an amount (`core.alignment`), articles, a greeting or thanks says the same; no model needs to be
-asked. Marks that mean something stay: a sign or a point of a number, a fraction, `%`, `#`, `+`, currencies, emoji.
+words, the spelling of an amount (`core.alignment`), articles, a contraction, a greeting or thanks says the same; no
+model needs to be asked. Marks that mean something stay: a sign or a point of a number, a fraction, `%`, `#`, `+`,
+currencies, emoji.
 """
 
 import re
@@ -90,6 +91,20 @@ _BEGIN = word_set(
     will would your
     """
 )
+# Without their apostrophe, which is often left out; not those that are other words then (were, well, ill).
+_CONTRACTED = {
+    f"{word}{short}": f"{word} {long}"
+    for short, long, words in (
+        ("nt", "not", "are could did do does had has have is must need should was were would"),
+        ("s", "is", "here how it that there what where who"),
+        ("ve", "have", "i they we you"),
+        ("ll", "will", "it that they you"),
+        ("re", "are", "they you"),
+        ("m", "am", "i"),
+    )
+    for word in word_set(words)
+} | {"cant": "can not", "cannot": "can not", "wont": "will not"}
+_NUMBERED = re.compile(r"\b(?:no\.|nos\.|nr\.?|number)\s*#?(?=\d)", re.IGNORECASE)
 _THANKS = tuple(
     sorted(
         (
@@ -111,7 +126,7 @@ def same_words(text: str) -> str:
     text = " ".join(text.split())
     if not text.isupper():
         text = _NAMED_A.sub(_NAME_A, text)
-    text = in_one_spelling(_SIGN_APART.sub(r"\1 -", text))
+    text = in_one_spelling(_SIGN_APART.sub(r"\1 -", _NUMBERED.sub("#", text)))
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
     normalised, rest = normalise_within(written, EXPANDED * len(written) + _EXPANDED_FEW)
     plain = _MINUS_AFTER.sub("\\1 \u2212", normalised.replace("\u2044", "/").replace("\u2215", "/"))
@@ -124,7 +139,7 @@ def same_words(text: str) -> str:
         tokens = [token for token in tokens if token != '"']
     body = _with_ranges(_without_greeting(_without_thanks(tokens)))
     said = [_spelt(token) if _is_meant(token) else "" for token in body if _is_meant(token) or token in _NUMBER_ENDS]
-    words = [*_without_articles(_with_digits(said))]
+    words = [_CONTRACTED.get(word, word) for word in _without_articles(_with_digits(said))]
     return " ".join((words or tokens) + ([rest] if rest else []))
 
 

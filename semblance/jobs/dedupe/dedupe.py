@@ -205,7 +205,7 @@ async def _decide(
         duplicates = DuplicateDecision(words, find_candidates(nearest), kept_apart)
         joined_from = JOINED_FROM
     else:
-        candidates = find_candidates(nearest, LISTED, least)
+        candidates = find_candidates(nearest, least)
         duplicates = DuplicateDecision(words, candidates, kept_apart, LISTED)
         joined_from = probability(cosine, None, nearest=True)
     readings = None
