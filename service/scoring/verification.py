@@ -6,7 +6,7 @@ with the claim, and `verdicts` aggregates.
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from core.alignment import Amount, amounts_in, whole_amounts, written_alike
@@ -221,12 +221,22 @@ def _compared(documents: Documents, claim: str, found: Sequence[Found], known: d
         spelt = written_alike(claim, amounts, passage.text, theirs) if amounts else claim
         if spelt not in own:
             own[spelt] = same_words(spelt).split() if own[claim] else []
+        if "only" not in own[spelt]:
+            words = _without_only(words)
         others = sum(a != b for a, b in zip(own[spelt], words, strict=False))
         alike = 0 < len(words) == len(own[spelt]) and others <= MAX_OTHER_WORDS
         ruled_out = alike and others > 0 and rules_out(facts_of(text), facts_of(claim))
         ruled_out = ruled_out or (claimed is not None and said is not None and says_another_amount(claimed, said))
         compared.append(_Comparison(None if spelt == claim else spelt, alike and others == 0, ruled_out))
     return compared
+
+
+_CONDITIONS = frozenset(("if", "when", "once", "after", "while", "where", "with"))
+
+
+def _without_only(words: Sequence[str]) -> list[str]:
+    """The words of a passage without "only": what only managers may do managers may do. Only if is not if."""
+    return [word for word, after in pairwise([*words, ""]) if word != "only" or after in _CONDITIONS]
 
 
 def _text_of(documents: Documents, passage: Passage) -> str:

@@ -182,6 +182,13 @@ def test_a_text_entails_itself(published: Callable[..., Any], text: str) -> None
     assert said["score"] == 1
 
 
+def test_what_only_some_may_do_they_may_do(published: Callable[..., Any]) -> None:
+    """The model alone says that these contradict each other."""
+    document = "Only managers can approve overtime. Flights are booked by the travel desk only."
+    claims = ["Managers can approve overtime.", "Flights are booked by the travel desk."]
+    assert [each["label"] for each in published("/claims", documents=document, claims=claims)] == ["entailed"] * 2
+
+
 @pytest.mark.parametrize(
     ("text", "claim"),
     [
