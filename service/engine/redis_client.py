@@ -17,6 +17,7 @@ from redis.asyncio.connection import DefaultParser
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, ResponseError
+from throttled.exceptions import StoreUnavailableError
 
 from service.engine.breaker import Breaker
 from service.observe.logs import fields
@@ -148,7 +149,9 @@ class RedisClient:
 
 def reason_of(error: BaseException) -> str:
     """The kind of an error, with Redis' word for it; not its whole message, which may contain anything."""
-    while type(error) is ConnectionError and (cause := error.__cause__ or error.__context__) is not None:
+    # These two say nothing themselves: that there is no connection, and that what counts has no answer.
+    says_nothing = ConnectionError, StoreUnavailableError
+    while type(error) in says_nothing and (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     word = str(error).partition(" ")[0] if isinstance(error, ResponseError) else ""
     return f"{type(error).__name__} {word}" if _WORD(word) else type(error).__name__

@@ -130,6 +130,9 @@ class EmbeddingsRequest(ForeignRequest):
     output_dimension: Annotated[
         int | None, AllowedValues(None, refuses=(2,), says="the number of dimensions is asked for by dimensions")
     ] = None
+    modality: Annotated[str | None, AllowedValues(None, "text", refuses=("image",), says="only texts are embedded")] = (
+        None
+    )
 
 
 class EmbeddingItem(TypedDict):
