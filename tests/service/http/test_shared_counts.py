@@ -115,9 +115,7 @@ async def test_a_refused_command_is_named_by_its_kind(redis_server: RedisServer)
         raise StoreUnavailableError("unavailable") from error
 
     await limit.shared._client.attempt(fails)
-    assert limit.shared.problems == [
-        "redis does not count requests (ResponseError something): each process counts its own"
-    ]
+    assert limit.shared.problems == ["redis does not count requests (ResponseError): each process counts its own"]
     await limit.shared.close()
 
 
