@@ -64,8 +64,7 @@ def encoding_of(path: Path, wanted: str | None) -> str:
         return encoding
     if marked is not None and marked != "utf-8-sig":
         raise BatchError(_other(path, 1, f"the file begins with the mark of {marked.upper()}", marked))
-    if (zeros := [byte == 0 for byte in start[:4]]) in ([False, True] * 2, [True, False] * 2):
-        half = "utf-16-be" if zeros[0] else "utf-16-le"  # of mostly Western text
+    if (half := _without_mark(start)) is not None:
         raise BatchError(_other(path, 1, f"the file begins as {half.upper()} without its mark", half))
     if (bad := _first_bad_line(path, "utf-8")) is not None:
         number, line, byte = bad
@@ -84,6 +83,15 @@ def open_text(path: Path, encoding: str) -> TextIO:
 
 def _other(path: Path, line: int, why: str, encoding: str) -> str:
     return f"{path}: line {line}: {why}: give --encoding {encoding} if it is that, or save the file as UTF-8"
+
+
+def _without_mark(start: bytes) -> str | None:
+    """UTF-16 of mostly Western text: zeros stand in every other place."""
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    half = max(1, len(start) // 2)
+    if odd > 0.4 * half and even < 0.1 * half:
+        return "utf-16-le"
+    return "utf-16-be" if even > 0.4 * half and odd < 0.1 * half else None
 
 
 def _first_bad_line(path: Path, encoding: str) -> tuple[int, bytes, int] | None:

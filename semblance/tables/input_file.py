@@ -62,4 +62,5 @@ class InputFile:
 
 
 def _mark(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    # Of the two times a tool may set that of the content back, never that of the file's own record.
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

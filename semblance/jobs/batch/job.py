@@ -82,10 +82,11 @@ async def run_batch(
         SemblanceError: the service does not answer, or is too busy; progress is kept.
     """
     progress = partial_of(output)
+    resumed = progress.exists()
     written = OutputFile(
         output,
         [source_path],
-        overwrite=overwrite or progress.exists(),
+        overwrite=overwrite or resumed,
         others=[progress],
         quote_formulas=quote_formulas,
     )
@@ -97,6 +98,8 @@ async def run_batch(
     served = await client.models()
     task = make_task(options, served)
     _check_columns(source, task)
+    if resumed and not overwrite and not progress.exists():
+        raise BatchError(f"{output}: another run has just ended it: --overwrite replaces it")
     identity = _identity(source, source_path.suffix, read_as, output, options, task)
     with closing(Journal(progress, identity, overwrite=overwrite)) as journal:
         await _ask_all(client, source, task, journal, concurrency, watch)

@@ -99,7 +99,7 @@ async def _dedupe(session: DedupeSession, written: OutputFile, files: tuple[Path
     source = open_column(path, options.column, options.read_as, adds)
     written.check(source, (options.column,))
     reviewed = None if options.reviewed is None else _opened(options.reviewed)
-    given = [] if reviewed is None else read_review(reviewed.path, options.read_as)
+    given = [] if reviewed is None else read_review(reviewed.path)
     pair_model = None if options.cosine is not None else await _pair_model(session)
     corpus = await embed_corpus(session, source)
     bad = corpus.without_vector()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from semblance.errors import BatchError
-from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import open_source
 from semblance.tables.output_file import replacing
 from semblance.tables.outputs import csv_writer, no_formula
@@ -95,14 +94,14 @@ def write_review(path: Path, pairs: Iterable[ReviewRow], *, quote_formulas: bool
         text.detach()
 
 
-def read_review(path: Path, read_as: FileFormat) -> list[ReviewedPair]:
-    """The pairs that a person answered.
+def read_review(path: Path) -> list[ReviewedPair]:
+    """The pairs that a person answered, in a file as it is written here, however the input was.
 
     Raises:
         BatchError: a column is missing, a cell is neither yes nor no, a row number is none, or nothing is answered.
     """
     found: list[ReviewedPair] = []
-    for line, row in numbered(open_source(path, read_as=read_as)):
+    for line, row in numbered(open_source(path)):
         if isinstance(row, Unreadable):
             raise BatchError(f"{path}, line {line}: {row.reason}")
         if (pair := _answered(path, line, row)) is not None:

@@ -25,7 +25,6 @@ from semblance.jobs.dedupe.corpus import Matrix
 from semblance.jobs.dedupe.neighbours import ApproximateNeighbours, nearest_of
 from semblance.jobs.dedupe.review import ReviewRow, read_review, write_review
 from semblance.tables import output_file
-from semblance.tables.formats import AS_FOUND
 from tests.harness.commands import Ran, Run
 from tests.harness.process import ROOT
 from tests.harness.tables import SUFFIXES, read, sentences, write
@@ -231,13 +230,24 @@ def test_a_review_file_says_again_what_was_written(tmp_path: Path) -> None:
     assert [line["joined"] for line in read(path)] == ["yes" if row.joined else "no"] * 3
     write_review(path.with_name("apart.csv"), [row._replace(joined=not row.joined)])
     assert [line["joined"] for line in read(path.with_name("apart.csv"))] == ["no" if row.joined else "yes"]
-    assert [(pair.rows, pair.texts, pair.same) for pair in read_review(path, AS_FOUND)] == [
+    assert [(pair.rows, pair.texts, pair.same) for pair in read_review(path)] == [
         ((1, 2), row.texts, False),
         ((2, 3), row.texts, True),
     ]
     path.write_text("row_1,row_2,text_1,text_2\n1,2,a,b\n", encoding="utf-8")
     with pytest.raises(BatchError, match="there is no column 'same'"):
-        read_review(path, AS_FOUND)
+        read_review(path)
+
+
+def test_a_review_is_read_as_it_was_written_whatever_the_input_is(url: str, semblance: Run, tmp_path: Path) -> None:
+    rows, output, review = tmp_path / "rows.csv", tmp_path / "out.csv", tmp_path / "given.csv"
+    rows.write_text("id;text\n1;Un café, s'il vous plaît\n2;Two dogs bark\n", encoding="cp1252")
+    review.write_text(
+        'row_1,row_2,text_1,text_2,same\n1,2,"Un café, s\'il vous plaît",Two dogs bark,yes\n', encoding="utf-8"
+    )
+    options = ("--column", "text", "--url", url, "--delimiter", ";", "--encoding", "cp1252", "--reviewed", str(review))
+    assert semblance("dedupe", str(rows), str(output), *options).code == 0
+    assert [row["cluster"] for row in read(output)] == ["1", "1"]
 
 
 def test_rows_without_a_text_are_named(url: str, semblance: Run, tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def notes(path: Path, content: str) -> list[str]:
         ("x.csv", CAFE.encode("utf-32"), "line 1: the file begins with the mark of UTF-32"),
         ("x.csv", CAFE.encode("utf-16-le"), "line 1: the file begins as UTF-16-LE without its mark"),
         ("x.jsonl", '{"a": "x"}\n'.encode("utf-16-be"), "begins as UTF-16-BE"),
+        ("x.csv", f"\u201c{CAFE}".encode("utf-16-le"), "begins as UTF-16-LE"),
         ("x.csv", b"PK\x03\x04rest", "a workbook or another zip file: save it as CSV in UTF-8"),
         ("x.csv", b"\x1f\x8brest", "packed by gzip: unpack it first"),
         ("x.tsv", b"PAR1rest", r"a Parquet file: its name should end with \.parquet"),

@@ -35,8 +35,15 @@ def cut(source: Path) -> None:
     os.truncate(source, source.stat().st_size // 2)
 
 
+def written_over(source: Path) -> None:
+    """As many bytes, and the time of before."""
+    found, content = source.stat(), source.read_bytes()
+    source.write_bytes(content)
+    os.utime(source, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
-@pytest.mark.parametrize("change", [replaced, cut])
+@pytest.mark.parametrize("change", [replaced, cut, written_over])
 def test_rows_never_get_answers_of_what_the_file_was(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, change: Callable[[Path], None]
 ) -> None:
@@ -64,6 +71,27 @@ def test_rows_never_get_answers_of_what_the_file_was(
     source.write_bytes(kept)
     asyncio.run(run(AsyncClient))
     assert [row["a"] for row in read(output)] == [row["a"] for row in rows(40)]
+
+
+def test_an_output_that_another_run_has_just_ended_is_kept(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, output = write(tmp_path / "in.csv", rows(5)), tmp_path / "out.csv"
+    (tmp_path / "out.csv.partial").write_text("{}")
+
+    class Late(AsyncClient):
+        async def models(self, **options: Any) -> Any:
+            (tmp_path / "out.csv.partial").unlink()
+            output.write_text("of the other run")
+            return await super().models(**options)
+
+    async def run() -> None:
+        async with Late(url) as client:
+            await run_batch(client, source, output, OPTIONS)
+
+    with pytest.raises(BatchError, match="another run has just ended it"):
+        asyncio.run(run())
+    assert output.read_text() == "of the other run"
 
 
 def test_dedupe_says_so_too(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
