@@ -8,19 +8,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
+import numpy as np
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.engine.admission import RequestContext
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
-from service.http.connection import ABORT, FEW_BYTES
+from service.http.connection import ABORT
 from service.http.middleware import CLIENT_LEFT, ClientLeft
 from service.observe.logs import ThrottledWarning
 from service.routes.paths import Paths
-from service.routes.routing import STATE, RequestState
+from service.routes.routing import STATE, RequestState, max_counts
 from service.service import Service
 
-BUFFERED_BYTES_PER_REQUEST = 163_840  # bodies and unsent answers: 160 MiB where 1,024 may be in flight
+BUFFERED_BYTES_PER_REQUEST = 163_840  # bodies, also parsed, and unsent answers: 160 MiB where 1,024 may be in flight
 ANSWER_CHUNK_BYTES = 65_536
+_UNCOUNTED_BYTES = 4096  # of a body: what it is parsed to takes less than `BUFFERED_BYTES_PER_REQUEST`
+_OBJECT_BYTES, _VALUE_BYTES = 240, 72  # of an object that is parsed; and of a list, a key, or another value
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 _over_limit = ThrottledWarning(
     logging.getLogger(__name__),
@@ -178,8 +181,8 @@ class ScoringMiddleware:
         body = await self._read(receive, request)
         self._limits.arrived(context)
         state.arrived, request.stalled = True, False
-        if len(body) > FEW_BYTES:
-            self._limits.buffered.hold(request, memory_of_body(len(body), ascii_only=body.isascii()))
+        if len(body) > _UNCOUNTED_BYTES:
+            self._limits.buffered.hold(request, self._limits.memory_of(body))
         return body
 
     async def _read(self, receive: Receive, request: HeldRequest) -> bytes:
@@ -207,11 +210,6 @@ def length_of(headers: Mapping[bytes, bytes]) -> int:
     return int(declared.lstrip(b"0")[:18] or b"0") if declared.isdigit() else 0  # Python refuses very many digits
 
 
-def memory_of_body(size: int, *, ascii_only: bool = False) -> int:
-    """Memory for a body and its decoded texts: a byte a character if they are ASCII, else up to four."""
-    return size * (2 if ascii_only else 5)
-
-
 class ScoringLimits:
     """What the middleware of all routes that ask a model shares."""
 
@@ -219,10 +217,22 @@ class ScoringLimits:
         """Prepare; of a `traced` request it is kept when each phase began."""
         self.settings = settings = service.settings
         self.max_in_flight = most = settings.max_in_flight  # requests received and not yet answered
-        self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * most, memory_of_body(settings.max_body_bytes)))
+        self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * most, 5 * settings.max_body_bytes))
+        self._most = max_counts(settings, strict=False)  # with more a body is refused before it is parsed
         self.queue = service.queue
         self._answering: set[RequestContext] = set()
         self.traced = traced
+
+    def memory_of(self, body: bytes) -> int:
+        """Memory for a body, its decoded texts and all objects that it is parsed to, at most.
+
+        A character is a byte if all are ASCII, else up to four.
+        """
+        characters = np.frombuffer(body, np.uint8)  # counted in a quarter of the time of `bytes.count`
+        objects, lists, commas, colons = (int(np.count_nonzero(characters == ord(each))) for each in "{[,:")
+        parsed = _OBJECT_BYTES * min(objects, self._most.values)
+        parsed += _VALUE_BYTES * min(lists + commas + colons, self._most.values + self._most.keys)
+        return min(len(body) * (2 if body.isascii() else 5) + parsed, self.buffered.limit)
 
     def check_room(self, context: RequestContext) -> None:
         """Check that a request may be answered beside others.

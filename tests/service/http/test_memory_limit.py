@@ -14,6 +14,7 @@ from uvicorn.protocols.http import httptools_impl
 
 from service.app import Application
 from service.http.connection import Connection
+from service.routes.routing import BodyLimits, parse
 from tests.harness.process import BODY, question
 from tests.harness.server import MB, post, serving
 from tests.harness.service import until
@@ -82,6 +83,45 @@ async def test_one_address_fills_no_memory_and_takes_no_room_of_others(
             assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
             out.close()
         await until(lambda: held.bytes == 0, "nothing is held of who has left")
+
+
+OBJECTS = {
+    "objects": ["{}", '{"": 1}', '{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6}'],
+    "other keys each": ['{"%06d": "%06d"}', '{"%06d": {"%06d": 1.5}}'],
+    "lists": ["[]", "[1.5]"],
+    "texts": ['"%06d"', "1.5", '"é%06d"'],
+}
+
+
+@pytest.mark.parametrize("each", [each for kind in OBJECTS.values() for each in kind])
+async def test_what_a_body_is_parsed_to_is_held_before_it_is_parsed(
+    models: Path, each: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = 0
+
+    def noted(body: bytes, limits: BodyLimits) -> object:
+        nonlocal held
+        held = app.scoring.buffered.bytes
+        return parse(body, limits)
+
+    monkeypatch.setattr("service.routes.routing.parse", noted)
+    items = (each.replace("%06d", f"{i:06}") for i in range(20_000))
+    body = f'{{"query": "a", "documents": ["b"], "z": [{",".join(items)}]}}'.encode()
+    head = b"POST /v1/rerank HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % len(body)
+    async with serving(models) as (app, address):
+        incoming, out = await asyncio.open_connection(*address)
+        out.write(head + body)
+        assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
+        out.close()
+        tracemalloc.start()
+        try:
+            parsed = parse(body, BodyLimits(10**6, 10**6))
+            used, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert parsed
+        assert used + len(body) <= held
+        await until(lambda: app.scoring.buffered.bytes == 0, "nothing is held of what is answered")
 
 
 async def test_bodies_of_requests_that_are_given_up_do_not_wait_for_the_garbage_collector(
