@@ -6,7 +6,7 @@ from core.manifest import Task
 from service.engine.admission import RequestContext
 from service.routes.dialects import OURS
 from service.routes.limits import check_fixed
-from service.routes.routing import JsonAnswer, ServedRequest, router_for
+from service.routes.routing import ServedRequest, router_for
 from service.schemas import DedupeRequest, DuplicatesResponse
 from service.scoring.duplicates import FIELD, MAX_TEXTS, MOST_READ, expected_seconds, find_duplicates
 from service.scoring.scorer import Scorer
@@ -14,6 +14,7 @@ from service.scoring.tokenising import check_texts
 from service.service import Service
 
 router = router_for(OURS, "scoring")
+_VALUES_OF_AN_ITEM = 7  # of an answer, with itself, at most
 _READS: tuple[Task, ...] = ("paraphrase", "entailment")  # what a model must know that reads pairs
 
 
@@ -33,7 +34,8 @@ async def dedupe(request: DedupeRequest, call: ServedRequest) -> Response:
     check_fixed(FIELD, count, MAX_TEXTS, FIELD)
     context.items = FIELD, len(texts)
     answer = await find_duplicates(context, encoder, pair, service.queue, request.texts, guarded=request.guard)
-    return JsonAnswer(answer, encoder.id)
+    values = _VALUES_OF_AN_ITEM * sum(len(answer[each]) for each in ("results", "review", "apart"))
+    return await call.answer(encoder.id, values, lambda: answer)
 
 
 async def _pair_model(context: RequestContext, service: Service, name: str | None) -> Scorer | None:

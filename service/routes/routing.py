@@ -7,7 +7,6 @@ of a large body are counted before it is parsed: a few bytes each would become o
 
 import asyncio
 import codecs
-import json
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,7 @@ from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -230,7 +229,7 @@ def _write(content: Any) -> bytes:
     try:
         return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
     except orjson.JSONEncodeError:
-        return json.dumps(content, default=np.ndarray.tolist).encode()
+        return to_json(content, inf_nan_mode="null", fallback=np.ndarray.tolist)  # 1e400 is null as by orjson
 
 
 class BodyLimits(NamedTuple):

@@ -103,24 +103,37 @@ async def find_duplicates(
     if pair is not None:
         readings = await _read(context, pair, queue, [texts[i] for i in distinct.first], duplicates)
     deciding = (len(duplicates.candidates) + number * MAX_WAYS) * a_pair
-    first, judged = await queue.run(context, deciding, partial(duplicates.decide, readings))
+    truncated = [sentence.truncated for sentence in read]
+    results, review, apart = await queue.run(
+        context, deciding, partial(_decide, duplicates, readings, distinct, truncated)
+    )
+    answer: Answer = {"model": encoder.id, "results": results}
+    if pair is not None:
+        answer["pair_model"] = pair.id
+    return {**answer, "review": review, "apart": apart}
+
+
+def _decide(
+    duplicates: DuplicateDecision,
+    readings: Sequence[PairReading | None] | None,
+    distinct: _Distinct,
+    truncated: Sequence[bool],
+) -> tuple[list[Answer], list[Answer], list[Answer]]:
+    """The results, the pairs to review, and those apart, which are many."""
+    first, judged = duplicates.decide(readings)
     leads = [distinct.first[first[number]] for number in distinct.of]
-    sizes = np.bincount(leads, minlength=len(texts))
+    sizes = np.bincount(leads, minlength=len(leads))
     apart = duplicates.nearest_apart()
     results: list[Answer] = []
-    for lead, number, sentence in zip(leads, distinct.of, read, strict=True):
-        result: Answer = {"cluster": lead, "cluster_size": int(sizes[lead]), "truncated": sentence.truncated}
+    for lead, number, cut in zip(leads, distinct.of, truncated, strict=True):
+        result: Answer = {"cluster": lead, "cluster_size": int(sizes[lead]), "truncated": cut}
         if number in apart:
             nearest, difference = apart[number]
             result["kept_apart"] = {"index": distinct.first[nearest], "why": str(difference)}
         results.append(result)
     asked = questions(judged, len(distinct.first))
-    answer: Answer = {"model": encoder.id, "results": results}
-    if pair is not None:
-        answer["pair_model"] = pair.id
-    answer["review"] = [_said(each, distinct) for each in asked]
-    answer["apart"] = [_said(each, distinct) for each in left_apart(judged, asked)]
-    return answer
+    left = left_apart(judged, asked)
+    return results, [_said(each, distinct) for each in asked], [_said(each, distinct) for each in left]
 
 
 def _words_and_facts(texts: Sequence[str], guarded: bool) -> list[tuple[str, Facts | None]]:

@@ -31,6 +31,7 @@ LARGE: dict[str, tuple[str, dict[str, Any]]] = {
     "TEI's ranking": ("/tei/rerank", {"query": "a man", "texts": MANY}),
     "Cohere's ranking": ("/v1/rerank", {"query": "a man", "documents": MANY}),
     "documents given back": ("/v1/rerank", {"query": "a man", "documents": OBJECTS, "return_documents": True}),
+    "duplicates": ("/dedupe", {"texts": [f"dog {i} y z" for i in range(500)], "model": "avg-paraphrase"}),
     "warnings": ("/v1/rerank", {"query": "a man", "documents": MANY, "truncate_prompt_tokens": 1}),
 }
 
@@ -115,3 +116,6 @@ def test_what_one_writer_cannot_say_is_written_by_another() -> None:
     rows = list(np.ones((70, 2), np.float32))
     content = {"rows": rows, "documents": [{"n": 2**70 if i == 50 else i} for i in range(100)]}
     assert json.loads(write(content)) == {"rows": [[1.0, 1.0]] * 70, "documents": content["documents"]}
+    assert orjson.loads(write([{"a": 2**70, "b": float("inf")}])) == [
+        {"a": float(2**70), "b": None}
+    ]  # strict: no Infinity
