@@ -1,6 +1,7 @@
 """`semblance`, or `python -m semblance`: the command line. Every error is one line."""
 
 import sys
+from errno import ENOSPC
 from io import StringIO, TextIOWrapper
 
 from semblance.errors import INTERRUPTED, USAGE, SemblanceError
@@ -24,7 +25,8 @@ def main() -> int:
     except SemblanceError as error:
         return _say(str(error), error.exit_code)
     except OSError as error:
-        return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error), USAGE)
+        where = error.filename or ("standard output" if error.errno == ENOSPC else None)  # files have names
+        return _say(f"{where}: {error.strerror}" if where else str(error), USAGE)
     return 0
 
 

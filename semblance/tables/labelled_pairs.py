@@ -122,7 +122,7 @@ def read_own(
 
 def _columns(path: Path, source: RowSource, wanted: Sequence[str] | None) -> tuple[str, str, str]:
     present = source.columns
-    if present is None and wanted is None:  # JSON Lines: as its first object has them
+    if present is None and wanted is None:  # JSON Lines: as its first objects have them
         present = columns_of(source)
     shown = ", ".join(map(repr, present or ())) or "none"
     if wanted is not None:

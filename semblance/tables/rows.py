@@ -129,7 +129,7 @@ def numbered(source: RowSource) -> Iterator[tuple[int, Row | Unreadable]]:
                 yield chunk.line(place) or chunk.before + place + 1, row
 
 
-def columns_of(source: RowSource, objects: int | None = 1) -> list[str]:
+def columns_of(source: RowSource, objects: int | None = 100) -> list[str]:
     """The columns of a file: where it has none before its rows, those of its first objects, or with None of all."""
     if source.columns is not None:
         return source.columns

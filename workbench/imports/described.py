@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -76,22 +77,30 @@ def _subwords(folder: Path, text: str) -> Subwords:
         content["normalizer"] = {"type": "Sequence", "normalizers": first + rest}
     try:
         made = Subwords(json.dumps(content))
-        _check_growth(made)
+        _check_growth(made, content.get("normalizer"))
         return made
     except TokenizerError as error:
         raise ImportRefused(f"{folder / TOKENIZER}: {error}") from error
 
 
-def _check_growth(tokenizer: Subwords) -> None:
-    """Whether no character becomes so many that a short text would hold a service's thread for seconds.
+def _check_growth(tokenizer: Subwords, normalizer: dict[str, Any] | None) -> None:
+    """Whether nothing becomes so much that a short text would hold a service's thread for seconds.
 
     Raises:
-        TokenizerError: one does.
+        TokenizerError: what is put in the place of several characters, or a character, does.
     """
+    if (most := _inserted(normalizer or {})) > _GROWTH:
+        raise TokenizerError(f"its normalizer puts {most:,} characters in the place of others; at most {_GROWTH}")
     characters = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x10000))))
     for part in (characters[start : start + _TOGETHER] for start in range(0, len(characters), _TOGETHER)):
         if (size := len(tokenizer.normalised(part))) > _GROWTH * len(part):
             raise TokenizerError(f"its normalizer makes {size:,} characters of the {len(part)} from {part[0]!r} on")
+
+
+def _inserted(normalizer: Mapping[str, Any]) -> int:
+    """How many characters a normalizer's replacements and prefixes, one upon another, may make of one."""
+    own = max(1, *(len(normalizer.get(field) or "") for field in ("content", "prepend")))
+    return prod(map(_inserted, normalizer.get("normalizers") or ()), start=own)
 
 
 def read_pooling(folder: Path, given: PoolingMode | None, *, states: bool) -> Pooling | None:
@@ -265,6 +274,8 @@ def check_code(folder: Path) -> dict[str, Any]:
         if ("layer" in field or field == "num_labels") and isinstance(value, int) and value > _MOST:
             raise ImportRefused(f"{path}: {field} is {value:,}; at most {_MOST:,} are taken")
     architectures = config.get("architectures") or []
+    if not isinstance(architectures, list):
+        raise ImportRefused(f"{path}: architectures: not a list")
     if any(str(name).endswith("ForMaskedLM") for name in architectures) and any(
         name == "SpladePooling" for name, _ in read_modules(folder)
     ):
@@ -283,7 +294,7 @@ def _pooling(folder: Path) -> PoolingMode:
         raise ImportRefused(
             f"{path}: pooling_mode is {' and '.join(map(str, modes)) or 'none'}, taken is one of {', '.join(POOLINGS)}"
         )
-    if content.get("include_prompt") is False:
+    if not content.get("include_prompt", True):  # as the library reads null and 0
         raise ImportRefused(f"{path}: include_prompt is false: pooling would have to leave the prompt's tokens out")
     return found[0]
 

@@ -90,9 +90,9 @@ def library_errors(folder: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (UserError, ModuleNotFoundError):
+    except (UserError, ModuleNotFoundError, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as error:
+    except BaseException as error:  # a panic of a library in Rust is no Exception
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise ImportRefused(f"{folder}: cannot be read: {reason}") from error
 

@@ -217,6 +217,18 @@ def test_a_closed_standard_output_is_said(command: str) -> None:
     assert done.stderr == "semblance: standard output is closed: for no output, send it to /dev/null\n"
 
 
+def test_a_full_standard_output_is_named() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "semblance", "--version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, "semblance: standard output: No space left on device\n")
+
+
 def test_a_closed_standard_input_has_no_lines() -> None:
     line = f"{shlex.quote(sys.executable)} -m semblance rank q --file - <&-"
     done = subprocess.run(["sh", "-c", line], cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)

@@ -413,7 +413,7 @@ def test_lists_within_lists_are_written(batch: Batch, tmp_path: Path) -> None:
 
 
 def test_a_row_without_an_answer_does_not_stop_the_others(batch: Batch, tmp_path: Path) -> None:
-    given: list[dict[str, Any]] = [{"a": "a man", "b": "a dog"}, {"a": 5, "b": "x"}, {"a": {}, "b": "x"}]
+    given: list[dict[str, Any]] = [{"id": 1}, {"a": "a man", "b": "a dog"}, {"a": 5, "b": "x"}, {"a": {}, "b": "x"}]
     assert batch(write(tmp_path / "in.jsonl", given), tmp_path / "out.parquet").code == 4
     assert len(read(tmp_path / "out.parquet")) == 1
 

@@ -292,7 +292,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[dict[str, A
     [
         (
             "dedupe in.jsonl out.csv",
-            "in.jsonl: there is no column 'sentence', but 'text'; --column names another",
+            "in.jsonl: there is no column 'sentence', but 'text', 'id'; --column names another",
         ),
         (
             "dedupe in.csv out.csv --cosine 0.9 --rerank minilm-cross",

@@ -278,13 +278,14 @@ def _module(folder: Path, i: int, kind: str) -> None:
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "pooling": (lambda f: changed(f / "1_Pooling" / "config.json", pooling_mode=["mean", "max"]),
         r"1_Pooling/config\.json: pooling_mode is mean and max, taken is one of mean, cls, max"),
-    "prompt-pooling": (lambda f: changed(f / "1_Pooling" / "config.json", include_prompt=False),
+    "prompt-pooling": (lambda f: changed(f / "1_Pooling" / "config.json", include_prompt=None),
         r"1_Pooling/config\.json: include_prompt is false"),
     "tokenizer_code": (lambda f: changed(f / "tokenizer_config.json", auto_map={"AutoTokenizer": ["x.Y", None]}),
         r"tokenizer_config\.json: auto_map: custom code"),
     "code": (lambda f: changed(f / "config.json", auto_map={"AutoModel": "x.Y"}),
         r"config\.json: auto_map: custom code"),
-    "architectures": (lambda f: changed(f / "config.json", architectures=5), "cannot be read: 'int' object"),
+    "architectures": (lambda f: changed(f / "config.json", architectures="BertModel"),
+        r"config\.json: architectures: not a list"),
     "prompts": (lambda f: changed(f / "config_sentence_transformers.json", prompts=["query: "]),
         "cannot be read: 'list' object"),
     "pooling_mode": (lambda f: changed(f / "1_Pooling" / "config.json", pooling_mode=5),
@@ -317,7 +318,15 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "normalizer": (
         lambda f: changed(f / "tokenizer.json",
             normalizer={"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 10_000}),
-        r"tokenizer\.json: its normalizer makes 10,007 characters of the 8 from '`' on"),
+        r"tokenizer\.json: its normalizer puts 10,000 characters in the place of others; at most 32"),
+    "normalizer-of-several": (
+        lambda f: changed(f / "tokenizer.json", normalizer={"type": "Sequence", "normalizers": [
+            {"type": "Replace", "pattern": {"String": "qzjx"}, "content": "cat " * 5}, {"type": "Lowercase"},
+            {"type": "Replace", "pattern": {"String": "cat"}, "content": "dogs"}]}),
+        r"tokenizer\.json: its normalizer puts 80 characters in the place of others; at most 32"),
+    "panic": (lambda f: changed(f / "tokenizer.json",
+            normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA/////w=="}),
+        "cannot be read: Precompiled"),
     "prompt": (lambda f: changed(f / "config_sentence_transformers.json", default_prompt_name="mine"),
         r"config_sentence_transformers\.json: default_prompt_name is 'mine', prompts are"),
     "comparison": (lambda f: changed(f / "config_sentence_transformers.json", similarity_fn_name="euclidean"),
