@@ -172,6 +172,8 @@ class ScoringMiddleware:
             ClientLeft: the client disconnected before the body was complete.
         """
         kind = state.received.get(b"content-type")
+        if kind is None and b"origin" in state.received:  # of any origin: browsers do not ask before they send this
+            raise UnsupportedMedia("a page must name the type of its body, application/json")
         if kind is not None and kind != b"application/json" and not _JSON_TYPE(kind):
             raise UnsupportedMedia("the body must be application/json")
         if state.received.get(b"content-encoding", b"identity") != b"identity":

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import HeadTimeout, HeadTooLarge, NotHttp, RequestError
 from service.observe.logs import ThrottledWarning
@@ -54,6 +54,7 @@ class Connection(HttpToolsProtocol):
         self._header_bytes = self._body_bytes = self._pieces = 0  # of the request that is being parsed
         self._error: RequestError | None = None
         self._refuses = False  # what still comes is not read
+        self._answered: RequestResponseCycle | None = None  # of several in a row the one whose turn it is
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a request, unless there are too many connections."""
@@ -68,7 +69,7 @@ class Connection(HttpToolsProtocol):
         """Stop the clocks of a connection that has ended, and drop the requests that it still had waiting."""
         self._stop_waiting()
         self._stop_send_clock()
-        self.pipeline.clear()
+        self._give_up()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -130,8 +131,10 @@ class Connection(HttpToolsProtocol):
             self._stop_parsing(NotHttp(f"more than {MAX_PIPELINED} requests wait on one connection"))
         self._in_head, self._progressed = False, True
         self._stop_waiting()
-        self.scope["extensions"] = {ABORT: {"call": self.transport.abort}}
+        self.scope["extensions"] = {ABORT: {"call": self._abort}}
         super().on_headers_complete()
+        if not self.pipeline:
+            self._answered = self.cycle
 
     def on_body(self, body: bytes) -> None:
         """Add to the body, unless it comes in pieces that are too small."""
@@ -151,6 +154,8 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request; or for the client to read the last answer."""
+        if self.pipeline:
+            self._answered = self.pipeline[-1][0]
         super().on_response_complete()
         if self.transport.is_closing():
             self._start_send_clock()
@@ -170,6 +175,20 @@ class Connection(HttpToolsProtocol):
         """Close an idle connection."""
         super().timeout_keep_alive_handler()
         self._start_send_clock()
+
+    def _abort(self) -> None:
+        self._give_up()
+        self.transport.abort()
+
+    def _give_up(self) -> None:
+        """Tell the request that is answered that its client has left, and drop those that wait.
+
+        uvicorn tells only the last that came, and a moment later; until then what is written raises.
+        """
+        self.pipeline.clear()
+        if (cycle := self._answered) is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
 
     def _stop_parsing(self, error: RequestError) -> None:
         self._error = error
@@ -218,6 +237,6 @@ class Connection(HttpToolsProtocol):
     def _look_at_sending(self) -> None:
         self._send_clock = None
         if self._unsent - self.transport.get_write_buffer_size() < MIN_PACE * SEND_SECONDS:
-            self.transport.abort()
+            self._abort()
         else:
             self._start_send_clock()

@@ -55,7 +55,7 @@ ATTACKS = {
 
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_one_address_fills_no_memory_and_takes_no_room_of_others(
-    models: Path, attack: str, monkeypatch: pytest.MonkeyPatch
+    models: Path, attack: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """More connections than requests may be in flight, each with tens of kilobytes."""
     monkeypatch.setattr("service.http.admission.BUFFERED_BYTES_PER_REQUEST", LIMIT // 50)
@@ -83,6 +83,7 @@ async def test_one_address_fills_no_memory_and_takes_no_room_of_others(
             assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
             out.close()
         await until(lambda: held.bytes == 0, "nothing is held of who has left")
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 OBJECTS = {

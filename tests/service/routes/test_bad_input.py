@@ -207,6 +207,8 @@ async def test_a_body_of_exactly_the_limit_is_read_in_pieces(serve: Serve) -> No
         ({"content-type": "application/vnd.api+json"}, 200),
         ({}, 200),
         ({"content-type": "application/json", "content-encoding": "identity"}, 200),
+        ({"origin": "https://evil.example", "content-type": "application/json"}, 200),  # its browser has asked
+        ({"origin": "https://evil.example", "sec-fetch-site": "cross-site"}, 415),
         ({"content-type": "text/plain"}, 415),
         ({"content-type": "application/x-www-form-urlencoded"}, 415),
         ({"content-type": "application/jsonp"}, 415),
