@@ -67,6 +67,7 @@ class Opener:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=THREAD)
         self._lock = asyncio.Lock()
         self._timed_out: asyncio.Future[Any] | None = None  # timed out, and still running in the thread
+        self._opening: str | None = None  # the model whose graphs the work in the thread has come to
 
     def read(self, release: ModelFolder, known: dict[Path, FileEntry] | None = None) -> ServedModel:
         """Read a model's manifest and hold its files against it; opens no graph.
@@ -107,7 +108,7 @@ class Opener:
             ModelError: the manifest is another one by now, or an answer differs from the published one.
             ProviderError: CUDA is required, and does not start.
         """
-        started = perf_counter()
+        started, self._opening = perf_counter(), model.release.id
         release, manifest, folder = model.release, model.manifest, model.release.folder
         if file_stamps(folder, manifest) != model.stamps:
             if Manifest.load(folder) != manifest:
@@ -163,7 +164,13 @@ class Opener:
         """
         async with self._lock:  # so that waiting for others is no part of the time limit
             if self._timed_out is not None and not self._timed_out.done():
+                if self._opening is not None:
+                    raise ModelError(
+                        f"{self._opening}, which was opened before this, has not ended: a graph of it never ends, or "
+                        "the storage hangs; take it away, and start the service again"
+                    )
                 raise ModelError("what was read before this hangs: is the storage of SEMBLANCE_MODELS_DIR there?")
+            self._opening = None
             doing = asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
             done, _ = await asyncio.wait([doing], timeout=STEP_SECONDS)
             if not done:

@@ -12,6 +12,7 @@ import pytest
 from core.manifest import Manifest
 from service.errors import StartupError
 from service.models import opener, registry
+from service.models.model import OpenModel
 from service.models.opener import Opener
 from service.scoring.families import InteractionScorer
 from service.service import Service
@@ -117,6 +118,20 @@ async def test_opening_has_a_time_limit_of_its_own_that_the_message_names(serve:
         assert (answer.status_code, error["code"]) == (503, "model_unavailable")
         assert "not read and opened within 0.2 seconds" in error["message"]
         goes_on.set()
+
+
+async def test_a_graph_that_never_ends_is_named_by_what_waits_behind_it(serve: Serve, monkeypatch) -> None:
+    monkeypatch.setattr(opener, "STEP_SECONDS", 0.2)
+    goes_on = threading.Event()
+    async with serve(preload=()) as client:
+        monkeypatch.setattr(OpenModel, "prove", lambda *_: goes_on.wait(60))
+        try:
+            assert (await client.post("/similarity", json=OTHER)).status_code == 503
+            report = (await client.post("/models/reload")).json()["models"]
+        finally:
+            goes_on.set()
+    assert {each["reason"].partition(",")[0] for each in report} == {"pair-sick"}
+    assert "a graph of it never ends" in report[0]["reason"]
 
 
 async def test_a_model_that_cannot_be_opened_is_told_and_not_tried_at_once_again(
