@@ -9,8 +9,9 @@ import logging
 import resource
 import secrets
 from asyncio import TimerHandle
-from functools import cache
+from functools import cache, partial
 from typing import Any
+from weakref import proxy
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -131,7 +132,8 @@ class Connection(HttpToolsProtocol):
             self._stop_parsing(NotHttp(f"more than {MAX_PIPELINED} requests wait on one connection"))
         self._in_head, self._progressed = False, True
         self._stop_waiting()
-        self.scope["extensions"] = {ABORT: {"call": self._abort}}
+        # A request that runs keeps its connection; its scope, which the connection has, would be a circle.
+        self.scope["extensions"] = {ABORT: {"call": partial(Connection._abort, proxy(self))}}
         super().on_headers_complete()
         if not self.pipeline:
             self._answered = self.cycle
