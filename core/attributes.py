@@ -49,6 +49,7 @@ _VALUES = {
     for word, value in words.items()
 }
 _LETTER_SIZE = re.compile(r"(?<![\w.&'-])(?<!\d )(?:XXS|XS|S|M|L|XL|XXL|XXXL)(?![\w&'-]|\.(?!\s*$))")
+_BLOOD = re.compile(r"(?<!\w)(?:AB|A|B|O)(?:[+-](?![\w+-])|[ -](?:positive|negative)\b)")
 # I alone is a numeral only behind these.
 _ROMAN = re.compile(r"(?<![\w.'-])(?:II|III|IV|VI{1,3}|IX|XI{1,3}|XIV|XV|XVI)(?![\w'-])")
 _FIRST = re.compile(
@@ -120,6 +121,9 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
     for match in _LETTER_SIZE.finditer(text):
         found["size", match[0]] = match[0]
+    for match in _BLOOD.finditer(text):
+        name = match[0].replace("positive", "+").replace("negative", "-").replace(" ", "")
+        found["blood group", name.replace("--", "-").replace("-+", "+")] = match[0]
     for match in [*_ROMAN.finditer(text), *_FIRST.finditer(text)]:
         numeral = match[match.re.groups]
         found["numeral", numeral] = numeral

@@ -158,8 +158,16 @@ class _Scanner(Tokens):
         in_feet = self.word(end) == "'" and self.word(end + 2) == '"' and all(map(self.glued, range(end, end + 3)))
         if in_feet and (inches := self.small(end + 1, 11)) is not None:  # 5'6"
             return [_exact(units.UNITS["inch"], 12 * values[-1] + inches)], end + 3
+        parts = 0 if money else units.IN_PARTS.get(unit, 0)
+        below = self.small(after, parts - 1) if self.glued(after) or self.word(after + 1) in units.AFTER_PARTS else None
+        if below is not None and len(self.word(after)) == 2:  # 1h30, 1 m 80, 5 pounds 50
+            unit = units.UNITS["\u00a3"] if unit.kind == "pound" else unit
+            return [_exact(unit, values[-1] + Fraction(below, parts))], after + 1
         if not self._ends(after, unit):
             return None
+        if unit.kind == "number" and self.word(after).upper() in ("XXL", "XL", "XS") and not self.glued(after):
+            name = self.words[i] + self.words[after]
+            return ([_exact(Unit("model"), values[0], name)], after + 1) if _MODEL.match(name) else None
         if unit.kind not in ("number", "money") and end == start + 1 and _THREE_PLACES.match(self.word(start)):
             values = [values[0] / 1000]  # 1.000 kg
         if unit.kind not in ("number", "money") and end == start + 2 and self._may_count(start):

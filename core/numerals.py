@@ -12,9 +12,10 @@ from core.text import PLAIN
 from core.units import values_of
 
 _MAX_WORDS = 12  # of a number in words, or groups of digits
+_CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(9)}
 _FULL_WIDTH = {chr(0xFF01 + i): chr(0x21 + i) for i in range(94)}
 _SPELT = str.maketrans(
-    {**PLAIN, **_FULL_WIDTH, **dict.fromkeys("\xa0\u2007\u2009\u202f", " "), "\u2215": "/", "`": "'"}
+    {**PLAIN, **_CIRCLED, **_FULL_WIDTH, **dict.fromkeys("\xa0\u2007\u2009\u202f", " "), "\u2215": "/", "`": "'"}
 )  # one character for one
 APOSTROPHES = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")  # between thousands: 1'000
 _MARKS = "".join(units.PARTS)
@@ -30,7 +31,7 @@ Number = tuple[list[Fraction], int] | None  # values, and the position of the to
 
 
 def plain_spelling(text: str) -> str:
-    """The text with plain quotes, dashes and spaces, one character for one; 1'000 is 1,000."""
+    """The text with plain quotes, dashes and spaces, one character for one; 1'000 is 1,000, a circled 2 is 2."""
     return APOSTROPHES.sub(",", text.translate(_SPELT))
 
 

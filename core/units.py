@@ -92,22 +92,32 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
         *(("1000000000", "gb gigabyte gigabytes"), ("1000000000000", "tb terabyte terabytes")),
     ),
     "mol": (("0.000001", "\u00b5mol"), ("0.001", "mmol"), ("1", "mol")),
+    "IU": (("1", "iu"),),
     "W": (
         *(("0.001", "milliwatt milliwatts"), ("1", "w watt watts"), ("1000", "kw kilowatt kilowatts")),
         *(("1000000", "megawatt megawatts mw"), ("1000000000", "gw gigawatt gigawatts")),
     ),
-    "Wh": (("1", "wh"), ("1000", "kwh"), ("1000000", "mwh")),
+    "Wh": (("0.001", "milliwatthour"), ("1", "wh"), ("1000", "kwh"), ("1000000", "megawatthour mwh")),
     "bit": (("1", "bit bits"), ("1000000", "mbit megabit megabits"), ("1000000000", "gbit gigabit gigabits")),
-    "J": (("1", "joule joules"), ("1000", "kj"), ("4.184", "cal"), ("4184", "kcal")),
+    "J": (
+        ("0.001", "millijoule"),
+        ("1", "joule joules"),
+        ("1000000", "megajoule mj"),
+        ("1000", "kj"),
+        ("4.184", "cal"),
+        ("4184", "kcal"),
+    ),
     "Pa": (("100", "hpa mbar"), ("1000", "kpa"), ("100000", "bar"), ("6894.757", "psi")),
-    "V": (("1", "v volt volts"), ("0.001", "millivolt millivolts mv"), ("1000", "kv")),
+    "V": (("1", "v volt volts"), ("0.001", "millivolt millivolts mv"), ("1000", "kv"), ("1000000", "megavolt")),
     "A": (("0.001", "ma"), ("1", "ampere amperes amp amps")),
+    "dB": (("1", "db"),),
     "ppm": (("1", "ppm"),),
     "Ah": (("0.001", "mah"), ("1", "ah")),
-    "Hz": (("1", "hz hertz"), ("1000", "khz"), ("1000000", "mhz"), ("1000000000", "ghz")),
+    "Hz": (("0.001", "millihertz"), ("1", "hz hertz"), ("1000", "khz"), ("1000000", "mhz"), ("1000000000", "ghz")),
     "rpm": (("1", "rpm"),),
     "m/s": (("0.44704", "mph"), ("1/3.6", "kph kmh")),
     "m2": (("1", "m\u00b2 sqm"), ("10000", "ha hectare hectares"), ("4046.8564224", "acre acres")),
+    "m3": (("1", "m\u00b3 cbm"),),
     "times": (("1", "times"),),
     "%": (("1", "% percent pct"),),
 }
@@ -142,6 +152,10 @@ UNITS = {
 }
 CASED = {  # what another case would make another unit of
     "mW": UNITS["milliwatt"],
+    "mWh": UNITS["milliwatthour"],
+    "mHz": UNITS["millihertz"],
+    "mJ": UNITS["millijoule"],
+    "MV": UNITS["megavolt"],
     "Mb": UNITS["mbit"],
     "Gb": UNITS["gbit"],
 }
@@ -156,8 +170,9 @@ EITHER = {
     **dict.fromkeys(("pound", "pounds"), (Unit("money", name="\u00a3"), UNITS["lb"])),
     **dict.fromkeys(("cent", "cents"), tuple(Unit("money", Fraction(1, 100), name) for name in ("$", "\u20ac"))),
 }
-# Kinds whose amounts a smaller unit may go on: 5 ft 6 in.
+# Kinds whose amounts a smaller unit may go on: 5 ft 6 in; and units that two digits alone go on, before an end.
 MIXED = frozenset(("s", "month", "money", "m", "g", "l", "pound"))
+IN_PARTS = {UNITS["hour"]: 60, **dict.fromkeys((*map(UNITS.get, ("m", "euro", "dollar")), Unit("pound")), 100)}
 # Letters before a dollar sign, and the currency.
 DOLLARS = {"us": "$", "a": "aud", "au": "aud", "c": "cad", "ca": "cad", "nz": "nzd", "hk": "hkd", "s": "sgd"}
 # One letter is a unit in this case only: "5 M" is a size.
@@ -167,6 +182,7 @@ SPANS = frozenset(("minute", "hour", "day", "week", "fortnight", "month", "year"
 OF_SPEED = frozenset(("hour", "second"))  # miles per hour
 ADJECTIVES = frozenset(("business", "working", "calendar", "consecutive", "full", "whole", "straight", "more"))
 MARKS = frozenset(".,;:!?()")  # end a clause
+AFTER_PARTS = MARKS | frozenset(("", "long", "tall", "high", "wide", "deep"))  # 1 m 80 long
 TIMES = {"once": 1, "twice": 2, "thrice": 3}
 OFTEN = frozenset(("a", "an", "per", "every", "each", "daily", "weekly", "monthly", "yearly"))  # once a week
 OWNED = frozenset(("the", "all", "my", "your", "his", "her", "its", "our", "their"))  # half the seats

@@ -157,6 +157,7 @@ def test_the_same_words(a: str, b: str) -> None:
         ("more than two weeks", "at least 14 days"),
         ("a laser of 5 mW", "a laser of 5 MW"),
         ("10 Mb/s", "10 MB/s"),
+        ("at 5 mHz", "at 5 MHz"),
         ("Take 1 100 mg tablet", "Take 1100 mg tablet"),
         ("3 nights", "3 days"),
         ("We meet at 5:00", "We meet at 5 am"),
