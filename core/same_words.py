@@ -8,7 +8,6 @@ be asked. Marks that mean something stay: a sign or a point of a number, a fract
 import re
 import unicodedata
 from collections.abc import Sequence
-from fractions import Fraction
 
 from core.alignment import in_one_spelling
 from core.attributes import WEEKDAYS
@@ -77,7 +76,7 @@ def _with_digits(text: str) -> str:
     while i < len(tokens.words):
         word = tokens.words[i]
         written = word in SMALL or (word[0].isdecimal() and tokens.word(i + 1) in LARGE)
-        values, end = (tokens.number(i) if written else None) or ([Fraction(1)] if word == "one" else [], i + 1)
+        values, end = (tokens.number(i) if written else None) or ([SMALL["one"]] if word == "one" else [], i + 1)
         if len(values) == 1 and values[0].denominator == 1:
             parts += [text[after : tokens.starts[i]], str(values[0])]
             after = tokens.ends[end - 1]
