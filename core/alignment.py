@@ -6,31 +6,49 @@ reads, a text's own amounts get one spelling: 2 hrs and two hours are 120 min, t
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
+from fractions import Fraction
 from itertools import groupby, islice
 from typing import NamedTuple
 
 from core.attributes import NEGATIONS
 from core.facts import MAX_AMOUNTS, MAX_CHARS, MAX_INEXACT, agrees, includes, words_between
-from core.mentions import mentions
+from core.mentions import Mention, mentions
 from core.numerals import plain_spelling
-from core.units import ADJECTIVES, LIMITS, MARKS, MONTHS, SOME_BOUNDS, UNITS, Fact, word_set
+from core.units import (
+    ADJECTIVES,
+    CASED,
+    CELSIUS,
+    FAHRENHEIT,
+    LIMITS,
+    MARKS,
+    MONTHS,
+    SOME_BOUNDS,
+    UNITS,
+    Fact,
+    Unit,
+    word_set,
+)
 
-_HALF_DAY = re.compile(r"(?<![^\W\d_])[ap]\.?m|noon|midnight", re.IGNORECASE)
-_MORNING = range(60, 780)  # minutes: 1:00 to 12:59 may be of either half of the day
 _MONTH_NAMES = {number: name for name, number in MONTHS.items()}
 # Kinds of facts whose value is not all that they say: of a plain number 3.10 may be a section.
 _AS_WRITTEN = frozenset(("number", "code", "model", "version", "ordinal"))
 # With one of these a written amount says more than its value: two business days, one in four.
 _SAYS_MORE = ADJECTIVES | frozenset(("points", "couple", "of", "dozen"))
-_PERCENT = frozenset(("percent", "cent", "pct"))
-_BOUNDS = {(True, False): "at most", (True, True): "under", (False, False): "at least", (False, True): "over"}
 _WORD = re.compile(r"[^\W\d_]+")
 _MAYBE_THOUSANDS = re.compile(r"\d\.\d{3}(?!\d)")  # 1.500 is 1,500 to some
 # Beside a number, with which it is one then, as in 1/2 kg and -5 kg.
 _GOES_ON = re.compile(r"[^\W_]|[/:*'-][^\W_]")
 _WENT_ON = re.compile(r"[^\W_]$|[^\W_][/:*'-]$|(?:^|\s)-$")
+_HALF_DAY = re.compile(r"(?<![^\W\d_])[ap]\.?m|noon|midnight", re.IGNORECASE)
 _NO_WIDER = SOME_BOUNDS.keys() | LIMITS | {"max", "min", "up", "within"}  # these give a limit or a right
+_FAHRENHEIT = re.compile("\u2109|f(?:ahrenheit)?$", re.IGNORECASE)
+_A_UNIT = re.compile(r"\s*an?\s+\S+", re.IGNORECASE)
+_ONE_BEFORE = re.compile(r"\b(?:by|in|after|for|takes?|took|lasts?|lasted|than)\s+$", re.IGNORECASE)
+_ONE_AFTER = re.compile(r"\s+(?:ago|later|earlier|longer|more)\b", re.IGNORECASE)
+_NAMES = {unit: word for word, unit in reversed(UNITS.items())}  # the first of each
+_MAX_PLACES = 13  # of decimals
+_MAX_WORDS = 6  # of a bound: a minimum stay of two nights
+_MORNING = range(60, 780)  # minutes: 1:00 to 12:59 may be of either half of the day
 _BEFORE = 60  # characters before a bound that tell whether it says how much something is
 # Behind these a bound says that: rooms cost over 30 euros. Behind a noun it says of which: orders over 30 euros.
 _SAYING = word_set("is are was were been has have had cost costs takes took lasts lasted weigh weighs contain contains")
@@ -60,8 +78,9 @@ def amounts_in(text: str) -> list[Amount]:
 
 
 def in_one_spelling(text: str) -> str:
-    """The text with each amount that has a unit, each date and time of day, if it is one value or a bound, written one
-    way. Of a text with many the first `MAX_AMOUNTS`.
+    """The text with each amount that has a unit, each date and time of day, if it is one exact value, written one way.
+
+    So is the value of a bound: within two weeks is within 14 day. Of a text with many the first `MAX_AMOUNTS`.
     """
     parts, after = [], 0
     plain = plain_spelling(text[:MAX_CHARS])
@@ -70,39 +89,59 @@ def in_one_spelling(text: str) -> str:
         facts = [each.fact for each in some]
         if {each.kind for each in facts} == {"money", "g"}:  # 20 pounds are sooner paid than weighed
             facts = facts[:1]
-        alone = len(facts) == 1 and not (_WENT_ON.search(plain, max(0, start - 2), start) or _GOES_ON.match(plain, end))
-        spelling = _spelling(facts[0], plain[start:end]) if alone else None
+        bounded = _bounded(facts[0], plain[start:end]) if len(facts) == 1 else None
+        if bounded is not None:
+            start, end, facts = start + bounded.start, start + bounded.end, [bounded.fact]
+        alone = not (_WENT_ON.search(plain, max(0, start - 2), start) or _GOES_ON.match(plain, end))
+        # A week is often each week.
+        each = bounded is None and _A_UNIT.fullmatch(plain, start, end) and not _is_one(plain, start, end)
+        spelling = _spelling(facts[0], plain[start:end]) if len(facts) == 1 and alone and not each else None
         if spelling is not None and [each.fact for each in mentions(spelling)] == facts:
             parts += [text[after:start], f" {spelling} "]
             after = end
     return "".join((*parts, text[after:]))
 
 
+def _is_one(text: str, start: int, end: int) -> bool:
+    """Whether a unit with an article is one of it: by a week, a week ago."""
+    return (
+        _ONE_AFTER.match(text, end) is not None or _ONE_BEFORE.search(text, max(0, start - _BEFORE), start) is not None
+    )
+
+
+def _bounded(fact: Fact, written: str) -> Mention | None:
+    """Of a bound its value: two weeks, of within two weeks."""
+    value = _limit(fact)
+    if value is None:
+        return None
+    words = list(islice(re.finditer(r"\S+", written), _MAX_WORDS))
+    for start, end in [(each.start(), len(written)) for each in words[1:]] + [(0, each.end()) for each in words[:-1]]:
+        found = list(mentions(written[start:end]))
+        if [each.fact for each in found] == [value]:
+            return Mention(value, start + found[0].start, start + found[0].end)
+    return None
+
+
 def _spelling(fact: Fact, written: str) -> str | None:
     """How a fact is written if it is all that its words say; None: they say more, or may mean something else."""
+    if fact.low is None or fact.low != fact.high or fact.kind in _AS_WRITTEN or _MAYBE_THOUSANDS.search(written):
+        return None
     words = frozenset(_WORD.findall(written.lower()))
-    value = fact if fact.low == fact.high else _limit(fact)
-    if value is None or value.low is None or fact.kind in _AS_WRITTEN or _MAYBE_THOUSANDS.search(written):
-        return None
-    if not words.isdisjoint(_SAYS_MORE) or (fact.kind == "%" and words.isdisjoint(_PERCENT) and "%" not in written):
-        return None
-    number, unit = value.low, fact.name or fact.kind
     if fact.kind == "date":
-        month, day = divmod(int(number) % 10000, 100)
-        said = (str(day or ""), _MONTH_NAMES.get(month, "").title(), str(int(number) // 10000 or ""))
+        month, day = divmod(int(fact.low) % 10000, 100)
+        said = (str(day or ""), _MONTH_NAMES.get(month, "").title(), str(int(fact.low) // 10000 or ""))
         return " ".join(filter(None, said)) if day else None
     if fact.kind == "time":
-        half = " am" if number < 720 and _HALF_DAY.search(written) else ""
-        hour, minute = divmod(int(number), 60)
+        half = " am" if fact.low < 720 and _HALF_DAY.search(written) else ""
+        hour, minute = divmod(int(fact.low), 60)
         return None if later_readings(fact, written) else f"{hour}:{minute:02d}{half}"
-    if fact.kind == "s":  # who opens for 24 hours does not open for one day
-        unit = "day" if any(word.startswith(("day", "week", "fortnight")) for word in words) else "min"
-        number /= UNITS[unit].factor
-    if fact.kind == "degree":
-        unit = "\u00b0c"
-    bound = "" if fact == value else _BOUNDS[fact.low is None, fact.strict]
-    digits = (Decimal(number.numerator) / number.denominator).normalize()  # of 1/3 another number, which is not taken
-    return f"{bound} {digits:f} {unit}".strip()
+    if not words.isdisjoint(_SAYS_MORE) or (fact.kind == "%" and not _is_percentage(written, words)):
+        return None
+    value, name = (fact.low, fact.name or "%")
+    if fact.kind not in ("money", "%"):
+        value, name = _in_its_unit(fact.kind, fact.low, written)
+    number = _decimal(value) if name else None
+    return number and f"{number} {name}"
 
 
 def later_readings(fact: Fact, written: str) -> list[Fact]:
@@ -110,6 +149,42 @@ def later_readings(fact: Fact, written: str) -> list[Fact]:
     if fact.kind != "time" or _HALF_DAY.search(written) or not {fact.low, fact.high} <= {None, *_MORNING}:
         return []
     return [fact._replace(low=fact.low and fact.low + 720, high=fact.high and fact.high + 720)]
+
+
+def _in_its_unit(kind: str, value: Fraction, written: str) -> tuple[Fraction, str]:
+    """A value in the first unit of its kind, or the one that is written if its digits end in that alone; or no name.
+
+    Durations are of days or of minutes: who opens for 24 hours does not open for one day.
+    """
+    if kind == "degree":
+        unit = FAHRENHEIT if _FAHRENHEIT.search(written) else CELSIUS
+        return value / unit.factor + unit.zero, "\u00b0f" if unit is FAHRENHEIT else "\u00b0c"
+    parts = kind.split("/")  # of km/h two
+    said = [CASED.get(word) or UNITS.get(word.lower()) for word in _WORD.findall(written)]
+    found = [unit for unit in said if unit is not None and unit.kind in parts]
+    first = [Unit(part) for part in parts]
+    if kind == "s" and found:
+        first = [UNITS["day" if found[0].factor >= UNITS["day"].factor else "min"]]
+    for units in (first, found):
+        if [unit.kind for unit in units] == parts and _NAMES.keys() >= set(units):
+            own = value / units[0].factor * (units[-1].factor if len(units) > 1 else 1)
+            if _decimal(own) is not None:
+                return own, "/".join(_NAMES[unit] for unit in units)
+    return value, ""
+
+
+def _is_percentage(written: str, words: frozenset[str]) -> bool:
+    return "%" in written or not words.isdisjoint(("percent", "cent", "pct"))
+
+
+def _decimal(value: Fraction) -> str | None:
+    """Its digits; None where they do not end soon."""
+    for places in range(_MAX_PLACES):
+        if 10**places % value.denominator == 0:
+            digits = f"{abs(value.numerator) * 10**places // value.denominator:0{places + 1}d}"
+            whole = len(digits) - places
+            return "-" * (value < 0) + digits[:whole] + "." * (places > 0) + digits[whole:]
+    return None
 
 
 def whole_amounts(claim: str) -> list[Amount]:

@@ -67,15 +67,15 @@ BEFORE_A_LETTER = frozenset(
 )
 _TICKS = dict.fromkeys("\u2705\u2713\u2714\u2611", "done") | dict.fromkeys("\u274c\u2717\u2718\u2612", "not done")
 _TICKS |= {"=": "equal", "\u2260": "unequal"}
-WEEKDAYS = _BY_THEIR_NAME["weekday"]
-_SHORT = [day[:3] for day in WEEKDAYS]
-_DAY = "((?a:" + "|".join(f"{day[:3]}(?:{day[3:]}s?|{day[3:4]}|{day[3:5]})?" for day in WEEKDAYS) + "))"
+_DAYS = _BY_THEIR_NAME["weekday"]
+_SHORT = [day[:3] for day in _DAYS]
+_DAY = "((?a:" + "|".join(f"{day[:3]}(?:{day[3:]}s?|{day[3:4]}|{day[3:5]})?" for day in _DAYS) + "))"
 _FROM_DAY_TO_DAY = re.compile(
     rf"\b{_DAY}\.?[ ]{{0,2}}(?:to|through|thru|till|until|-)[ ]{{0,2}}{_DAY}\b", re.IGNORECASE
 )
 # Behind these words or beside another day "Tue" is one; else it may be a person, as "Sun" may be what shines.
 _SHORT_DAY = re.compile(r"\b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b(?!['-])")
-_ANY_DAY = rf"(?:{_SHORT_DAY.pattern}|(?:{'|'.join(WEEKDAYS).title()})\b)"
+_ANY_DAY = rf"(?:{_SHORT_DAY.pattern}|(?:{'|'.join(_DAYS).title()})\b)"
 _SHORT_DAYS = re.compile(
     rf"\b(?:[Oo]n|[Ee]very|[Ee]ach|[Tt]his|[Nn]ext|[Ll]ast|[Uu]ntil|[Tt]ill) {_SHORT_DAY.pattern}(?! [A-Z])"
     rf"|{_ANY_DAY}(?:(?:, ?| ?[/&+] ?|,? (?:and|or) ){_ANY_DAY})+"
@@ -147,8 +147,8 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
             found |= _weekdays(*_PARTS_OF_A_WEEK[part], word)
     found |= {("weekday", day): written for written, day in short.items()}
     spans = [*_FROM_DAY_TO_DAY.finditer(text)]
-    if not spans and len(days := sorted({word for word in words if word in WEEKDAYS}, key=WEEKDAYS.index)) > 1:
-        first, last = WEEKDAYS.index(days[0]), WEEKDAYS.index(days[-1])
+    if not spans and len(days := sorted({word for word in words if word in _DAYS}, key=_DAYS.index)) > 1:
+        first, last = _DAYS.index(days[0]), _DAYS.index(days[-1])
         in_a_row = last - first == len(days) - 1
         found["part of the week", f"{days[0]} to {days[-1]}" if in_a_row else ", ".join(days)] = ", ".join(days)
     for match in spans:
@@ -158,7 +158,7 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
 
 
 def _in_full(day: re.Match[str]) -> str:
-    return WEEKDAYS[_SHORT.index(day[0][:3].lower())]
+    return _DAYS[_SHORT.index(day[0][:3].lower())]
 
 
 def _named_by_letter(text: str) -> dict[tuple[str, str], str]:
@@ -181,7 +181,7 @@ def _named_by_letter(text: str) -> dict[tuple[str, str], str]:
 
 def _weekdays(first: int, last: int, written: str) -> dict[tuple[str, str], str]:
     """All days from one to another, and that they are those: Monday to Friday is not Monday to Saturday."""
-    days = [WEEKDAYS[(first + i) % 7] for i in range((last - first) % 7 + 1)]
+    days = [_DAYS[(first + i) % 7] for i in range((last - first) % 7 + 1)]
     return {**{("weekday", day): written for day in days}, ("part of the week", f"{days[0]} to {days[-1]}"): written}
 
 

@@ -2,11 +2,12 @@
 
 "The fee is 2,000 euros" never follows from "Fee: 1,000 euros per year". Amounts alone do not decide that: 220 euros for
 two hours follow from 110 an hour, and 60 kg are too much where 50 are the limit. So the claim has to say nothing else:
-each of its words and other amounts stands in the passage, and no word of either says that it is computed.
+each of its words and other amounts stands in the passage, and its amount is not computed from those.
 """
 
-from collections.abc import Iterator
-from itertools import groupby, islice
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import groupby, islice, permutations
 from typing import NamedTuple
 
 from core.alignment import later_readings
@@ -33,6 +34,7 @@ _SAY_LITTLE = frozenset(
 # Words that an amount of money says, or a time from which something is.
 _IMPLIED = frozenset(map(stem, ("pay", "paid", "cost", "price", "fee", "charge", "due", "payable", "start", "begin")))
 _COMPUTED = frozenset(("half", "double", "twice", "triple", "third", "quarter", "total", "altogether", "together"))
+_PERIODS_SAID = frozenset(map(stem, SPANS))
 _NO_AMOUNTS = frozenset(("code", "model", "version", "date", "ordinal", "times"))
 _WHEN = frozenset(("time", "weekday"))
 _LIMITING = NEGATIONS | word_set(
@@ -40,6 +42,7 @@ _LIMITING = NEGATIONS | word_set(
 )
 _LIMITING |= word_set("other also always latest earliest")
 MAX_AMOUNTS = 8  # of a text: what says more is not compared
+_IN_SECONDS = (1, 60, 3600, 86400, 604800)
 _MAX_COUNTED = 2  # words behind a number that may be what it counts
 
 
@@ -106,7 +109,7 @@ def says_another_amount(claim: Said, passage: Said) -> bool:
 
     The passage has some of the same unit or currency, or that count the same, and none of them is the claim's.
     """
-    if not NEGATIONS.isdisjoint(claim.limiting):
+    if not NEGATIONS.isdisjoint(claim.limiting) or len(_PERIODS_SAID & passage.words) > 1:
         return False
     if not _COMPUTED.isdisjoint(claim.words | passage.words) or not claim.words <= passage.words | _IMPLIED:
         return False
@@ -122,7 +125,10 @@ def says_another_amount(claim: Said, passage: Said) -> bool:
             return False
         differing.append((beside[0][0], [b for _, b in beside]))
     implied = any(a.kind == "money" or (a.kind == "time" and b.high is None) for a, others in differing for b in others)
-    return bool(differing) and claim.words <= (passage.words | _IMPLIED if implied else passage.words)
+    if not differing or not claim.words <= (passage.words | _IMPLIED if implied else passage.words):
+        return False
+    every = [fact for amount in (*claim.amounts, *passage.amounts) for fact in amount.facts]
+    return not any(_is_computed(fact, others, every) for fact, others in differing if fact.kind not in _WHEN)
 
 
 def _of_its_kind(fact: Fact, amount: SaidAmount, other: SaidAmount) -> Iterator[Fact]:
@@ -141,3 +147,25 @@ def _of_its_kind(fact: Fact, amount: SaidAmount, other: SaidAmount) -> Iterator[
 
 def _holds(claim: Fact, passage: Fact) -> bool:
     return agrees(claim, passage) or (not (claim.exact and passage.exact) and includes(claim, passage))
+
+
+def _counts(fact: Fact) -> Iterator[Fraction]:
+    """What a fact may multiply or divide another one by: of three hours 3, of 5 % a twentieth, and what is left."""
+    if fact.low and fact.exact:
+        if fact.kind == "%":
+            yield from (fact.low / 100, 1 - fact.low / 100, 1 + fact.low / 100)
+        elif fact.kind == "s":
+            yield from (fact.low / seconds for seconds in _IN_SECONDS)
+        elif fact.kind == "month":
+            yield from (fact.low, fact.low / 12)
+        elif fact.kind not in ("date", "time", "money"):
+            yield fact.low
+
+
+def _is_computed(fact: Fact, others: Sequence[Fact], every: Sequence[Fact]) -> bool:
+    """Whether an amount is a sum, a difference, a multiple or a part of those of a passage."""
+    values = [each.low for each in others if each.low is not None and each.kind == fact.kind]
+    counts = [count for each in every if each != fact and each not in others for count in _counts(each)]
+    results = {sum(values)} | {x + sign * y for x, y in permutations(values, 2) for sign in (1, -1)}
+    results |= {x * n for x in values for n in counts} | {x / n for x in values for n in counts if n}
+    return fact.low in results

@@ -64,6 +64,12 @@ def test_another_amount_of_the_same(claim: str, passage: str) -> None:
         ("The train leaves at 5 pm.", "The train leaves at 5:00."),
         ("The maximum stay is 14 days.", "The maximum stay is two weeks."),
         ("You may stay 3 weeks.", "The maximum stay is 2 weeks."),
+        # Computed:
+        ("The bonus is \u00a39,000.", "The bonus is 18 % of \u00a350,000."),
+        ("The fee is \u00a342,500.", "The fee is \u00a350,000 less 15 %."),
+        ("You pay \u00a326.", "The price is \u00a320, and \u00a36 a bag."),
+        ("Three hours cost \u00a327.", "The room costs \u00a39 for each of three hours."),
+        ("The fee is \u00a312,000 per year.", "The fee is \u00a31,000 per month, due each year."),
         ("The fee is \u00a35.", "The fee is \u00a310, half for pupils."),
     ],
 )

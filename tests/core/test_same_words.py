@@ -1,4 +1,4 @@
-"""Texts that differ in case, punctuation or spelling only have the same words; others have not."""
+"""Texts that differ in case, punctuation, spelling or politeness only have the same words; others have not."""
 
 import random
 
@@ -12,7 +12,7 @@ from core.same_words import same_words
 from tests.harness.hostile import HOSTILE
 
 SAMPLE = [text for texts, _ in files_of("development").values() for text in texts]
-SPELLED = EDITS.keys() - {"two letters exchanged", "greeting and thanks"}  # other words, which a model judges
+SPELLED = EDITS.keys() - {"two letters exchanged"}  # a misspelt word is another one
 WORDS = st.lists(st.text("abcdefgh", min_size=2, max_size=8), min_size=1, max_size=8)
 
 
@@ -55,6 +55,9 @@ def test_marks_and_spaces_around_an_amount_never_matter(amount: str, wrap: str) 
         ("two thousand five hundred and two screws", "2,502 screws"),
         ("twenty-five chairs", "25 chairs"),
         ("M\u00fcller, Hauptstra\u00dfe 3", "MUELLER HAUPTSTRASSE 3"),
+        ("Dear Sir or Madam, the parcel is late. Kind regards, Anna", "Parcel is late"),
+        ("Hi there, my parcel is late. Thanks in advance!", "my parcel is late"),
+        ("hello i want a refund, thank you very much", "I want a refund"),
         ("R&D", "r and d"),
         ("5 apples", "five apples"),
         (".5 mg", "0.5 mg"),
@@ -131,6 +134,7 @@ def test_the_same_words(a: str, b: str) -> None:
         ("Give 1'000 mg", "Give 1 mg"),
         ("The rooms twenty, five and three", "The rooms twenty-five and three"),
         ("He paid one thousand. Two hundred is due.", "He paid one thousand two hundred is due."),
+        ("one million one million", "2,000,000"),
         ("It fails if x \u2260 7", "It fails if x = 7"),
         ("It fails if x != 7", "It fails if x = 7"),
         ("Blood group AB-", "Blood group AB"),
@@ -142,6 +146,7 @@ def test_the_same_words(a: str, b: str) -> None:
         ("[-3, 3]", "[3, 3]"),
         ("temp:-5", "temp:5"),
         ("35\u2030", "35"),
+        ("5' tall", "5 tall"),
         ("5*3", "5 3"),
         ("Blood type O-", "Blood type O"),
         ("vitamin A", "vitamin"),
@@ -154,10 +159,12 @@ def test_the_same_words(a: str, b: str) -> None:
         ("in 2 business days", "in 2 days"),
         ("open 24 hours", "open one day"),
         ("30 days", "one month"),
+        ("a week", "7 days"),  # each week
         ("more than two weeks", "at least 14 days"),
         ("a laser of 5 mW", "a laser of 5 MW"),
         ("10 Mb/s", "10 MB/s"),
         ("at 5 mHz", "at 5 MHz"),
+        ("5 mJ", "5 MJ"),
         ("Take 1 100 mg tablet", "Take 1100 mg tablet"),
         ("3 nights", "3 days"),
         ("We meet at 5:00", "We meet at 5 am"),
@@ -182,8 +189,11 @@ def test_the_same_words(a: str, b: str) -> None:
         ("We sell thirty five-litre cans.", "We sell 35 litre cans."),
         ("We sold two hundred two-seat sofas.", "We sold 202 seat sofas."),
         ("one hundred one-way tickets", "101 way tickets"),
+        ("The temperature is - 5 degrees.", "The temperature is 5 degrees."),
+        ("a change of - 10 %", "a change of 10 %"),
         ("A few customers complained.", "Few customers complained."),
         ("A number of users fell", "The number of users fell"),
+        ("!enabled", "enabled"),
     ],
 )
 def test_other_words(a: str, b: str) -> None:
