@@ -19,6 +19,7 @@ import numpy.typing as npt
 from core.facts import Difference, shown
 from core.groups import KeptApart, Pair, group
 from core.tokenizer import MAX_PIECED_CHARS
+from core.units import word_set
 
 Indices = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
@@ -176,28 +177,11 @@ _ORDERED = frozenset(
 
 
 # In place of another such word these leave most of what is said: how can I, how do you. Negations do not.
-_SAY_LITTLE = frozenset(
-    (
-        *("i", "im", "ill", "id", "ive", "we", "well", "wed", "were", "you", "youd", "one", "it", "its", "itd", "they"),
-        *(
-            "theyd",
-            "the",
-            "this",
-            "that",
-            "these",
-            "those",
-            "my",
-            "our",
-            "your",
-            "am",
-            "is",
-            "are",
-            "was",
-            "be",
-            "been",
-        ),
-        *("do", "does", "did", "have", "has", "had", "will", "would", "can", "could", "should"),
-    )
+_SAY_LITTLE = word_set(
+    """
+    i im ill id ive we well wed were you youd one it its itd they theyd the this that these those my our your am is are
+    was be been do does did have has had will would can could should
+    """
 )
 
 
@@ -300,11 +284,8 @@ class DuplicateDecision:
         self._size, self._kept_apart, self._words = len(words), kept_apart, words
         between = [None if kept_apart is None else kept_apart.between(each.pair) for each in candidates]
         read = _nearest(candidates, [found is None for found in between], read_nearest)
-        kept = [
-            i
-            for i, each in enumerate(candidates)
-            if i in read or each.cosine >= NOTED_COSINE or each.nearest < read_nearest
-        ]
+        near = [each.cosine >= NOTED_COSINE or each.nearest < read_nearest for each in candidates]
+        kept = [i for i, noted in enumerate(near) if noted or i in read]
         self.candidates = [candidates[i] for i in kept]
         self._places = [one_place(words[a], words[b]) for (a, b), _, _ in self.candidates]
         self.apart = {n: found for n, i in enumerate(kept) if (found := between[i]) is not None}

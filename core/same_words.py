@@ -126,11 +126,11 @@ def same_words(text: str) -> str:
     text = " ".join(text.split())
     if not text.isupper():
         text = _NAMED_A.sub(_NAME_A, text)
-    text = in_one_spelling(_SIGN_APART.sub(r"\1 -", _NUMBERED.sub("#", text)))
+    text = in_one_spelling(_SIGN_APART.sub(r"\1 -", text))
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
     normalised, rest = normalise_within(written, EXPANDED * len(written) + _EXPANDED_FEW)
     plain = _MINUS_AFTER.sub("\\1 \u2212", normalised.replace("\u2044", "/").replace("\u2215", "/"))
-    plain = APOSTROPHES.sub(",", _TIED.sub(r"\1 . \2", plain))
+    plain = _NUMBERED.sub("#", APOSTROPHES.sub(",", _TIED.sub(r"\1 . \2", plain)))
     if plain.count("'") % 2:
         plain = _FEET.sub("\u2032", plain)
     # One by one: to find all those of a long text at once would keep other threads waiting.
