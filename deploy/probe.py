@@ -94,13 +94,15 @@ def soon(found: Callable[[], Any], expected: Any, what: str, seconds: float = SO
 
 
 def metric(api: str, series: str, expected: str, seconds: str = str(SOON_SECONDS)) -> str:
-    """The service's own /metrics comes to show this series at this value."""
+    """The service's own /metrics comes to show this series at this value; "2+": or a higher one."""
+    wanted = float(expected.rstrip("+"))
 
     def values() -> list[float]:
         text = ask(f"{api}/metrics", key=os.environ.get("SEMBLANCE_API_KEY")).decode()
-        return [float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(series + " ")]
+        found = [float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(series + " ")]
+        return [min(value, wanted) for value in found] if expected.endswith("+") else found
 
-    return f"{series} {soon(values, [float(expected)], series, float(seconds))[0]}"
+    return f"{series} {soon(values, [wanted], series, float(seconds))[0]}"
 
 
 def served(api: str, route: str, seconds: str = str(SOON_SECONDS)) -> str:
