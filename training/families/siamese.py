@@ -202,7 +202,6 @@ def write_graphs(
     model_id: str,
     *,
     words_are_shared: bool,
-    input_std: float = 1.0,
 ) -> dict[str, Any]:
     """Export an encoder, around its words as they are stored, and its heads.
 
@@ -214,7 +213,6 @@ def write_graphs(
         model_id: what the graphs say of themselves.
         words_are_shared: words go among the shared files beside the folder, as the tokenizer always does: they are
             frozen, so other models may have the same.
-        input_std: standard deviation of the random embeddings on which heads are compared with their modules.
 
     Returns:
         Manifest fields, without those of the tasks; `shared`: entries of shared files.
@@ -236,7 +234,7 @@ def write_graphs(
     for task, name in (("similarity", SIMILARITY), ("entailment", ENTAILMENT)):
         if task in heads:
             export_head(heads[task], dim, folder / name, model_id)
-            difference = max(difference, check_head(folder / name, heads[task], dim, spread=input_std))
+            difference = max(difference, check_head(folder / name, heads[task], dim))
     if SENTIMENT in heads:
         export_head(heads[SENTIMENT], dim, folder / CLASSIFICATION, model_id, CLASSIFIER)
         difference = max(difference, check_head(folder / CLASSIFICATION, heads[SENTIMENT], dim, "classifier"))

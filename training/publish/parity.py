@@ -102,17 +102,12 @@ def _sentences(rng: np.random.Generator, vocabulary: int, batch: int, longest: i
     return {"input_ids": ids, "lengths": lengths}
 
 
-def check_head(
-    path: Path, head: nn.Module, dim: int, kind: Literal["head", "classifier"] = "head", *, spread: float = 1.0
-) -> float:
-    """Compare a HEAD or CLASSIFIER graph with its module on random embeddings; returns and raises as `check_encoder`.
-
-    `spread`: deviation of their values; that of the embeddings the head was trained on, if they are far shorter.
-    """
+def check_head(path: Path, head: nn.Module, dim: int, kind: Literal["head", "classifier"] = "head") -> float:
+    """Compare a HEAD or CLASSIFIER graph with its module on random embeddings, as `check_encoder` does."""
     rng = np.random.default_rng(0)
 
     def example(batch: int, _: int) -> dict[str, Array]:
-        draw = spread * rng.standard_normal((len(SPECS[kind].inputs), batch, dim))
+        draw = rng.standard_normal((len(SPECS[kind].inputs), batch, dim))
         return dict(zip(SPECS[kind].inputs, draw.astype(np.float32), strict=True))
 
     return _check_values(path, kind, head, example)
