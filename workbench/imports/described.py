@@ -274,8 +274,6 @@ def check_code(folder: Path) -> dict[str, Any]:
         if ("layer" in field or field == "num_labels") and isinstance(value, int) and value > _MOST:
             raise ImportRefused(f"{path}: {field} is {value:,}; at most {_MOST:,} are taken")
     architectures = config.get("architectures") or []
-    if not isinstance(architectures, list):
-        raise ImportRefused(f"{path}: architectures: not a list")
     if any(str(name).endswith("ForMaskedLM") for name in architectures) and any(
         name == "SpladePooling" for name, _ in read_modules(folder)
     ):

@@ -1,7 +1,7 @@
 """What a folder of another library holds, read without running any of it; what cannot be taken is refused by name."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -11,6 +11,18 @@ from training.errors import UserError
 TOKENIZER, WEIGHTS, CONFIG = "tokenizer.json", "model.safetensors", "config.json"
 GRAPHS = ("onnx/model.onnx", "model.onnx")  # where such folders have their graph
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+_KINDS: Mapping[str, tuple[type, ...]] = {  # of the fields that are read, in whichever file they stand
+    **dict.fromkeys(("architectures", "matryoshka_dimensions"), (list,)),
+    **dict.fromkeys(("id2label", "prompts", "truncation"), (dict,)),
+    **dict.fromkeys(("num_labels", "pad_token_id", "max_length"), (int,)),
+    **dict.fromkeys(("max_seq_length", "model_max_length", "max_position_embeddings"), (float, int)),
+    **dict.fromkeys(("model_type", "problem_type", "default_prompt_name", "activation_function"), (str,)),
+    "pooling_mode": (str, list),
+}
+_IN_JSON: Mapping[type, str] = {
+    **{dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a whole number"},
+    float: "a number",
+}
 
 
 class ImportRefused(UserError, ValueError):
@@ -30,11 +42,15 @@ def read_object(path: Path) -> dict[str, Any]:
     """A JSON file that holds an object.
 
     Raises:
-        ImportRefused: missing, not JSON, or something else.
+        ImportRefused: missing, not JSON, or something else; or a field that is read has another type.
     """
     content = _json(path)
     if not isinstance(content, dict):
         raise ImportRefused(f"{path}: expected an object, found {type(content).__name__}")
+    for field, kinds in _KINDS.items():
+        if content.get(field) is not None and not isinstance(content[field], kinds):
+            expected = " or ".join(_IN_JSON[kind] for kind in kinds)
+            raise ImportRefused(f"{path}: {field}: expected {expected}, found {_IN_JSON[type(content[field])]}")
     return content
 
 
