@@ -199,7 +199,7 @@ class Tokens:
         return self.word(i + 2).isalpha() and self.word(i + 2) not in units.SMALL | units.LARGE
 
     def _number_words(self, i: int) -> Number:
-        start, total, current, room = i, 0, -1, 1 << 62  # room: what may follow is smaller
+        start, total, current, room, power = i, 0, -1, 1 << 62, 1 << 62  # what may follow is smaller than the last two
         if self.are(i, "a", "couple", "of"):
             return [Fraction(2)], i + 3
         if self.are(i, "half", "a") and (large := units.LARGE.get(self.word(i + 2))):
@@ -215,11 +215,11 @@ class Tokens:
                 break
             if small is not None and small < room and (current < 0 or small):
                 current, room, i = max(current, 0) + small, (10 if small >= 20 else 0), i + skip + 1
-            elif large is not None and (current > 0 or start == i):
+            elif large is not None and large < power and (0 < current < large or start == i):
                 current = max(current, 1) * large
                 room = 100 if large == 100 else 0
                 if large >= 1000:
-                    total, current, room = total + current, 0, 1000
+                    total, current, room, power = total + current, 0, 1000, large
                 i += 1
             else:
                 break

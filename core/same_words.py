@@ -9,13 +9,14 @@ currencies, emoji.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import pairwise
 
 from core.alignment import in_one_spelling
 from core.attributes import BEFORE_A_LETTER
-from core.numerals import APOSTROPHES
+from core.numerals import APOSTROPHES, Tokens
 from core.text import normalise_within
-from core.units import MAX_DIGITS, SMALL, word_set
+from core.units import LARGE, SMALL, word_set
 
 _UMLAUTS = {
     0xE4: "ae", 0xF6: "oe", 0xFC: "ue", 0xC4: "Ae", 0xD6: "Oe", 0xDC: "Ue", 0xE6: "ae", 0xC6: "Ae", 0xF8: "oe",
@@ -55,14 +56,7 @@ _MEANT = frozenset("+#%@=<>$~^|\u2030\u2032\u2212")  # other symbols by their ca
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
 _ENDS = frozenset(",.!:;?-")
 _LETTERED = re.compile(r"(\d+)([a-z])$")  # 12b is 12 b
-_NUMBER_ENDS = frozenset(",.!:;?()")  # "twenty, five" is no twenty-five
-
 EXPANDED, _EXPANDED_FEW = 2, 100  # times as long, and a few characters, a text may become; one character may give 18
-_BEYOND = 10**9
-_LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
-_NUMBERS = "|".join((*SMALL, *_LARGE))
-# A number word behind another that a hyphen ties to a word: thirty five-litre cans are thirty cans.
-_TIED = re.compile(rf"\b({_NUMBERS}) ({'|'.join(SMALL)})(?=-[^\W\d_])(?!-(?:{_NUMBERS})\b)")
 # Before these "a" is a name, no article: between A and B; and a few are not few.
 _AFTER_A_NAME = word_set(
     """
@@ -130,7 +124,7 @@ def same_words(text: str) -> str:
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
     normalised, rest = normalise_within(written, EXPANDED * len(written) + _EXPANDED_FEW)
     plain = _MINUS_AFTER.sub("\\1 \u2212", normalised.replace("\u2044", "/").replace("\u2215", "/"))
-    plain = _NUMBERED.sub("#", APOSTROPHES.sub(",", _TIED.sub(r"\1 . \2", plain)))
+    plain = _with_digits(_NUMBERED.sub("#", APOSTROPHES.sub(",", plain)))
     if plain.count("'") % 2:
         plain = _FEET.sub("\u2032", plain)
     # One by one: to find all those of a long text at once would keep other threads waiting.
@@ -138,9 +132,30 @@ def same_words(text: str) -> str:
     if tokens.count('"') % 2 == 0:  # quotes, not inches
         tokens = [token for token in tokens if token != '"']
     body = _with_ranges(_without_greeting(_without_thanks(tokens)))
-    said = [_spelt(token) if _is_meant(token) else "" for token in body if _is_meant(token) or token in _NUMBER_ENDS]
-    words = [_CONTRACTED.get(word, word) for word in _without_articles(_with_digits(said))]
+    said = [_spelt(token) for token in body if _is_meant(token)]
+    words = [_CONTRACTED.get(word, word) for word in _without_articles(said)]
     return " ".join((words or tokens) + ([rest] if rest else []))
+
+
+def _with_digits(text: str) -> str:
+    """With digits for number words: two thousand five hundred and two is 2502, 2 million 2000000, but two three 2 3."""
+    tokens = Tokens(text)
+    parts, after, i = [], 0, 0
+    while i < len(tokens.words):
+        word, large = tokens.words[i], tokens.word(i + 1) in LARGE
+        in_words = word in SMALL or (large and (word == "a" or word[0].isdecimal()))
+        values, end = (tokens.number(i) if in_words or tokens.are(i + 1, "and", "a") else None) or (
+            [Fraction(1)] if word == "one" else [],
+            i + 1,
+        )
+        if len(values) == 1:
+            parts += [
+                text[after : tokens.starts[i]],
+                str(values[0]) if values[0].denominator == 1 else f"{float(values[0]):g}",
+            ]
+            after = tokens.ends[end - 1]
+        i = end
+    return "".join((*parts, text[after:]))
 
 
 def _with_ranges(tokens: Sequence[str]) -> Sequence[str]:
@@ -214,44 +229,7 @@ def _is_name(tokens: Sequence[str]) -> bool:
     return not any(token in _NO_NAMES or any(map(str.isdigit, token)) for token in tokens)
 
 
-def _with_digits(words: Sequence[str]) -> Iterator[str]:
-    """Number words as digits: two thousand five hundred and two is 2502, twenty-five 25, but two three 2 3.
-
-    An empty word ends a number.
-    """
-    total, current, room = 0, -1, 0  # current: -1 where no number is being read; room: what may follow is smaller
-    power = _BEYOND  # a million and then a smaller one
-    linked = False  # an "and" within a number waits
-    for word in [*words, ""]:
-        small, large = SMALL.get(word), _LARGE.get(word)
-        digits = word.isdecimal() and word.isascii() and word[0] != "0" and len(word) < MAX_DIGITS
-        if current >= 0:
-            if small is not None and 0 < small < room:
-                current, room, linked = current + small, 10 if small >= 20 else 0, False
-                continue
-            if large is not None and not linked and 0 < current < large:
-                if large == 100:
-                    current, room = current * large, 100
-                    continue
-                if large < power:
-                    total, current, room, power = total + current * large, 0, 100, large
-                    continue
-            if word == "and" and room == 100 and not linked:
-                linked = True
-                continue
-            yield str(total + current)
-            if linked:
-                yield "and"
-            total, current, linked, power = 0, -1, False, _BEYOND
-        if small is not None:
-            current, room = small, 10 if small >= 20 else 0
-        elif digits:  # 2 thousand
-            current, room = int(word), 0
-        elif word:
-            yield word
-
-
-def _without_articles(words: Iterator[str]) -> Iterator[str]:
+def _without_articles(words: Sequence[str]) -> Iterator[str]:
     before = ""
     for word, after in pairwise([*words, ""]):
         named = word == "a" and (before in BEFORE_A_LETTER or before[-1:].isdecimal() or after in _AFTER_A_NAME)
