@@ -30,8 +30,12 @@ _SHIFTED = {"roberta", "xlm-roberta", "xlm-roberta-xl", "mpnet", "camembert", "l
 PairTask = Literal["entailment", "relevance"]
 NOT: EntailmentLabel = "not_entailment"
 _KNOWN = {*LABELS, NOT, "relevant", "irrelevant"}  # labels of pairs
-_SENTENCES = "config_sentence_transformers.json"
+_SENTENCES, _SETTINGS = "config_sentence_transformers.json", "sentence_bert_config.json"
+# Of `sentence_bert_config.json`: what is read, and what gives the same answers in any case.
+_READ = frozenset(("max_seq_length", "do_lower_case", "transformer_task", "module_output_name", "unpad_inputs"))
+_OUTPUTS = ("last_hidden_state", "logits")  # of a text's `modality_config`
 _MOST = 1000  # layers, labels
+_TOKENS = 2048  # of a text, where the user wants no more: attention takes memory with their square
 _GROWTH, _TOGETHER = 32, 8  # characters that one may become: of Unicode's own rules 18; and those tried together
 _MODULES = "taken are Transformer, Pooling and, after them, Dense and Normalize"
 
@@ -56,6 +60,23 @@ def read_tokenizer(folder: Path) -> Subwords:
     return _subwords(folder, str(backend.to_str()))
 
 
+def read_settings(folder: Path) -> dict[str, Any]:
+    """What sentence-transformers reads of a network beside its own configuration, where there is a `modules.json`.
+
+    Raises:
+        ImportRefused: something that is not honoured here.
+    """
+    path = folder / _SETTINGS
+    content = object_or_none(path) if read_modules(folder) else {}
+    others = {field: value for field, value in content.items() if value and field not in _READ}
+    read = (others.pop("modality_config", {}).get("text") or {}).get("method_output_name", _OUTPUTS[0])
+    if read not in _OUTPUTS:
+        raise ImportRefused(f"{path}: modality_config: {read!r} is not read here, only {' or '.join(_OUTPUTS)}")
+    for field, value in others.items():
+        raise ImportRefused(f"{path}: {field} is {json.dumps(value)[:100]}, which is not honoured here")
+    return content
+
+
 def read_plain_tokenizer(folder: Path) -> Subwords:
     """The `tokenizer.json` of a folder that is no transformer's.
 
@@ -71,7 +92,7 @@ def read_plain_tokenizer(folder: Path) -> Subwords:
 
 def _subwords(folder: Path, text: str) -> Subwords:
     content = json.loads(text)
-    if object_or_none(folder / "sentence_bert_config.json").get("do_lower_case"):
+    if read_settings(folder).get("do_lower_case"):
         first = [{"type": "Lowercase"}]
         rest = [content["normalizer"]] if content.get("normalizer") else []
         content["normalizer"] = {"type": "Sequence", "normalizers": first + rest}
@@ -199,28 +220,25 @@ def read_dimensions(folder: Path, dim: int) -> tuple[int, ...]:
 
 
 def max_tokens(folder: Path, special: int, wanted: int | None) -> int:
-    """Most tokens of a sequence without its special ones: the least that the folder's files say, or fewer.
+    """Most tokens of a sequence without its special ones: what is wanted, else what the folder's files say.
+
+    Of `max_seq_length` and the tokenizer's `model_max_length` the former counts, as in sentence-transformers; never
+    more than the network has positions for.
 
     Raises:
         ImportRefused: more are wanted than the model reads, or it reads none.
     """
     config = object_or_none(folder / "config.json")
-    found = [MAX_TOKENS + special]
-    for name, field in (
-        ("sentence_bert_config.json", "max_seq_length"),
-        ("tokenizer_config.json", "model_max_length"),
-        ("config.json", "max_position_embeddings"),
-    ):
-        value = object_or_none(folder / name).get(field)
-        if isinstance(value, int | float) and 0 < value < 1e9:
-            shift = field == "max_position_embeddings" and config.get("model_type") in _SHIFTED
-            found.append(int(value) - (int(config.get("pad_token_id") or 1) + 1 if shift else 0))
-    limit = min(found) - special
+    stated = read_settings(folder).get("max_seq_length")
+    stated = stated or object_or_none(folder / TOKENIZER_CONFIG).get("model_max_length") or MAX_TOKENS
+    positions = config.get("max_position_embeddings") or MAX_TOKENS
+    shift = int(config.get("pad_token_id") or 1) + 1 if config.get("model_type") in _SHIFTED else 0
+    limit = int(min(stated, positions - shift if positions > 0 else MAX_TOKENS, MAX_TOKENS + special)) - special
     if limit < 1:
         raise ImportRefused(f"{folder / 'config.json'}: max_position_embeddings leaves no token for a text")
     if wanted is not None and wanted > limit:
         raise ImportRefused(f"--max-tokens {wanted}: the model reads at most {limit} tokens of a text")
-    return wanted or limit
+    return wanted or min(limit, _TOKENS)
 
 
 def labels_of(folder: Path) -> tuple[str, ...]:
@@ -260,11 +278,17 @@ def check_code(folder: Path) -> dict[str, Any]:
 
     Raises:
         ImportRefused: it names code that would have to be run, a kind of model that is not served, or too many layers
-            or labels; or a pipe or a device lies in the folder.
+            or labels; the network lies in a folder of its own; or a pipe or a device lies in the folder.
     """
     for each in folder.rglob("*"):
         if each.exists() and not (each.is_file() or each.is_dir()):
             raise ImportRefused(f"{each}: a pipe or a device")
+    for name, where in read_modules(folder):
+        if name == "Transformer" and where != folder:
+            raise ImportRefused(
+                f"{folder / 'modules.json'}: Transformer lies in {where.name}: save the model anew, by "
+                "SentenceTransformer(folder).save_pretrained(another) of a version from 2 on"
+            )
     path = folder / "config.json"
     config = object_or_none(path)
     for named, content in ((path, config), (folder / TOKENIZER_CONFIG, object_or_none(folder / TOKENIZER_CONFIG))):

@@ -1,6 +1,7 @@
 """What a folder of another library holds, read without running any of it; what cannot be taken is refused by name."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {  # of the fields that are read, in wh
     **dict.fromkeys(("model_type", "problem_type", "default_prompt_name", "activation_function"), (str,)),
     "pooling_mode": (str, list),
 }
+_ANCHOR = re.compile(r"[\s\[,:{-]&\S")  # by which a few lines of YAML may become millions
 _IN_JSON: Mapping[type, str] = {
     **{dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a whole number"},
     float: "a number",
@@ -119,10 +121,10 @@ def check_weights(folder: Path) -> None:
     Raises:
         ImportRefused: there is none; pickles, which can run code when they are read, are not taken instead.
     """
-    for kind, part in (("Transformer", folder), *read_modules(folder)):
+    for part in dict.fromkeys((folder, *(where for _, where in read_modules(folder)))):
         if (part / "adapter_config.json").exists():  # the library would read the weights that it names
             raise ImportRefused(f"{part / 'adapter_config.json'}: an adapter: merge it into its model, and save that")
-        if (part / WEIGHTS).is_file() or (kind == "Transformer" and (part / f"{WEIGHTS}.index.json").is_file()):
+        if (part / WEIGHTS).is_file() or (part == folder and (part / f"{WEIGHTS}.index.json").is_file()):
             continue
         if pickle := next((part / name for name in _PICKLES if (part / name).exists()), None):
             raise ImportRefused(
@@ -165,7 +167,9 @@ def read_stated(folder: Path) -> Stated:
     from huggingface_hub import metadata_load
 
     try:
-        head = metadata_load(folder / "README.md") or {}
+        content = (folder / "README.md").read_text(encoding="utf-8-sig").lstrip()
+        anchored = _ANCHOR.search(re.split(r"[\r\n]---", content, maxsplit=1)[0])
+        head = {} if anchored else metadata_load(folder / "README.md") or {}
     except Exception:  # YAML's own errors, and whatever a head of another kind raises: it states nothing
         return Stated(None, None)
     licence = head.get("license_name") if head.get("license") == "other" else None

@@ -35,6 +35,7 @@ from workbench.imports.described import (
     read_dimensions,
     read_pooling,
     read_prompts,
+    read_settings,
     read_tokenizer,
 )
 from workbench.imports.files import (
@@ -54,7 +55,6 @@ from workbench.imports.small_graphs import classes_graph
 
 Task = Literal["embedding", "similarity", "relevance", "entailment", "labels"]
 ENCODER, PAIR, CLASSES = "encoder.onnx", "pair.onnx", "classes.onnx"
-_LONGEST_RUN = 512  # tokens of the run that tries a graph
 _TOLERANCE = 1e-4  # of an exported graph beside its module
 Outputs = Callable[..., npt.NDArray[np.float32]]  # one text or two -> what the library's graph or network gives
 
@@ -126,7 +126,7 @@ class Transformer:
         from transformers import AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
-        lower = bool(object_or_none(self.folder / "sentence_bert_config.json").get("do_lower_case"))
+        lower = bool(read_settings(self.folder).get("do_lower_case"))
         most = self.max_tokens + self.tokenizer.special_tokens(self.sides).number
 
         def read(*texts: str, tensors: str) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class Transformer:
 
     def _by_graph(self, path: Path) -> Outputs:
         """The unmodified graph by itself, of what the folder's own tokenizer reads."""
-        session, read = _open(path.read_bytes(), path), self._reader()
+        session, read = _open(onnx.load(path).SerializeToString(), path), self._reader()
 
         def run(*texts: str) -> npt.NDArray[np.float32]:
             found = read(*texts, tensors="np")
@@ -306,13 +306,13 @@ def _signature(graph: ModelProto, where: Path, tokens: int) -> GraphSignature:
     if not {IDS, MASK} <= set(inputs) <= {IDS, MASK, SEGMENTS, POSITIONS}:
         found = ", ".join(f"{name} {kind}" for name, (kind, _) in inputs.items())
         raise ImportRefused(f"{where}: inputs {found}; taken are int64 {IDS}, {MASK} and perhaps {SEGMENTS}")
-    count = min(tokens, _LONGEST_RUN)
-    ids = np.full((1, count), 5)
-    every = {IDS: ids, MASK: np.ones_like(ids), SEGMENTS: np.zeros_like(ids), POSITIONS: np.arange(count)[None]}
+    ids = np.full((1, tokens), 5)
+    every = {IDS: ids, MASK: np.ones_like(ids), SEGMENTS: np.zeros_like(ids), POSITIONS: np.arange(tokens)[None]}
     try:
         found = session.run(None, {name: every[name] for name in inputs})
     except Exception as error:  # onnxruntime's own exceptions share no public base class
-        raise ImportRefused(f"{where}: cannot run with {count} tokens: {str(error).splitlines()[0]}") from error
+        reason = str(error).splitlines()[0]
+        raise ImportRefused(f"{where}: cannot run with {tokens} tokens (--max-tokens): {reason}") from error
     for value, output in zip(graph.graph.output, found, strict=True):
         dims = value.type.tensor_type.shape.dim
         if len(dims) == output.ndim and output.ndim > 1 and not dims[-1].HasField("dim_value"):

@@ -108,6 +108,8 @@ class TestServed:
         ("---\nlanguage:\n- en\n- code\n- zh-Hant\n---\n", ("en", "zh")),
         ("---\nlanguage: no\n---\n", ("no",)),  # which YAML reads as false
         ("---\nlanguage: [\n---\n", None),
+        ("---\na: &a [en, en]\nb: &b [*a, *a]\nlanguage: [*b, *b]\n---\n", None),  # which may grow without end
+        ("\n---\na: &a en\nlanguage: *a\n---\n", None),
         ("---\nlicense: mit\n---\nlanguage: en\n", None),
         ("# A model\n\nlanguage: en\n", None),
         ("", None),

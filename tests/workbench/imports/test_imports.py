@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from core.manifest import Manifest
 from core.scoring import Logistic
@@ -255,13 +254,10 @@ def _pickle(folder: Path) -> None:
     shutil.rmtree(folder / "onnx")
 
 
-def _pickled_module(folder: Path) -> None:
-    """The transformer that the library reads, in a folder of its own, beside good weights."""
+def _moved(folder: Path) -> None:
+    """The network in a folder of its own, as old versions of the library wrote it."""
     modules = json.loads((folder / "modules.json").read_text())
     (folder / "modules.json").write_text(json.dumps([modules[0] | {"path": "0_Transformer"}, *modules[1:]]))
-    shutil.copytree(folder, folder / "0_Transformer", ignore=lambda *_: ["onnx", "model.safetensors"])
-    torch.save({}, folder / "0_Transformer" / "pytorch_model.bin")
-    shutil.rmtree(folder / "onnx")
 
 
 def _without(folder: Path) -> None:
@@ -306,7 +302,12 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "modules": (lambda f: (f / "modules.json").unlink(),
         r"no modules\.json that says how .* are pooled: give --pooling"),
     "pickle": (_pickle, r"pytorch_model\.bin: weights in a pickle"),
-    "pickle-of-a-module": (_pickled_module, r"0_Transformer/pytorch_model\.bin: weights in a pickle"),
+    "old-layout": (_moved, r"modules\.json: Transformer lies in 0_Transformer: save the model anew"),
+    "other-settings": (lambda f: changed(f / "sentence_bert_config.json", query_length=8),
+        r"sentence_bert_config\.json: query_length is 8, which is not honoured here"),
+    "other-output": (
+        lambda f: changed(f / "sentence_bert_config.json", modality_config={"text": {"method_output_name": "pooled"}}),
+        r"sentence_bert_config\.json: modality_config: 'pooled' is not read here"),
     "adapter": (lambda f: (shutil.rmtree(f / "onnx"), (f / "adapter_config.json").write_text("{}")),
         r"adapter_config\.json: an adapter"),
     "layers-without-end": (lambda f: changed(f / "config.json", num_hidden_layers=100_000),

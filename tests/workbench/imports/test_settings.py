@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import torch
 
@@ -170,3 +171,32 @@ def test_weights_beyond_float16_are_not_published_in_it(tmp_path: Path) -> None:
     with pytest.raises(ParityError, match=r"--float16 changes answers: their cosine falls to"):
         import_model(folder, "x", tmp_path / "models", storage="float16")
     assert Manifest.load(import_model(folder, "x", tmp_path / "models").folder).id == "x"
+
+
+def test_the_length_that_sentence_transformers_states_counts_and_not_the_tokenizers(tmp_path: Path) -> None:
+    folder = foreign.encoder(tmp_path / "long", limit=50)
+    changed(folder / "tokenizer_config.json", model_max_length=20)
+    changed(folder / "sentence_bert_config.json", max_seq_length=50)
+    model = PublishedModel(import_model(folder, "x", tmp_path / "models").folder)
+    assert model.manifest.limits.max_tokens == 48
+    text = "a cat and the dog " * 20
+    assert model.embed([text]) == pytest.approx(foreign.embedded(folder, [text]), abs=1e-4)
+
+
+def test_a_graph_of_fewer_tokens_than_its_configuration_says_is_refused(tmp_path: Path) -> None:
+    folder = foreign.with_graph(foreign.encoder(tmp_path / "short"))
+    changed(folder / "config.json", max_position_embeddings=4000)
+    changed(folder / "sentence_bert_config.json", max_seq_length=4000)
+    with pytest.raises(ImportRefused, match=r"model\.onnx: cannot run with 2050 tokens \(--max-tokens\)"):
+        import_model(folder, "x", tmp_path / "models")
+    done = import_model(folder, "x", tmp_path / "models", options=ImportOptions(max_tokens=60))
+    assert PublishedModel(done.folder).manifest.limits.max_tokens == 60
+
+
+def test_a_graph_whose_weights_lie_in_a_file_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = foreign.with_graph(foreign.encoder(tmp_path / "apart"))
+    path = folder / "onnx" / "model.onnx"
+    onnx.save(onnx.load(path), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    monkeypatch.chdir(tmp_path)
+    model = PublishedModel(import_model(folder, "x", tmp_path / "models").folder)
+    assert model.embed(A) == pytest.approx(foreign.embedded(folder, A), abs=1e-4)
