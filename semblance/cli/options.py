@@ -33,7 +33,7 @@ RerankTop = Annotated[int | None, typer.Option(min=1, help="how many the second 
 QuoteFormulas = Annotated[
     bool, typer.Option("--quote-formulas", help="in .csv and .tsv: put an apostrophe before formulas")
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="begin again, and replace OUTPUT")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace OUTPUT, and the progress of another command")]
 NOT_UTF_8 = re.compile("[\udc80-\udcff]")  # the bytes that `surrogateescape` lets pass
 PATIENCE = 600.0  # seconds
 _TIMEOUT = 30.0  # seconds

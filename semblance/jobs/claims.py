@@ -108,7 +108,7 @@ async def check(
         adds.pop(DOCUMENT)
     if written is not None:
         refuse_taken(source, adds)
-        written.check(source, (column, DOCUMENT))
+        written.check(source, (column, DOCUMENT), adds)
     texts = [text_of_file(path, read_as.encoding) for path in documents]
     chunks = list(source.chunks(0, ROWS_AT_ONCE))
     found, bad = _claims_of(chunks, column, names)

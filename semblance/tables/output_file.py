@@ -1,5 +1,6 @@
 """An output file: it, and the file of the rows without an answer beside it, are replaced once all is written."""
 
+import filecmp
 import json
 import os
 import stat
@@ -125,6 +126,7 @@ class OutputFile:
         inputs: Iterable[Path],
         *,
         overwrite: bool,
+        resumed: bool = False,
         others: Iterable[Path] = (),
         quote_formulas: bool = False,
     ) -> None:
@@ -134,6 +136,7 @@ class OutputFile:
             path: its suffix selects the format.
             inputs: files that are read.
             overwrite: replace a file that is there.
+            resumed: a file that is there may be what will be written; `write` refuses another one.
             others: further files that the command writes.
             quote_formulas: in CSV and TSV, put an apostrophe before cells that a spreadsheet would run.
 
@@ -150,21 +153,24 @@ class OutputFile:
                 raise BatchError(f"{each} is the input too: name another output")
             refuse_special(each)
         self._overwrite = overwrite
-        self._refuse_earlier()
+        if not resumed:
+            self.refuse_earlier()
         if not path.parent.is_dir():
             raise BatchError(f"{path}: there is no folder {path.parent}")
 
-    def _refuse_earlier(self) -> None:
+    def refuse_earlier(self) -> None:
+        """Look that no file is there which may not be replaced; raises BatchError."""
         for each in (self._path, errors_of(self._path)):
             if each.exists() and not self._overwrite:
                 raise BatchError(f"{each} exists; --overwrite replaces it")
 
-    def check(self, source: RowSource, texts: Iterable[str]) -> None:
+    def check(self, source: RowSource, texts: Iterable[str], adds: Mapping[str, Kind]) -> None:
         """Look that the format can hold the rows of an input, before anything is asked: write them to nowhere.
 
         Args:
             source: the rows.
             texts: columns in which only texts, or lists of them, get an answer: whatever else is there is not written.
+            adds: the new columns.
 
         Raises:
             BatchError: it cannot.
@@ -179,10 +185,11 @@ class OutputFile:
                     for row in chunk.rows
                     if isinstance(row, dict)
                 ]
-                yield Answered(replace(chunk, rows=[*found], table=None), range(len(found)), [{}] * len(found))
+                cells = [dict.fromkeys(adds)] * len(found)
+                yield Answered(replace(chunk, rows=[*found], table=None), range(len(found)), cells)
 
         with open(os.devnull, "wb") as nowhere:
-            self._write(nowhere, source, {}, rows)
+            self._write(nowhere, source, adds, rows)
 
     def write(self, source: RowSource, adds: Mapping[str, Kind], rows: Rows, bad: Iterable[tuple[int, BadRow]]) -> None:
         """Replace it and the file of rows without an answer; after a crash either the old or the new one exists.
@@ -194,12 +201,11 @@ class OutputFile:
             bad: numbers of rows without an answer, from 0, and why.
 
         Raises:
-            BatchError: the format has nothing for a value, the input changed while it was read, or another run is
-                writing the output, or has written it.
+            BatchError: the format has nothing for a value, the input changed while it was read, another run is
+                writing the output, or a file that may not be replaced is there, and is not what is written.
             OSError: the disk is full.
         """
         with replacing(self._path) as file:
-            self._refuse_earlier()  # another run may have ended meanwhile
             try:
                 self._write(file, source, adds, rows)
                 file.flush()  # a full disk leaves the earlier file of errors too
@@ -207,9 +213,13 @@ class OutputFile:
                 source.file.check()  # other rows than were answered
                 raise
             source.file.check()
-            errors = errors_of(self._path)
-            if lines := [_line(row, why) for row, why in bad]:
-                write_alone(errors, "".join(lines))
+            errors, lines = errors_of(self._path), "".join(_line(row, why) for row, why in bad)
+            if (self._path.exists() and not filecmp.cmp(unfinished_of(self._path), self._path, shallow=False)) or (
+                errors.exists() and errors.read_bytes() != lines.encode()
+            ):
+                self.refuse_earlier()
+            if lines:
+                write_alone(errors, lines)
             elif errors.exists():
                 errors.unlink()
 

@@ -67,7 +67,7 @@ async def run_batch(
         output: the same suffixes; may differ from the input's.
         options: task, columns, model.
         read_as: encoding and separator of the input.
-        overwrite: start again, and replace an existing output.
+        overwrite: replace an existing output, and the progress of another batch.
         quote_formulas: put an apostrophe before cells that a spreadsheet would run.
         concurrency: chunks in flight at once.
         watch: called after every chunk.
@@ -82,31 +82,31 @@ async def run_batch(
         SemblanceError: the service does not answer, or is too busy; progress is kept.
     """
     progress = partial_of(output)
-    resumed = progress.exists()
     written = OutputFile(
         output,
         [source_path],
-        overwrite=overwrite or resumed,
+        overwrite=overwrite,
+        resumed=progress.exists(),
         others=[progress],
         quote_formulas=quote_formulas,
     )
     needed = list(options.columns) if output.suffix.lower() in PARQUET else None
     source = open_source(source_path, needed, read_as=read_as)
-    written.check(source, options.columns)
     for note in source.notes:
         say(note)
     served = await client.models()
     task = make_task(options, served)
     _check_columns(source, task)
-    if resumed and not overwrite and not progress.exists():
-        raise BatchError(f"{output}: another run has just ended it: --overwrite replaces it")
+    adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
+    written.check(source, options.columns, adds)
     identity = _identity(source, source_path.suffix, read_as, output, options, task)
     with closing(Journal(progress, identity, overwrite=overwrite)) as journal:
+        if next(source.chunks(journal.rows, 1), None):  # else what is there may be of this batch, which was killed then
+            written.refuse_earlier()
         await _ask_all(client, source, task, journal, concurrency, watch)
         if changed(served, await client.models(), [model.id for model in task.used]):
             journal.path.unlink()
             raise BatchError("the model changed while rows were asked, and answers of both are mixed: start again")
-        adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
         bad = ((row, each) for row, each in enumerate(journal.outcomes()) if isinstance(each, BadRow))
         written.write(source, adds, lambda: _answered(source, journal, options.prefix), bad)
         journal.path.unlink()

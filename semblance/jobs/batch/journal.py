@@ -36,7 +36,7 @@ class Journal:
         Args:
             path: of the file.
             identity: of the batch, as JSON values; only the same batch is resumed.
-            overwrite: begin anew.
+            overwrite: begin anew where it is of another batch, or no journal.
 
         Raises:
             BatchError: it is of another batch, no journal, no plain file, or another run is writing it.
@@ -46,11 +46,20 @@ class Journal:
         self.rows = self.skipped = self.empty = 0
         self._crc = 0
         # Where it is new, only its owner reads it.
-        self._file = os.fdopen(open_alone(path, 0o600, anew=overwrite), "r+b")
+        self._file = os.fdopen(open_alone(path, 0o600, anew=False), "r+b")
         try:
-            if not os.fstat(self._file.fileno()).st_size:
+            begun = os.fstat(self._file.fileno()).st_size > 0
+            try:
+                if begun:
+                    self._resume(identity)
+            except BatchError:
+                if not overwrite:
+                    raise
+                self._file.seek(self._file.truncate(0))
+                begun = False
+            if not begun:
                 self._write(_line({"batch": identity}))
-            self._resume(identity)
+                self._resume(identity)
         except BaseException:
             self.close()
             raise
@@ -91,7 +100,7 @@ class Journal:
                 for name in sorted({*before, *identity})
                 if before.get(name) != identity.get(name)
             ]
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise BatchError(f"{self.path}: not of a batch ({error}); --overwrite begins again") from None
         if differences:
             raise BatchError(f"{self.path} is of another batch ({'; '.join(differences)}); --overwrite begins again")

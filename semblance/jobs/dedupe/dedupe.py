@@ -97,7 +97,7 @@ async def _dedupe(session: DedupeSession, written: OutputFile, files: tuple[Path
     names |= {"kept_apart": "text"} if options.guard else {}
     adds = {f"{options.prefix}{name}": kind for name, kind in names.items()}
     source = open_column(path, options.column, options.read_as, adds)
-    written.check(source, (options.column,))
+    written.check(source, (options.column,), adds)
     reviewed = None if options.reviewed is None else _opened(options.reviewed)
     given = [] if reviewed is None else read_review(reviewed.path)
     pair_model = None if options.cosine is not None else await _pair_model(session)

@@ -16,7 +16,8 @@ from semblance.tables.outputs import csv_writer, no_formula
 from semblance.tables.rows import Row, Unreadable, numbered
 
 COLUMNS = ("row_1", "row_2", "text_1", "text_2", "score", "joined", "why", "same")
-ANSWERS: Mapping[str, bool] = {"yes": True, "y": True, "1": True, "no": False, "n": False, "0": False}
+_YES, _NO = ("yes", "y", "1", "1.0", "true"), ("no", "n", "0", "0.0", "false")  # numbers and flags: of JSON, Parquet
+ANSWERS: Mapping[str, bool] = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}
 
 
 class ReviewedPair(NamedTuple):
@@ -65,8 +66,13 @@ def check_no_answers_lost(path: Path, given: Path | None, *, overwrite: bool) ->
     if not overwrite:
         raise BatchError(f"{path} exists; --overwrite replaces it")
     rows = [row for _, row in numbered(open_source(path))]
-    if any(isinstance(row, Unreadable) or set(row) != set(COLUMNS) or str(row["same"] or "").strip() for row in rows):
+    if any(isinstance(row, Unreadable) or set(row) != set(COLUMNS) or _said(row) for row in rows):
         raise BatchError(f"{path} has answers, or is something else: give it by --reviewed, or move it")
+
+
+def _said(row: Row) -> str:
+    """What stands in `same`; empty: nothing."""
+    return "" if row["same"] is None else str(row["same"]).strip().lower()
 
 
 def write_review(path: Path, pairs: Iterable[ReviewRow], *, quote_formulas: bool = False) -> None:
@@ -114,7 +120,7 @@ def read_review(path: Path) -> list[ReviewedPair]:
 def _answered(path: Path, line: int, row: Row) -> ReviewedPair | None:
     if lacking := [name for name in ("row_1", "row_2", "text_1", "text_2", "same") if name not in row]:
         raise BatchError(f"{path}: there is no column {lacking[0]!r}; it should be a review file of `semblance dedupe`")
-    said = str(row["same"] or "").strip().lower()
+    said = _said(row)
     if not said:
         return None
     if said not in ANSWERS:

@@ -387,6 +387,7 @@ def test_what_an_output_cannot_hold_leaves_nothing_unfinished(batch: Batch, tmp_
         ([0.5, 10**30], "parquet", "column 'n' has an integer of more than 64 bits; write .jsonl instead"),
         ([1, "x"], "parquet", "column 'n' has values of several types"),
         (["x\ty"], "tsv", "a tab or a line break"),
+        (["x"], "tsv --prefix \t", "a tab or a line break"),
     ],
 )
 def test_what_an_output_cannot_hold_is_said_before_anything_is_asked(
@@ -398,11 +399,18 @@ def test_what_an_output_cannot_hold_is_said_before_anything_is_asked(
     given = [{"a": "a man", "b": "a dog", "n": value} for value in values]
     with monkeypatch.context() as patched:
         patched.setattr("semblance.jobs.batch.job._ask_all", never)
-        code, _, err = batch(write(tmp_path / "in.jsonl", given), tmp_path / f"out.{out}")
+        suffix, *options = out.split(" ")
+        code, _, err = batch(write(tmp_path / "in.jsonl", given), tmp_path / f"out.{suffix}", *options)
     assert (code, err.count("\n")) == (2, 1)
     assert said in err
     assert batch(tmp_path / "in.jsonl", tmp_path / "out.jsonl").code == 0
     assert [row["n"] for row in read(tmp_path / "out.jsonl")] == values
+
+
+def test_one_column_with_an_empty_text_is_written_to_tsv(batch: Batch, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text('sentence\na dog runs\n""\n')
+    assert batch(tmp_path / "in.csv", tmp_path / "out.tsv", "--task", "embed").code == 4
+    assert [row["sentence"] for row in read(tmp_path / "out.tsv")] == ["a dog runs"]
 
 
 def test_lists_within_lists_are_written(batch: Batch, tmp_path: Path) -> None:

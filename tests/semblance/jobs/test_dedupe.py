@@ -23,7 +23,7 @@ from semblance.errors import BatchError, NoAnswer
 from semblance.jobs.dedupe import neighbours, session
 from semblance.jobs.dedupe.corpus import Matrix
 from semblance.jobs.dedupe.neighbours import ApproximateNeighbours, nearest_of
-from semblance.jobs.dedupe.review import ReviewRow, read_review, write_review
+from semblance.jobs.dedupe.review import COLUMNS, ReviewRow, check_no_answers_lost, read_review, write_review
 from semblance.tables import output_file
 from tests.harness.commands import Ran, Run
 from tests.harness.process import ROOT
@@ -237,6 +237,17 @@ def test_a_review_file_says_again_what_was_written(tmp_path: Path) -> None:
     path.write_text("row_1,row_2,text_1,text_2\n1,2,a,b\n", encoding="utf-8")
     with pytest.raises(BatchError, match="there is no column 'same'"):
         read_review(path)
+
+
+@pytest.mark.parametrize(("yes", "no"), [(1, 0), (True, False), (1.0, 0.0)])
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_answers_may_be_numbers_or_flags(tmp_path: Path, suffix: str, yes: Any, no: Any) -> None:
+    pair = {"row_1": 1, "row_2": 2, "text_1": "a", "text_2": "b"}
+    review = write(tmp_path / f"a{suffix}", [{**pair, "same": same} for same in (no, None, yes)])
+    assert [each.same for each in read_review(review)] == [False, True]
+    lost = write(tmp_path / f"b{suffix}", [{**dict.fromkeys(COLUMNS), **pair, "same": no}])
+    with pytest.raises(BatchError, match="has answers"):
+        check_no_answers_lost(lost, None, overwrite=True)
 
 
 def test_a_review_is_read_as_it_was_written_whatever_the_input_is(url: str, semblance: Run, tmp_path: Path) -> None:

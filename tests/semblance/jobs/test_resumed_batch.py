@@ -116,7 +116,7 @@ def interrupted(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tu
 def test_killed_while_it_finishes_it_finishes(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    source, output = write(tmp_path / "in.jsonl", rows(10)), tmp_path / "out.csv"
+    source, output = write(tmp_path / "in.jsonl", [*rows(10), {"a": "", "b": "x"}]), tmp_path / "out.csv"
 
     def power_cut(*_: object) -> None:
         raise KeyboardInterrupt
@@ -129,7 +129,29 @@ def test_killed_while_it_finishes_it_finishes(
     ask_all(url, source, output, watch=asked.append)
     assert asked == []
     assert len(read(output)) == 10
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.csv", "out.csv.errors.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.errors.jsonl"])
+@pytest.mark.parametrize("when", ["before it goes on", "while it asks"])
+def test_what_it_did_not_write_is_kept_however_often_it_is_asked(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, when: str
+) -> None:
+    source, output = interrupted(url, tmp_path, monkeypatch)
+
+    def foreign(_: object = None) -> None:
+        (tmp_path / name).write_text("precious")
+
+    if when == "before it goes on":
+        foreign()
+    for watch in (foreign, lambda _: None):
+        with pytest.raises(BatchError, match=f"{name} exists; --overwrite replaces it"):
+            ask_all(url, source, output, watch=watch)
+        assert (tmp_path / name).read_text() == "precious"
+    seen: list[int] = []
+    ask_all(url, source, output, overwrite=True, watch=lambda progress: seen.append(progress.rows))
+    assert seen == ([30, 40] if when == "before it goes on" else [])  # what was answered is not asked again
+    assert len(read(output)) == 40
 
 
 DAMAGED: dict[str, Callable[[bytes, bytes], bytes]] = {
@@ -182,7 +204,7 @@ def test_answers_of_a_model_and_its_successor_are_not_mixed(url: str, tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl"]
 
 
-@pytest.mark.parametrize("content", ["{", "[]\n", "{}\n", '{"batch": 2}\n'])
+@pytest.mark.parametrize("content", ["{", "[]\n", "{}\n", pytest.param("[" * 100_000 + "\n", id="deep"), '{"batch": 2}\n'])
 def test_a_file_that_is_not_of_a_batch(url: str, tmp_path: Path, content: str) -> None:
     source, output = write(tmp_path / "in.jsonl", rows(3)), tmp_path / "out.jsonl"
     (tmp_path / "out.jsonl.partial").write_text(content)

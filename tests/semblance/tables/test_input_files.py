@@ -89,7 +89,7 @@ def test_an_output_that_another_run_has_just_ended_is_kept(
         async with Late(url) as client:
             await run_batch(client, source, output, OPTIONS)
 
-    with pytest.raises(BatchError, match="another run has just ended it"):
+    with pytest.raises(BatchError, match="exists; --overwrite replaces it"):
         asyncio.run(run())
     assert output.read_text() == "of the other run"
 
