@@ -294,6 +294,8 @@ def _first(facts: Facts, some: list[Fact]) -> str:
 
 def _negated_affirmed(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
     """Words that a negates, and how b affirms each, in whatever form."""
+    if not a.negated:
+        return
     affirmed = {stem(word): word for word in sorted(b.affirmed)}
     also = {stem(word) for word in b.negated}
     for word in sorted(a.negated):

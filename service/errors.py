@@ -39,6 +39,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 _LONGEST_ECHO = 100  # characters of a client's text that are quoted
+_LONGEST_MESSAGE = 2000  # characters, and of a field: whatever was sent
 _SURE = 0.9  # of the items that should end in time, that are named: items differ, and so does the pace when they come
 _FEW = 3  # names of models in a message; GET /models lists all
 _CLOSE = 0.6  # of difflib's ratio: what a slip of the hand leaves, and not a name of another kind
@@ -78,8 +79,8 @@ class RequestError(ServiceError):
 
     def __init__(self, message: str, *, field: str | None = None, limit: int | None = None) -> None:
         super().__init__(message)
-        self.message = message
-        self.field = field
+        self.message = message[:_LONGEST_MESSAGE]
+        self.field = field and field[:_LONGEST_MESSAGE]
         self.limit = limit
 
     def content(self, request_id: str) -> Mapping[str, object]:
@@ -165,8 +166,8 @@ class TooSlow(TooLarge):
     def __init__(self, seconds: float, possible: float) -> None:
         self.seconds, self.possible = seconds, possible
         super().__init__(
-            f"some {seconds:.2g} seconds of work, as far as is known, of which {possible:.2g} can surely be done in "
-            "the time that is left (SEMBLANCE_REQUEST_TIMEOUT)"
+            f"some {seconds:.2g} seconds of work, as far as is known, of which {max(0.0, possible):.2g} can surely be "
+            "done in the time that is left (SEMBLANCE_REQUEST_TIMEOUT)"
         )
 
     def of(self, field: str, count: int, what: str = "", *, least: float = 0.0) -> "TooSlow":

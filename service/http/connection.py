@@ -53,6 +53,7 @@ class Connection(HttpToolsProtocol):
         self._idle_bytes = 0  # received since the last byte of a body, or the last request's end
         self._progressed = False  # whether the data that is being parsed has any of these
         self._header_bytes = self._body_bytes = self._pieces = 0  # of the request that is being parsed
+        self._body: list[bytes] = []  # pieces of it that the request has not been given yet
         self._error: RequestError | None = None
         self._refuses = False  # what still comes is not read
         self._answered: RequestResponseCycle | None = None  # of several in a row the one whose turn it is
@@ -80,6 +81,7 @@ class Connection(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self._progressed = False
         self._parse(data)
+        self._give_body()
         self._idle_bytes = 0 if self._progressed else self._idle_bytes + len(data)
         if self._refuses:
             self._stop_waiting()
@@ -139,19 +141,28 @@ class Connection(HttpToolsProtocol):
             self._answered = self.cycle
 
     def on_body(self, body: bytes) -> None:
-        """Add to the body, unless it comes in pieces that are too small."""
+        """Add to the body, unless it comes in pieces that are too small.
+
+        All that came at once is given to the request together: uvicorn adds each piece to those before by a copy.
+        """
         self._progressed = True
         self._body_bytes += len(body)
         self._pieces += 1
         if PIECE_BYTES * self._pieces > FEW_BYTES + self._body_bytes:
             self._stop_parsing(NotHttp("a body in very small pieces"))
-        super().on_body(body)
+        self._body.append(body)
+
+    def _give_body(self) -> None:
+        if self._body:
+            super().on_body(b"".join(self._body))
+            self._body.clear()
 
     def on_message_complete(self) -> None:
         """End a request, unless its head is parsed again."""
         if not self.parser.should_upgrade():
             self._in_message, self._progressed = False, True
             self._stop_waiting()
+            self._give_body()
             super().on_message_complete()
 
     def on_response_complete(self) -> None:

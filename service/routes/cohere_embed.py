@@ -188,7 +188,11 @@ async def _embed(call: ServedRequest, request: CohereEmbedV1Request, texts: Requ
     call.check_count(texts.field, len(texts.texts), "max_sentences")
     role = _ROLES.get(request.input_type or "", "text")
     return await embed(
-        call.context, call.service, request.model, texts, unit=True, dimensions=request.output_dimension, role=role
+        *(call.context, call.service, request.model, texts),
+        unit=True,
+        dimensions=request.output_dimension,
+        role=role,
+        dimensions_field="output_dimension",
     )
 
 

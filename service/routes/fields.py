@@ -56,7 +56,9 @@ class AllowedValues(ChangesAnswer):
         self.same = tuple(value for value in taken if value not in changes)
 
     def check(self, value: Any) -> Any:
-        """The value, if it is taken; true is not 1."""
+        """The value, if it is taken; true is not 1. A list of one value, for each text, asks for that."""
+        if isinstance(value, list) and value and all(each == value[0] for each in value):
+            value = value[0]
         if any(type(value) is type(each) and value == each for each in self.taken):
             return value
         raise PydanticCustomError(UNSUPPORTED, "{says}", {"says": self.note})
@@ -89,7 +91,8 @@ def usage(tokens: int) -> Usage:
 
 
 def _one_or_many(value: object) -> str | list[str]:
-    if isinstance(value, list) and value and isinstance(value[0], int | list):
+    first = value[0] if isinstance(value, list) and value else None
+    if isinstance(first[0] if isinstance(first, list) and first else first, int):
         raise PydanticCustomError(
             "token_ids",
             "token ids are of another model's vocabulary, send texts "

@@ -148,6 +148,7 @@ async def embed(
     unit: bool,
     dimensions: int | None,
     role: Role = "text",
+    dimensions_field: str = "dimensions",
 ) -> Embedded:
     """Embed texts with one model.
 
@@ -157,6 +158,7 @@ async def embed(
         unit: whether to divide each embedding by its length.
         dimensions: how many numbers of each to keep: the first, divided by their length where `unit` says so.
         role: what the texts are for.
+        dimensions_field: as the request calls it.
 
     Raises:
         InvalidRequest: the model has fewer, or compares embeddings by more than their direction.
@@ -164,7 +166,7 @@ async def embed(
     """
     scorer = await service.pick(context, "/embed", meant(service, model), "embedding")
     if dimensions is not None:
-        _check_dimensions(scorer.manifest, dimensions)
+        _check_dimensions(scorer.manifest, dimensions, dimensions_field)
     reading = await _read(context, service, scorer, texts, roles=(role,))
     context.items = texts.field, len(texts.texts)
     embeddings = await scorer.embed(context, reading.groups[0])
@@ -217,16 +219,16 @@ def _tokens(count: int) -> str:
     return "token was" if count == 1 else f"{count} tokens were"
 
 
-def _check_dimensions(manifest: Manifest, dimensions: int) -> None:
+def _check_dimensions(manifest: Manifest, dimensions: int, field: str) -> None:
     task, dim, shorter = manifest.similarity, manifest.dim or 0, manifest.dimensions
     if shorter and dimensions not in (dim, *shorter):
         others = ", ".join(map(str, shorter))
-        raise InvalidRequest(f"model {manifest.id} has {dim} dimensions, also {others}", field="dimensions", limit=dim)
+        raise InvalidRequest(f"model {manifest.id} has {dim} dimensions, also {others}", field=field, limit=dim)
     if dimensions > dim:
-        raise InvalidRequest(f"model {manifest.id} has {dim} dimensions", field="dimensions", limit=dim)
+        raise InvalidRequest(f"model {manifest.id} has {dim} dimensions", field=field, limit=dim)
     if dimensions < dim and (task is None or task.comparison != "cosine"):
         message = f"only embeddings that are compared by their cosine can be cut, and those of {manifest.id} are not"
-        raise InvalidRequest(message, field="dimensions", limit=dim)
+        raise InvalidRequest(message, field=field, limit=dim)
 
 
 def values_of(matrix: Embeddings) -> int:

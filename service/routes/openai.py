@@ -41,6 +41,8 @@ from service.routes.routing import JsonAnswer, ServedRequest, router_for
 router = router_for(OPENAI, "OpenAI", "/openai")
 # Where OpenAI's clients look by themselves: nothing of ours stands there.
 root = router_for(OPENAI, "OpenAI")
+_FIRST = AliasChoices("text_1", "data_1", "queries")
+_SECOND = AliasChoices("text_2", "data_2", "documents", "items")
 _ROLES: dict[str, Role] = {"retrieval.query": "query", "retrieval.passage": "passage"}
 _INPUT_TYPES: dict[str, Role] = {"query": "query", "passage": "passage", "document": "passage"}
 
@@ -177,8 +179,8 @@ class ScoreRequest(ForeignRequest):
         json_schema_extra={"examples": [{"text_1": "A man plays.", "text_2": ["Someone plays.", "A dog runs."]}]}
     )
 
-    text_1: OneOrMany = Field(validation_alias=AliasChoices("text_1", "data_1", "queries"))
-    text_2: OneOrMany = Field(validation_alias=AliasChoices("text_2", "data_2", "documents", "items"))
+    text_1: OneOrMany = Field(validation_alias=_FIRST)
+    text_2: OneOrMany = Field(validation_alias=_SECOND)
     model: ModelName = None
     max_tokens_per_query: Annotated[int | None, ChangesAnswer(1)] = Field(None, ge=0, description="of text_1; 0: all")
     max_tokens_per_doc: Annotated[int | None, ChangesAnswer(1)] = Field(None, ge=0, description="of text_2; 0: all")
@@ -251,18 +253,23 @@ async def embeddings(request: EmbeddingsRequest, call: ServedRequest) -> Respons
 async def score(request: ScoreRequest, call: ServedRequest) -> Response:
     """Score one text and one, one and many, or as many as many."""
     service, context, left = call.service, call.context, request.truncation_side == "left"
+    sent = await call.json()
     a, b = (
-        RequestTexts.of(field, texts, Truncation.to(own or None, request.truncate_prompt_tokens, keep_end=left))
-        for field, texts, own in (
-            ("text_1", request.text_1, request.max_tokens_per_query),
-            ("text_2", request.text_2, request.max_tokens_per_doc),
+        RequestTexts.of(
+            next(str(name) for name in names.choices if name in sent),
+            texts,
+            Truncation.to(own or None, request.truncate_prompt_tokens, keep_end=left),
+        )
+        for names, texts, own in (
+            (_FIRST, request.text_1, request.max_tokens_per_query),
+            (_SECOND, request.text_2, request.max_tokens_per_doc),
         )
     )
-    call.check_count("text_2", len(b.texts), "max_pairs")
+    call.check_count(b.field, len(b.texts), "max_pairs")
     if len(a.texts) not in (1, len(b.texts)):
         raise InvalidRequest(
-            f"{amount(len(a.texts), 'texts')} beside {len(b.texts)} in text_2: expected one, or as many",
-            field="text_1",
+            f"{amount(len(a.texts), 'texts')} beside {len(b.texts)} in {b.field}: expected one, or as many",
+            field=a.field,
         )
     raw = False in (request.use_activation, request.activation, request.softmax)
     found = await compare(context, service, "/similarity", request.model, a, b, raw=raw)

@@ -294,7 +294,7 @@ def parse(body: bytes, limits: BodyLimits) -> Any:
     body = body.removeprefix(codecs.BOM_UTF8)  # which some editors put there, and RFC 8259 lets us ignore
     check(body, limits)
     try:
-        return from_json(body, allow_inf_nan=False)
+        return from_json(body, allow_inf_nan=False, cache_strings="none")  # with many keys a cache takes longer
     except ValueError as error:
         why = str(error)
     raise what_is_no_json(body, why)

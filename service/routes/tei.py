@@ -82,7 +82,7 @@ class TeiPredictRequest(_TeiRequest):
         False, description="natural logarithms instead of probabilities"
     )
     parameters: Annotated[
-        None, AllowedValues(None, refuses=({}, {"top_k": 1}), says="all labels and their probabilities are answered")
+        None, AllowedValues(None, {}, refuses=({"top_k": 1},), says="all labels and their probabilities are answered")
     ] = None
 
 

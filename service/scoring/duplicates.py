@@ -32,7 +32,7 @@ MAX_TEXTS = 2000
 _WORDS_TURN_SECONDS = 0.04  # expected; the worst texts take ten times that
 _WORDS_SECONDS = 2e-6  # of a character: its words and facts; expected
 _COMPARE_SECONDS = 2e-8  # of a pair of vectors
-_DECIDE_SECONDS = 4e-5  # of a candidate
+_DECIDE_SECONDS, _DECIDE_WORD_SECONDS = 4e-5, 1e-6  # of a candidate, and of each word of one of its texts
 _AGREE_SECONDS = 2e-6  # of two facts that are compared
 _READ_OF_A_TEXT = 0.7  # pairs, as a rule; each in both directions
 MOST_READ = READ_NEAREST / _READ_OF_A_TEXT  # times as many, of texts that are much alike: what is promised fits these
@@ -93,7 +93,8 @@ async def find_duplicates(
         encoded = await encoder.tokenise(context, exact, lambda i: f"{FIELD}.{texts.index(exact[i])}")
         read = [encoded[number] for number in of]
         embeddings = await encoder.embed(context, [read[i] for i in distinct.first])
-    number, a_pair = len(distinct.first), _DECIDE_SECONDS
+    number = len(distinct.first)
+    a_pair = _DECIDE_SECONDS + _DECIDE_WORD_SECONDS * sum(map(len, distinct.words)) / number
     if distinct.kept_apart is not None:
         a_pair += distinct.kept_apart.agreements_of_a_pair() * _AGREE_SECONDS
     seconds = number**2 * _COMPARE_SECONDS + number * LISTED * a_pair

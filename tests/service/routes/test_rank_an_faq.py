@@ -164,6 +164,11 @@ async def test_what_does_not_fit_is_named(lasting: Client, body: dict[str, Any],
     assert words in error["message"]
 
 
+async def test_what_is_said_of_a_long_id_is_short(lasting: Client) -> None:
+    entries = [{"question": "a", "answer": "b", "id": "\x7f" * 100_000}] * 2
+    assert len((await ranked(lasting, 422, entries=entries))["message"]) < 1000
+
+
 async def test_a_fit_for_other_models_is_refused(lasting: Client, models) -> None:
     for change in ({"fingerprint": "0" * 64}, {"model": "avg-sick"}):
         error = await ranked(lasting, 422, entries=ENTRIES, confidence_fit=fit_of(models) | change)
