@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -40,17 +40,13 @@ class Call:
         """The HTTP method of the request."""
         return "GET" if self.content is None else "POST"
 
-    @cached_property
+    @property
     def body(self) -> bytes | None:
-        """The content as JSON."""
+        """The content as JSON; made anew each time, for the bodies of all parts may be more than memory has."""
         if self.content is None:
             return None
         given = {name: value for name, value in self.content.items() if value is not None}
-        written = ",".join(f"{json.dumps(name)}:{_as_json(name, value)}" for name, value in given.items())
-        try:
-            return f"{{{written}}}".encode()
-        except UnicodeEncodeError:  # a lone surrogate: sent escaped, so that the service says so
-            return json.dumps(json.loads(f"{{{written}}}"), separators=(",", ":")).encode()
+        return b"{%b}" % b",".join(b'"%b":%b' % (name.encode(), _as_json(name, value)) for name, value in given.items())
 
     def parts(self, size: int) -> "list[Call]":
         """The same in requests of at most `size` items each."""
@@ -68,14 +64,16 @@ class Call:
         return [part for half in self.parts((len(self.places) + 1) // 2) for part in half.fitting(room)]
 
 
-def _as_json(name: str, value: object) -> str:
+def _as_json(name: str, value: object) -> bytes:
     """An argument as it is sent; NumPy's numbers as numbers.
 
     Raises:
         InvalidArgument: JSON has nothing for it.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number_of)
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number_of).encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"{name}: a lone surrogate is not a character") from None
     except (TypeError, ValueError) as error:
         raise InvalidArgument(f"{name}: {error}") from None
 
@@ -120,6 +118,7 @@ def check_text(field: str, given: object) -> str:
     """The text; raises InvalidArgument if it is none."""
     if not isinstance(given, str):
         raise InvalidArgument(f"{field}: expected a text, found {_kind(given)}")
+    _as_json(field, given)
     return given
 
 

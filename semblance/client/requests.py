@@ -28,7 +28,7 @@ from semblance.client.calls import (
     parse_results,
 )
 from semblance.client.faq import FAQ, Reply
-from semblance.errors import InvalidRequest, UnexpectedAnswer
+from semblance.errors import InvalidRequest, TooLarge, UnexpectedAnswer
 from semblance.types import (
     Claims,
     Duplicates,
@@ -275,11 +275,18 @@ class ServiceRequests:
 
         A single item needs no limits, and so no `GET /models` before. `limit` is another limit, of which each item
         takes up `each`.
+
+        Raises:
+            TooLarge: one item with the other fields is more than a body may be.
         """
         whole = Call(path, {name: items, **fixed}, range(len(items)), name)
         if len(items) <= 1:
             return [whole]
         limits = (yield from self._models_once()).limits
+        one = len(replace(whole, content={name: items[:1], **fixed}).body or b"")
+        if one > limits.max_body_bytes:
+            message = f"a body of {one} bytes with one of the {name}, the limit is {limits.max_body_bytes}"
+            raise TooLarge(413, "too_large", message, limit=limits.max_body_bytes)
         size: int = max(1, getattr(limits, limit or f"max_{name}") // max(1, each))
         parts = whole.parts(min(size, self._max_items or len(items)))
         return [call for part in parts for call in part.fitting(limits.max_body_bytes)]

@@ -30,6 +30,18 @@ _MARKS = (
 )
 
 
+class OtherEncoding(BatchError):
+    """A text file is not UTF-8.
+
+    Attributes:
+        found: which file, and why; the text of the error advises an option too.
+    """
+
+    def __init__(self, path: Path, line: int, why: str, encoding: str) -> None:
+        self.found = f"{path}: line {line}: {why}"
+        super().__init__(f"{self.found}: give --encoding {encoding} if it is that, or save the file as UTF-8")
+
+
 def encoding_of(path: Path, wanted: str | None) -> str:
     """The encoding to read a text file in: the wanted one, else UTF-8 with or without its mark.
 
@@ -53,36 +65,30 @@ def encoding_of(path: Path, wanted: str | None) -> str:
             "".encode(encoding)  # LookupError where it is none of text, such as base64
         except (LookupError, UnicodeError):
             raise BatchError(f"--encoding {wanted}: no encoding is called so (such as utf-16, cp1252)") from None
-        if encoding == "utf-8" and marked == "utf-8-sig":
-            encoding = marked
+        if marked is not None and encoding.startswith(marked.removesuffix("-sig")):
+            encoding = marked  # which leaves the mark out, as utf-16-le does not
         try:
             bad = _first_bad_line(path, encoding)
         except UnicodeError as error:  # UTF-16 without its mark
-            raise BatchError(f"{path}: line 1: {error}: name another --encoding") from None
+            raise BatchError(f"{path}: {error}: name another --encoding") from None
         if bad is not None:
             raise BatchError(f"{path}: line {bad[0]}: byte {bad[2]:02X} is not {wanted}: name another --encoding")
         return encoding
     if marked is not None and marked != "utf-8-sig":
-        raise BatchError(_other(path, 1, f"the file begins with the mark of {marked.upper()}", marked))
+        raise OtherEncoding(path, 1, f"the file begins with the mark of {marked.upper()}", marked)
     if (half := _without_mark(start)) is not None:
-        raise BatchError(_other(path, 1, f"the file begins as {half.upper()} without its mark", half))
+        raise OtherEncoding(path, 1, f"the file begins as {half.upper()} without its mark", half)
     if (bad := _first_bad_line(path, "utf-8")) is not None:
         number, line, byte = bad
         place = line.index(byte) if byte in line else 0
         near = line[max(0, place - SHOWN // 2) :][:SHOWN].decode("cp1252", "replace").strip()
-        raise BatchError(
-            _other(path, number, f"byte {byte:02X} is not UTF-8; in cp1252 it would be {near!r}", "cp1252")
-        )
+        raise OtherEncoding(path, number, f"byte {byte:02X} is not UTF-8; in cp1252 it would be {near!r}", "cp1252")
     return marked or "utf-8"
 
 
 def open_text(path: Path, encoding: str) -> TextIO:
     """The file as text, its line ends (CR, LF or both) as they are."""
     return path.open(encoding=encoding, newline="")
-
-
-def _other(path: Path, line: int, why: str, encoding: str) -> str:
-    return f"{path}: line {line}: {why}: give --encoding {encoding} if it is that, or save the file as UTF-8"
 
 
 def _without_mark(start: bytes) -> str | None:
@@ -102,7 +108,7 @@ def _first_bad_line(path: Path, encoding: str) -> tuple[int, bytes, int] | None:
         while True:
             line = file.readline(BLOCK)
             try:
-                decoder.decode(line, final=not line)
+                decoder.decode(line, final=not line).encode()  # UTF-7 can write half of a character
             except UnicodeDecodeError as error:
                 return number, line or error.object, error.object[error.start]
             if not line:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TextIO
 from semblance.errors import BatchError
 from semblance.tables.decoding import encoding_of, lines_of, open_text
 from semblance.tables.input_file import InputFile
-from semblance.tables.rows import Chunk, Row, Unreadable
+from semblance.tables.rows import Chunk, Row, Unreadable, next_parts
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _NAMED = re.compile(r"sep=(.)\r?\n?")  # Excel writes and reads such a first line
@@ -91,7 +91,7 @@ class Delimited:
     def _chunks(self, start: int, size: int) -> Iterator[Chunk]:
         with open_text(self._path, self._encoding) as file:
             records = islice(self._records(file), start + 1, None)
-            while found := list(islice(records, size)):
+            while found := next_parts(records, size):
                 rows = [self._row(record) for record in found]
                 yield Chunk(start, [*rows], found[-1].position, lines=[record.line for record in found])
                 start += len(found)

@@ -10,7 +10,7 @@ from typing import Any
 
 from semblance.tables.decoding import SHOWN, encoding_of, lines_of, open_text
 from semblance.tables.input_file import InputFile
-from semblance.tables.rows import Chunk, Row, Unreadable
+from semblance.tables.rows import LONE_SURROGATE, Chunk, Row, Unreadable, next_parts
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half of a character, which may lack the other half
 
@@ -42,7 +42,7 @@ class JsonLines:
     def _chunks(self, start: int, size: int) -> Iterator[Chunk]:
         with open_text(self.file.path, self._encoding) as file:
             lines = islice(lines_of(file), start, None)
-            while found := list(islice(lines, size)):
+            while found := next_parts(lines, size):
                 yield Chunk(start, [self._row(line) for line, _ in found], found[-1][1])
                 start += len(found)
 
@@ -71,7 +71,7 @@ def _object(line: str) -> Row | Unreadable | None:
         if _SURROGATE.search(line):
             json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        return Unreadable("a lone surrogate is not a character")
+        return Unreadable(LONE_SURROGATE)
     except (ValueError, RecursionError) as error:
         return Unreadable(f"not JSON: {error}")
     return found if isinstance(found, dict) else Unreadable("not a JSON object")

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, BinaryIO
 
 from semblance.errors import BatchError
 from semblance.extras import needs
 from semblance.tables.input_file import InputFile
-from semblance.tables.rows import Answered, Chunk, Kind, Rows, RowSource
+from semblance.tables.rows import CHUNK_BYTES, Answered, Chunk, Kind, Rows, RowSource
 
 with needs("Parquet", extra="parquet"):
     import pyarrow as pa
@@ -40,6 +41,8 @@ class ParquetSource:
                 found = opened.schema_arrow
                 self.schema = pa.schema([field.with_type(_as_read(field.type)) for field in found], found.metadata)
                 self.total = opened.metadata.num_rows
+                size = sum(opened.metadata.row_group(i).total_byte_size for i in range(opened.num_row_groups))
+                self._most = max(1, CHUNK_BYTES * self.total // max(1, size))  # rows of a chunk
             self.schema.empty_table().take(pa.array([], pa.int64()))  # as answered rows will be, when it is late
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise BatchError(f"{self._path}: {error}") from None
@@ -58,7 +61,7 @@ class ParquetSource:
         at = 0
         try:
             with pq.ParquetFile(self._path) as file:
-                for batch in file.iter_batches(batch_size=size):
+                for batch in file.iter_batches(batch_size=min(size, self._most)):
                     at += batch.num_rows
                     if at <= start:
                         continue
@@ -138,10 +141,24 @@ def _table(answered: Answered, added: Any) -> Any:
 
 
 def _column(name: str, rows: Sequence[Any]) -> Any:
+    values = [row.get(name) for row in rows]
     try:
-        return pa.array([row.get(name) for row in rows])
+        column = pa.array(values)
+        if _flags_become_numbers(column.type, values):
+            raise pa.ArrowInvalid("true or false among numbers")
+        return column
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         found = f"values of several types ({error})"
         if "too large" in str(error):
             found = "an integer of more than 64 bits"
         raise BatchError(f"column {name!r} has {found}; write .jsonl instead") from None
+
+
+def _flags_become_numbers(kind: Any, values: Sequence[Any]) -> bool:
+    """Whether a true or false stands where Arrow makes a 1.0 or 0.0 of it: among numbers with a point."""
+    there = [value for value in values if value is not None]
+    if pa.types.is_struct(kind):
+        return any(_flags_become_numbers(field.type, [value.get(field.name) for value in there]) for field in kind)
+    if pa.types.is_list(kind):
+        return _flags_become_numbers(kind.value_type, [*chain.from_iterable(there)])
+    return bool(pa.types.is_floating(kind)) and any(isinstance(value, bool) for value in there)

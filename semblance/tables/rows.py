@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Literal, Protocol, TypeVar
 
 from semblance.errors import BatchError
 from semblance.tables.input_file import InputFile
 
+CHUNK_BYTES = 16 << 20  # of a file, about
+LONE_SURROGATE = "a lone surrogate is not a character"
 Row = dict[str, Any]
 Kind = Literal["number", "text", "flag", "integer", "integers", "numbers", "vector"]  # of an output column
 Say = Callable[[str], None]  # a line for the user
@@ -74,9 +76,14 @@ def text_of(value: object, column: str) -> str:
         raise BadRow("not_text", f"expected text, found {type(value).__name__}", column)
     if not value.strip():
         raise BadRow("empty_text", "the text has no visible character", column)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise BadRow("unreadable", LONE_SURROGATE, column) from None
     return value
 
 
+Part = TypeVar("Part", bound=tuple[Any, ...])
 Outcome = Row | BadRow | None  # of a row: its new cells, why it has none, or that it is an empty line
 
 
@@ -93,6 +100,16 @@ class Answered:
     chunk: Chunk
     kept: Sequence[int]
     cells: Sequence[Row]
+
+
+def next_parts(parts: Iterator[Part], size: int) -> list[Part]:
+    """The next parts of a file: `size`, or fewer that make `CHUNK_BYTES`; of each the second says where it ends."""
+    found: list[Part] = []
+    for part in islice(parts, size):
+        found.append(part)
+        if part[1] - found[0][1] >= CHUNK_BYTES:
+            break
+    return found
 
 
 class RowSource(Protocol):
@@ -117,7 +134,7 @@ class RowSource(Protocol):
         ...
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
-        """Skip `start` rows, then yield chunks of `size` rows."""
+        """Skip `start` rows, then yield chunks of `size` rows, or of fewer large ones."""
         ...
 
 

@@ -4,12 +4,13 @@ Columns: `row_1`, `row_2` (of the input, from 1), `text_1`, `text_2`, `score`, `
 which a person fills with yes or no; an empty cell says nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path
 from typing import NamedTuple
 
 from semblance.errors import BatchError
+from semblance.tables.decoding import OtherEncoding
 from semblance.tables.formats import open_source
 from semblance.tables.output_file import replacing
 from semblance.tables.outputs import csv_writer, no_formula
@@ -65,9 +66,16 @@ def check_no_answers_lost(path: Path, given: Path | None, *, overwrite: bool) ->
         return
     if not overwrite:
         raise BatchError(f"{path} exists; --overwrite replaces it")
-    rows = [row for _, row in numbered(open_source(path))]
+    rows = [row for _, row in _rows(path)]
     if any(isinstance(row, Unreadable) or set(row) != set(COLUMNS) or _said(row) for row in rows):
         raise BatchError(f"{path} has answers, or is something else: give it by --reviewed, or move it")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Row | Unreadable]]:
+    try:
+        return numbered(open_source(path))
+    except OtherEncoding as error:  # --encoding is that of the input
+        raise BatchError(f"{error.found}: save it as UTF-8 (in Excel: CSV UTF-8)") from None
 
 
 def _said(row: Row) -> str:
@@ -107,7 +115,7 @@ def read_review(path: Path) -> list[ReviewedPair]:
         BatchError: a column is missing, a cell is neither yes nor no, a row number is none, or nothing is answered.
     """
     found: list[ReviewedPair] = []
-    for line, row in numbered(open_source(path)):
+    for line, row in _rows(path):
         if isinstance(row, Unreadable):
             raise BatchError(f"{path}, line {line}: {row.reason}")
         if (pair := _answered(path, line, row)) is not None:

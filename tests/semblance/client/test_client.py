@@ -312,6 +312,7 @@ def test_arguments_that_cannot_be(arguments: dict[str, Any], message: str) -> No
         ("classify", ("not a list",), "texts: expected a list of texts"),
         ("classify", (["x"], "not a list"), "labels: expected a list of texts"),
         ("embed", (7,), "sentences: expected a list of texts, .*, found a value of type int"),
+        ("embed", (["a", "\ud800"],), "sentences.1: a lone surrogate is not a character"),
         ("explain", ("a", 7), "b: expected a text, found a value of type int"),
     ],
 )

@@ -1,6 +1,7 @@
 """Questions answered by hand: what is sent, in how many pieces, and what comes together again."""
 
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,21 @@ def test_what_is_too_slow_alone_is_an_error() -> None:
     assert isinstance(read_answer(Call("/similarity", {}, range(5), "pairs"), 413, {}, body), RequestFailed)
     with pytest.raises(TooLarge):
         read_answer(Call("/similarity", {}, range(4), "pairs"), 413, {}, body)
+
+
+def test_a_query_that_leaves_no_room_for_a_candidate_is_refused_at_once() -> None:
+    with pytest.raises(TooLarge, match="a body of 10031 bytes with one of the candidates, the limit is 10000"):
+        run(ServiceRequests().rank("q" * 10_000, ["a"] * 200), by_length)
+
+
+def test_the_bodies_of_all_parts_are_never_held_at_once() -> None:
+    tracemalloc.start()
+    query, candidates = "q" * 900_000, [f"{i}" * 60_000 for i in range(9)] * 4
+    answer, sent = run(ServiceRequests().rank(query, candidates), by_length, max_body_bytes=1_000_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(answer.results) == 36
+    assert peak < len(sent) * 500_000
 
 
 def test_numbers_of_numpy_are_sent_and_what_json_has_not_is_named() -> None:

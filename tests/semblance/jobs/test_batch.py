@@ -285,6 +285,7 @@ def test_bad_records_of_csv(batch: Batch, tmp_path: Path) -> None:
         ({"query": "q", "candidates": "[" * 100_000}, "not_a_list", "candidates"),
         ({"query": "q", "candidates": ["x", 1]}, "not_text", "candidates"),
         ({"query": "q", "candidates": ["x", "\u200b"]}, "empty_text", "candidates"),
+        ({"query": "q", "candidates": r'["x", "\ud800"]'}, "unreadable", "candidates"),
     ],
 )
 def test_bad_rows_of_rank(batch: Batch, tmp_path: Path, row: dict[str, Any], code: str, column: str) -> None:
@@ -386,6 +387,8 @@ def test_what_an_output_cannot_hold_leaves_nothing_unfinished(batch: Batch, tmp_
         ([10**30, 2], "parquet", "column 'n' has an integer of more than 64 bits; write .jsonl instead"),
         ([0.5, 10**30], "parquet", "column 'n' has an integer of more than 64 bits; write .jsonl instead"),
         ([1, "x"], "parquet", "column 'n' has values of several types"),
+        ([1.5, True], "parquet", "column 'n' has values of several types (true or false among numbers)"),
+        ([{"x": [1.5]}, {"x": [False]}], "parquet", "column 'n' has values of several types"),
         (["x\ty"], "tsv", "a tab or a line break"),
         (["x"], "tsv --prefix \t", "a tab or a line break"),
     ],

@@ -78,7 +78,7 @@ def test_a_model_of_two_labels_has_a_column_for_each(
         assert float(row["entailment"]) + float(row[other]) == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("bad", [None, float("nan"), "", " \n", "\u200b", 3, "x" * 100_001])
+@pytest.mark.parametrize("bad", [None, float("nan"), "", " \n", "\u200b", 3, "\ud800", "x" * 100_001])
 def test_a_bad_text_is_an_error_or_null(models: Path, bad: object) -> None:
     given = [A[0], bad, A[2]]
     with pytest.raises(InvalidRequest) as caught:

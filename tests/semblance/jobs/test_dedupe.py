@@ -257,6 +257,11 @@ def test_a_review_is_read_as_it_was_written_whatever_the_input_is(url: str, semb
         'row_1,row_2,text_1,text_2,same\n1,2,"Un café, s\'il vous plaît",Two dogs bark,yes\n', encoding="utf-8"
     )
     options = ("--column", "text", "--url", url, "--delimiter", ";", "--encoding", "cp1252", "--reviewed", str(review))
+    kept = review.read_bytes()
+    review.write_bytes(kept.decode().encode("cp1252"))
+    code, _, err = semblance("dedupe", str(rows), str(output), *options)
+    assert (code, err.endswith("save it as UTF-8 (in Excel: CSV UTF-8)\n"), "--encoding" in err) == (2, True, False)
+    review.write_bytes(kept)
     assert semblance("dedupe", str(rows), str(output), *options).code == 0
     assert [row["cluster"] for row in read(output)] == ["1", "1"]
 

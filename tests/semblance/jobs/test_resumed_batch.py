@@ -204,7 +204,9 @@ def test_answers_of_a_model_and_its_successor_are_not_mixed(url: str, tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl"]
 
 
-@pytest.mark.parametrize("content", ["{", "[]\n", "{}\n", pytest.param("[" * 100_000 + "\n", id="deep"), '{"batch": 2}\n'])
+@pytest.mark.parametrize(
+    "content", ["{", "[]\n", "{}\n", pytest.param("[" * 100_000 + "\n", id="deep"), '{"batch": 2}\n']
+)
 def test_a_file_that_is_not_of_a_batch(url: str, tmp_path: Path, content: str) -> None:
     source, output = write(tmp_path / "in.jsonl", rows(3)), tmp_path / "out.jsonl"
     (tmp_path / "out.jsonl.partial").write_text(content)

@@ -113,8 +113,15 @@ def test_another_encoding_is_read_when_it_is_named(tmp_path: Path, encoding: str
     assert "café" in next(iter(row.values()))
 
 
-def test_a_mark_of_utf_8_is_no_text_where_the_encoding_is_named(tmp_path: Path) -> None:
-    assert rows(tmp_path / "x.csv", "\ufeffa,b\r\n1,2\r\n", FileFormat("utf-8")) == [{"a": "1", "b": "2"}]
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-be"])
+def test_a_mark_is_no_text_where_the_encoding_is_named(tmp_path: Path, encoding: str) -> None:
+    content = "\ufeffa,b\r\n1,2\r\n".encode(encoding)
+    assert rows(tmp_path / "x.csv", content, FileFormat(encoding)) == [{"a": "1", "b": "2"}]
+
+
+def test_half_of_a_character_is_none(tmp_path: Path) -> None:
+    with pytest.raises(BatchError, match="surrogates not allowed: name another --encoding"):
+        rows(tmp_path / "x.csv", "a,b\n1,+2AA-\n", FileFormat("utf-7"))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +129,7 @@ def test_a_mark_of_utf_8_is_no_text_where_the_encoding_is_named(tmp_path: Path) 
     [
         (FileFormat("utf-7x"), "--encoding utf-7x: no encoding is called so"),
         (FileFormat("base64"), "--encoding base64: no encoding is called so"),
-        (FileFormat("utf-16"), "line 1: UTF-16 stream does not start with BOM: name another --encoding"),
+        (FileFormat("utf-16"), "UTF-16 stream does not start with BOM: name another --encoding"),
         (FileFormat("ascii"), "line 2: byte C3 is not ascii: name another --encoding"),
         (FileFormat(delimiter=";;"), "--delimiter ';;': expected one character, or tab"),
     ],

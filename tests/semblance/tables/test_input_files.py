@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from semblance.tables.outputs import no_formula
 from semblance.tables.rows import Unreadable
 from semblance.types import Similarities
 from tests.harness.commands import Run
-from tests.harness.tables import read, rows, write
+from tests.harness.tables import SUFFIXES, read, rows, write
 
 OPTIONS = BatchOptions("similarity", ("a", "b"))
 CHANGED = "the file changed while it was read"
@@ -92,6 +93,15 @@ def test_an_output_that_another_run_has_just_ended_is_kept(
     with pytest.raises(BatchError, match="exists; --overwrite replaces it"):
         asyncio.run(run())
     assert output.read_text() == "of the other run"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_of_large_rows_few_are_read_at_once(tmp_path: Path, suffix: str) -> None:
+    texts = [random.randbytes(50_000).hex() for _ in range(400)]  # 40 MB
+    source = open_source(write(tmp_path / f"in{suffix}", [{"a": text} for text in texts]))
+    chunks = list(source.chunks(3, 1000))
+    assert max(len(chunk.rows) for chunk in chunks) < 250
+    assert [row["a"] for chunk in chunks for row in chunk.rows if isinstance(row, dict)] == texts[3:]
 
 
 def test_dedupe_says_so_too(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
