@@ -41,8 +41,8 @@ class FAQ:
         try:
             settings = json.loads(Path(path).read_text(encoding="utf-8"))
             entries = tuple(FAQEntry(each["id"], each["question"], each["answer"]) for each in settings.pop("entries"))
-            if "query" in settings:
-                raise ValueError("a request to POST /rank, which has its question")
+            if "query" in settings or not all(isinstance(part, str) for entry in entries for part in entry):
+                raise ValueError("a request to POST /rank, which has its question, or entries of no texts")
         except OSError as error:
             raise InvalidArgument(f"{path}: {error.strerror or error}") from None
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -77,6 +77,6 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
             pass
     try:
         when = parsedate_to_datetime(headers["retry-after"]).timestamp()
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         return None
     return max(0.0, when - (time.time() if now is None else now))

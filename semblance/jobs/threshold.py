@@ -19,6 +19,7 @@ from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, changed, m
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND
 from semblance.tables.labelled_pairs import read_own
+from semblance.tables.rows import BadRow
 from semblance.types import ModelInfo
 
 Scores = npt.NDArray[np.float64]
@@ -141,6 +142,7 @@ class BinaryLabelledPairs(NamedTuple):
     b: list[str]
     labels: npt.NDArray[np.bool_]  # [n]
     notes: Sequence[str] = ()  # what a user should know of how the file was read
+    places: Sequence[str] = ()  # of each pair, for messages; none: they are not of a file
 
 
 def read_pairs(path: Path, columns: Sequence[str] = COLUMNS, read_as: FileFormat = AS_FOUND) -> BinaryLabelledPairs:
@@ -162,7 +164,9 @@ def read_pairs(path: Path, columns: Sequence[str] = COLUMNS, read_as: FileFormat
     for label, count in ((1, int(labels.sum())), (0, int((~labels).sum()))):
         if not count:
             raise BatchError(f"{path}: no pair has the label {label}; a threshold needs pairs of both labels")
-    return BinaryLabelledPairs([pair.a for pair in read.pairs], [pair.b for pair in read.pairs], labels, read.notes)
+    places = [f"{path}: {read.place} {line}" for line in read.lines]
+    a, b = [pair.a for pair in read.pairs], [pair.b for pair in read.pairs]
+    return BinaryLabelledPairs(a, b, labels, read.notes, places)
 
 
 async def scores_of(
@@ -177,11 +181,16 @@ async def scores_of(
         task: whose score; of entailment its probability, a being the premise.
 
     Raises:
-        BatchError: there is no such model, or it lacks the task.
+        BatchError: there is no such model, it lacks the task, or a text of a file is longer than the service takes.
         SemblanceError: raised by the client.
     """
     scored = make_task(BatchOptions(task, DEFAULT_COLUMNS[task], model), await client.models())
     items = list(zip(pairs.a, pairs.b, strict=True))
+    for place, item in zip(pairs.places, items, strict=False):
+        try:
+            scored.item(dict(zip(scored.columns, item, strict=True)))
+        except BadRow as why:
+            raise BatchError(f"{place}: {why.reason}") from None
     size = min(ROWS_AT_ONCE, scored.rows_at_once)
     rows: list[dict[str, Any]] = []
     for start in range(0, len(items), size):

@@ -19,7 +19,10 @@ from semblance.tables.input_file import InputFile
 from semblance.tables.rows import Chunk, Row, Unreadable, next_parts
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_NAMED = re.compile(r"sep=(.)\r?\n?")  # Excel writes and reads such a first line
+_NAMED = re.compile(r"sep=([^\r\n])\r?\n?")  # Excel writes and reads such a first line
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_OPEN = re.compile(r'(?:^|[,;\t|])"')  # a quoted field that goes on in the next line, where whole ones are left out
+_LINES_OF_HEADER = 100
 LONGEST_RECORD = 16 << 20  # characters
 _QUOTE = "a quote is not closed, or has text behind it (one within a field in quotes is written twice)"
 
@@ -76,8 +79,10 @@ class Delimited:
         self.total = file.size
         self.notes: list[str] = []
         self._encoding = encoding_of(file.path, read_as.encoding)
-        self._skipped = 0  # lines before the header
-        self._separator = read_as.separator or ("\t" if not quoting else self._found())
+        with open_text(file.path, self._encoding) as text:
+            named = _NAMED.fullmatch(text.readline(LONGEST_RECORD))
+        self._skipped = 1 if named else 0  # lines before the header
+        self._separator = read_as.separator or ("\t" if not quoting else self._found(named and named[1]))
         self.decimal_comma = self._separator != ","
         csv.field_size_limit(sys.maxsize)  # the service limits the length of a text
         self.columns: list[str] | None = None
@@ -96,21 +101,24 @@ class Delimited:
                 yield Chunk(start, [*rows], found[-1].position, lines=[record.line for record in found])
                 start += len(found)
 
-    def _found(self) -> str:
+    def _found(self, named: str | None) -> str:
         """The separator of a CSV file: of a first line `sep=;`, else the commonest one of the header."""
-        with open_text(self._path, self._encoding) as file:
-            first = file.readline(LONGEST_RECORD)
-        if named := _NAMED.fullmatch(first):
-            self._skipped, found = 1, named[1]
-        else:
-            plain = re.sub(r'"(?:[^"]|"")*"', "", first)
+        found = named or ","
+        if named is None:
+            header = plain = ""
+            with open_text(self._path, self._encoding) as file:
+                for _ in range(_LINES_OF_HEADER):
+                    header = (header + file.readline(LONGEST_RECORD)).lstrip("\r\n")
+                    plain = _QUOTED.sub("", header)
+                    if (header and not _OPEN.search(plain)) or len(header) >= LONGEST_RECORD:
+                        break
             counts = {separator: plain.count(separator) for separator in SEPARATORS}
             highest = max(counts.values())
             best = [separator for separator, count in counts.items() if count == highest]
             if highest and len(best) > 1:
                 names = " and ".join(SEPARATORS[separator] for separator in best)
                 raise BatchError(f"{self._path}: line 1: the header has as many {names}: give --delimiter")
-            found = best[0] if highest else ","
+            found = best[0] if highest else found
         if found != ",":
             self.notes.append(f"{self._path}: columns are separated by {SEPARATORS.get(found, repr(found))}")
         return found

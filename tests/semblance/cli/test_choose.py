@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from semblance.cli.app import app
+from semblance.errors import BatchError
 from semblance.jobs import threshold
 from semblance.jobs.threshold import Candidate, Scored, choose, compare, read_pairs, recommended
 from tests.harness.labelled import ALIKE, models_in, scored
@@ -89,6 +90,13 @@ def test_an_output_is_refused_without_an_faq(models: Path, tmp_path: Path) -> No
     path = write(tmp_path / "pairs.csv", [{"a": a, "b": b, "label": 1} for a, b in ALIKE])
     ran = CliRunner().invoke(app, ["choose", str(path), "--models-dir", str(models), "--output", "chosen.json"])
     assert (ran.exit_code, "--output: is for an FAQ" in ran.output) == (2, True), ran.output
+
+
+def test_a_text_that_the_service_does_not_take_is_named_by_its_line(models: Path, tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.csv", [{"a": a, "b": "x" * 100_001, "label": n} for n, a in enumerate("yz")])
+    error = CliRunner().invoke(app, ["choose", str(path), "--models-dir", str(models)]).exception
+    assert isinstance(error, BatchError)
+    assert str(error) == f"{path}: line 2: a text of 100001 characters, the limit is 100000"
 
 
 def test_the_command_compares_the_main_models_and_every_one_where_asked(models: Path, tmp_path: Path) -> None:

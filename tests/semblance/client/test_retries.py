@@ -143,6 +143,7 @@ def test_a_batch_asks_a_busy_service_until_its_patience_ends(monkeypatch: pytest
         ({"retry-after": "0.5"}, 0.5),
         ({"retry-after": "-1"}, 0.0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "1 Jan 99999999999999999999 10:00:00"}, None),
         ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
         ({"retry-after-ms": "soon", "retry-after": "1"}, 1.0),
         ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, 90.0),

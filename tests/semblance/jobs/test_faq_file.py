@@ -87,6 +87,13 @@ def test_an_faq_is_written_to_no_link(models: Path, files: tuple[Path, Path], tm
     assert link.is_symlink()
 
 
+def test_entries_of_anything_but_texts_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "faq.json"
+    path.write_text(json.dumps({"entries": [{"id": [1], "question": "q", "answer": "a"}]}))
+    with pytest.raises(InvalidArgument, match=r"faq\.json: is no file that"):
+        FAQ.load(path)
+
+
 def test_a_file_with_a_question_is_refused(models: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
     """docs/faq.md makes bodies with a `query` of such files: an FAQ of one would answer that question alone."""
     path = tmp_path / "faq.json"

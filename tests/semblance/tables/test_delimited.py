@@ -82,6 +82,11 @@ def test_a_file_that_would_be_read_wrong_is_refused_with_its_line(
         ("x.csv", "\ufeffa,b\r\n1,2\r\n", [{"a": "1", "b": "2"}]),  # as Excel saves it
         ("x.csv", "\ufeffsep=;\r\na;b\r\n1;2,5\r\n", [{"a": "1", "b": "2,5"}]),
         ("x.csv", "sep=|\na|b\n1|2\n", [{"a": "1", "b": "2"}]),
+        ("x.tsv", "sep=\t\na\tb\n1\t2\n", [{"a": "1", "b": "2"}]),
+        ("x.csv", "sep=\r\n1\r\n", [{"sep=": "1"}]),
+        ("x.csv", "\r\n\na;b\n1;2,5\n", [{"a": "1", "b": "2,5"}]),
+        ("x.csv", '"a\n, or b";c\n1;2\n', [{"a\n, or b": "1", "c": "2"}]),
+        ("x.csv", 'a 5" pipe,b\n1,2\n', [{'a 5" pipe': "1", "b": "2"}]),
         ("x.csv", "a;b\n1, or 2;3\n", [{"a": "1, or 2", "b": "3"}]),
         ("x.csv", "a\tb\n1\t2\n", [{"a": "1", "b": "2"}]),
         ("x.csv", '"a;x",b\n1,2\n', [{"a;x": "1", "b": "2"}]),  # a separator in quotes is none
@@ -145,6 +150,7 @@ def test_options_that_do_not_fit_are_named(tmp_path: Path, read_as: FileFormat, 
 def test_the_delimiter_overrides_what_the_header_has(tmp_path: Path) -> None:
     assert rows(tmp_path / "x.csv", "a,b;c\n1,2;3\n", FileFormat(delimiter=";")) == [{"a,b": "1,2", "c": "3"}]
     assert rows(tmp_path / "x.csv", "a\tb,c\n1\t2\n", FileFormat(delimiter="tab")) == [{"a": "1", "b,c": "2"}]
+    assert rows(tmp_path / "x.csv", "sep=;\na;b\n1;2\n", FileFormat(delimiter=";")) == [{"a": "1", "b": "2"}]
 
 
 def test_what_was_found_out_is_said(tmp_path: Path) -> None:
