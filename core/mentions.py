@@ -129,7 +129,7 @@ class _Scanner(Tokens):
     def _hours(self, i: int) -> Found:
         """A time of day, or from one to a later one."""
         first = clock(self, i)
-        if first and self.word(first[1]) in ("-", "to", "and", "until", "till"):
+        if first and self.word(first[1]) in (*units.RANGES, "and", "until", "till"):
             last = clock(self, first[1] + 1)
             if last and (low := first[0][0].low) is not None and low < (high := last[0][0].low or Fraction(DAY)):
                 return [Fact("time", low, high)], last[1]
@@ -165,9 +165,11 @@ class _Scanner(Tokens):
             return [_exact(unit, values[-1] + Fraction(below, parts))], after + 1
         if not self._ends(after, unit):
             return None
-        if unit.kind == "number" and self.word(after).upper() in ("XXL", "XL", "XS") and not self.glued(after):
-            name = self.words[i] + self.words[after]
-            return ([_exact(Unit("model"), values[0], name)], after + 1) if _MODEL.match(name) else None
+        if unit.kind == "number" and after == i + 1 and self.words[i].isdecimal() and self._is_apart(after):
+            name = self.words[i] + self.words[after]  # 603 XL, 5 A, 2700 K as if nothing stood between
+            return [
+                _exact(Unit("model"), values[0], name) if _MODEL.match(name) else Fact("code", name=name)
+            ], after + 1
         if unit.kind not in ("number", "money") and end == start + 1 and _THREE_PLACES.match(self.word(start)):
             values = [values[0] / 1000]  # 1.000 kg
         if unit.kind not in ("number", "money") and end == start + 2 and self._may_count(start):
@@ -178,6 +180,13 @@ class _Scanner(Tokens):
         meant = units.EITHER.get(unit.kind, (unit,))
         longer = self._longer(meant, values[0], after) if len(values) == 1 else None
         return longer or ([_exact(each, value) for value in values for each in meant], after)
+
+    def _is_apart(self, i: int) -> bool:
+        """Whether a token is a capital letter, or a size, that belongs to the number before it."""
+        written = self.written[i] if i < len(self.written) and not self.glued(i) else ""
+        # 1400 U/min has none; and S, M, L, X are sizes, or times.
+        letter = written in units.OF_NUMBERS and not (self.glued(i + 1) and self.word(i + 1) in ("/", "-", "&"))
+        return letter or written.upper() in ("XXL", "XL", "XS")
 
     def _may_be_two(self, i: int, unit: Unit, after: int) -> bool:
         """Whether a fraction with its unit, 2/3 days, may be either of two numbers: two or three days."""
@@ -200,7 +209,7 @@ class _Scanner(Tokens):
         """5 to 7 days, 10 % to 20 %, 3 or 5 kg; "and" joins only `between` two."""
         own, middle = self._unit(end, money)
         joined = self.word(middle)
-        if joined not in ("-", "to", "or", "and") or (joined == "and" and not between):
+        if joined not in (*units.RANGES, "or", "and") or (joined == "and" and not between):
             return None
         second = self.number(self._currency(middle + 1)[0] if money else middle + 1)
         if second is None or len(second[0]) != 1 or len(values) != 1:

@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     rf"(?:(?<![^\s(=<>~$\u20ac\u00a3+-])\.)?\d+(?:[.,]\d+)*|[{_MARKS}]"
     rf"|[^\W\d_{_MARKS}]+(?:'[^\W\d_{_MARKS}]+)*|[^\w\s]|_"
 )
-_JOINED = frozenset(("-", "to", "or", "and"))  # 1/2 to 3/4 inch
+_JOINED = frozenset((*units.RANGES, "or", "and"))  # 1/2 to 3/4 inch
 _BEFORE_SIGN = frozenset("($\u20ac\u00a3\u00a5\u20b9")
 _AFTER_MINUS = units.MONEY.keys() | units.SMALL.keys() | units.LARGE.keys()
 _AND_A = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
@@ -181,7 +181,7 @@ class Tokens:
         """Digits with what multiplies them: 5 million, 5k."""
         while len(values) == 1 and (factor := units.LARGE.get(self.word(end))) and end - i < _MAX_WORDS:
             values, end = [values[0] * factor], end + 1
-        if self.word(end) == "k" and self.glued(end):
+        if self.word(end) == "k" and self.glued(end) and values[-1] < 1000:  # 2700K is a temperature
             values, end = [*values[:-1], values[-1] * 1000], end + 1
         return values, end
 

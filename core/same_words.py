@@ -16,7 +16,7 @@ from core.alignment import in_one_spelling
 from core.attributes import BEFORE_A_LETTER
 from core.numerals import APOSTROPHES, Tokens
 from core.text import normalise_within
-from core.units import LARGE, SMALL, word_set
+from core.units import LARGE, RANGES, SMALL, word_set
 
 _UMLAUTS = {
     0xE4: "ae", 0xF6: "oe", 0xFC: "ue", 0xC4: "Ae", 0xD6: "Oe", 0xDC: "Ue", 0xE6: "ae", 0xC6: "Ae", 0xF8: "oe",
@@ -164,7 +164,7 @@ def _with_ranges(tokens: Sequence[str]) -> Sequence[str]:
     for i in range(1, len(tokens) - 1):
         ends = tokens[i - 1], tokens[i + 1]
         is_range = all(map(str.isdecimal, ends)) or _DAYS.issuperset(ends)
-        if tokens[i] == "-" and is_range and "-" not in (*tokens[max(0, i - 2) : i], *tokens[i + 1 : i + 3]):
+        if tokens[i] in RANGES and is_range and "-" not in (*tokens[max(0, i - 2) : i], *tokens[i + 1 : i + 3]):
             found[i] = "to"
     return found
 

@@ -176,6 +176,8 @@ IN_PARTS = {UNITS["hour"]: 60, **dict.fromkeys((*map(UNITS.get, ("m", "euro", "d
 # Letters before a dollar sign, and the currency.
 DOLLARS = {"us": "$", "a": "aud", "au": "aud", "c": "cad", "ca": "cad", "nz": "nzd", "hk": "hkd", "s": "sgd"}
 # One letter is a unit in this case only: "5 M" is a size.
+RANGES = frozenset(("-", "to", "through", "thru"))  # between two amounts
+OF_NUMBERS = frozenset("ABCDEFGHK")  # behind one: 16 A, room 12 B, 2700 K
 LETTERS = frozenset("mgtsh") | frozenset("HlLwWvV")
 # Of these "a" is one: a week.
 SPANS = frozenset(("minute", "hour", "day", "week", "fortnight", "month", "year", "decade", "century"))

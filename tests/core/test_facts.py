@@ -181,6 +181,12 @@ def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:
         ("he is 5'6\" tall", "he is 5 ft 6 in tall"),
         ("half of 100 seats", "50 of 100 seats"),
         ("it lasts a decade", "it lasts ten years"),
+        ("A 16 A fuse", "a 16A fuse"),
+        ("Lamp, 2700 K, warm", "warm 2700K lamp"),
+        ("Ink 88 XL", "ink 88XL"),
+        ("Washer, 1400 spin", "Waschmaschine 1400 U/min"),
+        ("For 2016 thru 2019", "for 2016-2019"),
+        ("Read pages 3 through 5", "read pages 3 to 5"),
     ],
 )
 def test_texts_that_say_it_otherwise_do_not_differ(a: str, b: str) -> None:
