@@ -7,7 +7,7 @@ ignores the others' fields of the answer. `embed` is in `cohere_embed.py`.
 import time
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
@@ -34,14 +34,16 @@ from service.scoring.tokenising import check_chars
 router = router_for(COHERE, "Cohere", "/cohere")
 # Where clients of Cohere and Jina look by themselves: nothing of ours stands there.
 root = router_for(COHERE, "Cohere")
-_MAX_RANK_FIELDS = 16
+_MAX_RANK_FIELDS = 8  # each is looked up in every document
 _BYTES_OF_A_VALUE = 8  # of a body, at least, of documents with many
 _SEARCH_UNIT = 100  # documents, by Cohere's definition
 
 
+# A name that is repeated counts once: no text is joined with itself.
 _RankFields = Annotated[
     list[str],
     Field(min_length=1, max_length=_MAX_RANK_FIELDS, fail_fast=True),
+    AfterValidator(lambda names: list(dict.fromkeys(names))),
 ]
 
 
