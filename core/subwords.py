@@ -20,6 +20,7 @@ from core.tokenizer import Encoded, Tokenizer, parsed, read_bounded
 # Of a long text a beginning is read, and one eight times as long where that has no more tokens than the limit. What is
 # beyond is cut off: a text with so few tokens is white space, or words that no vocabulary has.
 _FEWEST_CHARS, _CHARS_OF_A_TOKEN, _LONGER = 1000, 8, 8
+_SEEN_BLANKS = 64  # at the beginning of a long text: what is white space may be a token, or join the first word
 _LONG = 2000  # characters from which on other threads go on while the library reads: `encode` stops them
 _UNSURE = 128  # last tokens of a beginning that does not end at white space: the word it cuts may be read otherwise
 _INVISIBLE = re.compile("[\\s\x00-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]*")
@@ -110,7 +111,7 @@ class Subwords:
         most = self.most_chars(max_tokens)
         few = most // _LONGER
         if len(text) > few and (unseen := _INVISIBLE.match(text)):
-            text = text[unseen.end() :]
+            text = text[max(0, unseen.end() - _SEEN_BLANKS) :]
         for chars in (few, most):
             part, unsure = _beginning(text, chars)
             with self._library("cannot read a text"):

@@ -228,3 +228,10 @@ def test_a_bad_file_is_refused(tmp_path: Path, content: str, message: str) -> No
     path.write_text(content)
     with pytest.raises(TokenizerError, match=message):
         load_tokenizer(path)
+
+
+def test_a_space_before_a_long_text_is_read_as_before_a_short_one() -> None:
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"\u0120a": 0, "a": 1, "x": 2}, unk_token="x"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer = Subwords(made.to_str())
+    assert tokenizer.encode(" a" * 2000, 3).ids == tokenizer.encode(" a" * 3, 3).ids == (0, 0, 0)

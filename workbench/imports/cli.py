@@ -66,6 +66,8 @@ def import_model(
     given |= {"--encoding": encoding, "--delimiter": delimiter}
     given |= {"--prompt": prompt, "--query-prompt": query_prompt, "--passage-prompt": passage_prompt}
     given |= {"--licence": licence, "--languages": languages}
+    if pairs is None and (scale is not None or encoding is not None or delimiter is not None):
+        raise typer.BadParameter("--scale, --encoding and --delimiter are of --pairs: give that too")
     if int8 and float16:
         raise typer.BadParameter("give one of --int8 and --float16")
     storage: Storage = "int8" if int8 else "float16" if float16 else "float32"
@@ -89,9 +91,8 @@ def import_model(
         overwrite=overwrite,
     )
     console = Console()
-    unchecked = "[yellow]parity is not checked:[/yellow] the model's library is not installed"
+    unchecked = "parity is not checked: the model's library is not installed"
     lines = [unchecked if done.parity is None else done.parity.describe(done.storage), *done.notes]
     lines.append(f"calibration: {done.calibration}" + ("" if pairs is not None else "; --pairs fits it on your own"))
-    for line in lines:
-        console.print(line, soft_wrap=True, highlight=False)
-    console.print(f"imported as {done.folder}", soft_wrap=True, highlight=False)
+    for line in [*lines, f"imported as {done.folder}"]:
+        console.print(line, soft_wrap=True, highlight=False, markup=False)

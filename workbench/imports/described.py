@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import prod
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -11,7 +11,15 @@ from core.errors import TokenizerError
 from core.manifest import MAX_TOKENS, EntailmentLabel, Prompts
 from core.sequences import Pooling, PoolingMode
 from core.subwords import Subwords
-from workbench.imports.files import TOKENIZER, ImportRefused, library_errors, object_or_none, read_modules, read_object
+from workbench.imports.files import (
+    GRAPHS,
+    TOKENIZER,
+    ImportRefused,
+    library_errors,
+    object_or_none,
+    read_modules,
+    read_object,
+)
 from workbench.imports.model import LABELS
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -30,10 +38,19 @@ _SHIFTED = {"roberta", "xlm-roberta", "xlm-roberta-xl", "mpnet", "camembert", "l
 PairTask = Literal["entailment", "relevance"]
 NOT: EntailmentLabel = "not_entailment"
 _KNOWN = {*LABELS, NOT, "relevant", "irrelevant"}  # labels of pairs
-_SENTENCES, _SETTINGS = "config_sentence_transformers.json", "sentence_bert_config.json"
-# Of `sentence_bert_config.json`: what is read, and what gives the same answers in any case.
-_READ = frozenset(("max_seq_length", "do_lower_case", "transformer_task", "module_output_name", "unpad_inputs"))
-_OUTPUTS = ("last_hidden_state", "logits")  # of a text's `modality_config`
+_SENTENCES = "config_sentence_transformers.json"
+_SETTINGS = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)  # the first that there is
+# Of these files: what is read, and what gives the same answers in any case.
+_READ_OF_SETTINGS = frozenset(
+    ("max_seq_length", "do_lower_case", "transformer_task", "modality_config", "module_output_name", "unpad_inputs")
+)
+_READ_OF_SENTENCES = frozenset(
+    ("prompts", "default_prompt_name", "similarity_fn_name", "activation_fn", "model_type", "__version__")
+)
+_OUTPUTS = (None, "last_hidden_state", "logits")  # of a text's `modality_config`
 _MOST = 1000  # layers, labels
 _TOKENS = 2048  # of a text, where the user wants no more: attention takes memory with their square
 _GROWTH, _TOGETHER = 32, 8  # characters that one may become: of Unicode's own rules 18; and those tried together
@@ -66,15 +83,25 @@ def read_settings(folder: Path) -> dict[str, Any]:
     Raises:
         ImportRefused: something that is not honoured here.
     """
-    path = folder / _SETTINGS
-    content = object_or_none(path) if read_modules(folder) else {}
-    others = {field: value for field, value in content.items() if value and field not in _READ}
-    read = (others.pop("modality_config", {}).get("text") or {}).get("method_output_name", _OUTPUTS[0])
-    if read not in _OUTPUTS:
-        raise ImportRefused(f"{path}: modality_config: {read!r} is not read here, only {' or '.join(_OUTPUTS)}")
-    for field, value in others.items():
-        raise ImportRefused(f"{path}: {field} is {json.dumps(value)[:100]}, which is not honoured here")
+    there = [folder / name for name in _SETTINGS if (folder / name).is_file()]
+    if not there or not read_modules(folder):
+        return {}
+    content = read_object(there[0])
+    _check_known(there[0], content, _READ_OF_SETTINGS)
+    modalities = content.get("modality_config") or {}
+    read = (modalities.get("text") or {}).get("method_output_name")
+    if modalities.keys() - {"text"} or read not in _OUTPUTS:
+        raise ImportRefused(
+            f"{there[0]}: modality_config is {json.dumps(modalities)[:200]}: read are plain texts alone"
+        )
     return content
+
+
+def _check_known(path: Path, content: Mapping[str, Any], known: Set[str]) -> None:
+    """Raise ImportRefused where a configuration says what is not honoured here."""
+    for field, value in content.items():
+        if value and field not in known:
+            raise ImportRefused(f"{path}: {field} is {json.dumps(value)[:100]}, which is not honoured here")
 
 
 def read_plain_tokenizer(folder: Path) -> Subwords:
@@ -124,12 +151,13 @@ def _inserted(normalizer: Mapping[str, Any]) -> int:
     return prod(map(_inserted, normalizer.get("normalizers") or ()), start=own)
 
 
-def read_pooling(folder: Path, given: PoolingMode | None, *, states: bool) -> Pooling | None:
+def read_pooling(folder: Path, given: PoolingMode | None, dim: int, *, states: bool) -> Pooling | None:
     """How states are pooled, as `modules.json` says; `given` where there is no such file. None: the graph does it.
 
     Args:
         folder: of the model.
         given: by the user.
+        dim: of what the graph gives.
         states: the graph gives states.
 
     Raises:
@@ -152,6 +180,12 @@ def read_pooling(folder: Path, given: PoolingMode | None, *, states: bool) -> Po
                 f"{folder / 'modules.json'}: {', '.join(names)}: the folder's graph gives states, and a Dense layer "
                 "follows: import it without the graph, by its weights"
             )
+        made = [read_object(where / "config.json").get("out_features") for name, where in modules if name == "Dense"]
+        if made and dim != made[-1]:
+            raise ImportRefused(
+                f"{folder / 'modules.json'}: a Dense layer of {made[-1]} follows, and the folder's graph gives {dim}: "
+                "import it without the graph, by its weights"
+            )
         return Pooling(mode=mode, normalise=names[-1] == "Normalize") if states else None
     if not states:
         return None
@@ -172,6 +206,7 @@ def read_prompts(folder: Path, given: Mapping[str, str | None]) -> Prompts | Non
     """
     path = folder / _SENTENCES
     content = object_or_none(path)
+    _check_known(path, content, _READ_OF_SENTENCES)
     name = content.get("similarity_fn_name")
     if name not in (None, "cosine", "dot"):
         raise ImportRefused(f"{path}: similarity_fn_name is {name!r}; taken are 'cosine' and 'dot'")
@@ -248,10 +283,15 @@ def labels_of(folder: Path) -> tuple[str, ...]:
         ImportRefused: several labels may be right at once.
     """
     config = read_object(folder / "config.json")
-    if config.get("problem_type") == "multi_label_classification":
+    if (kind := config.get("problem_type")) not in (None, "single_label_classification"):
         raise ImportRefused(
-            f"{folder / 'config.json'}: problem_type is 'multi_label_classification'; served are labels of which one "
-            "is right"
+            f"{folder / 'config.json'}: problem_type is {kind!r}; served are labels of which one is right"
+        )
+    named = (config.get("sentence_transformers") or {}).get("activation_fn")
+    named = named or config.get("sbert_ce_default_activation_function")
+    if str(named or object_or_none(folder / _SENTENCES).get("activation_fn")).endswith("Sigmoid"):
+        raise ImportRefused(
+            f"{folder / 'config.json'}: activation_fn is Sigmoid; served are labels of which one is right"
         )
     named = config.get("id2label") or {str(i): f"LABEL_{i}" for i in range(config.get("num_labels", 2))}
     return tuple(str(named.get(str(i), "")) for i in range(len(named)))
@@ -290,6 +330,8 @@ def check_code(folder: Path) -> dict[str, Any]:
                 "SentenceTransformer(folder).save_pretrained(another) of a version from 2 on"
             )
     path = folder / "config.json"
+    if not any((folder / name).is_file() for name in (path.name, "modules.json", TOKENIZER, *GRAPHS)):
+        raise ImportRefused(f"{folder}: no model: neither config.json, modules.json, {TOKENIZER} nor a graph in ONNX")
     config = object_or_none(path)
     for named, content in ((path, config), (folder / TOKENIZER_CONFIG, object_or_none(folder / TOKENIZER_CONFIG))):
         if "auto_map" in content:

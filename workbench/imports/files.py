@@ -14,7 +14,7 @@ GRAPHS = ("onnx/model.onnx", "model.onnx")  # where such folders have their grap
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _KINDS: Mapping[str, tuple[type, ...]] = {  # of the fields that are read, in whichever file they stand
     **dict.fromkeys(("architectures", "matryoshka_dimensions"), (list,)),
-    **dict.fromkeys(("id2label", "prompts", "truncation"), (dict,)),
+    **dict.fromkeys(("id2label", "prompts", "truncation", "modality_config", "sentence_transformers"), (dict,)),
     **dict.fromkeys(("num_labels", "pad_token_id", "max_length"), (int,)),
     **dict.fromkeys(("max_seq_length", "model_max_length", "max_position_embeddings"), (float, int)),
     **dict.fromkeys(("model_type", "problem_type", "default_prompt_name", "activation_function"), (str,)),

@@ -114,7 +114,14 @@ class Transformer:
                 if self.path is None:
                     return self._by_sentence_transformers(texts)
                 run = self._by_graph(self.path)
-                return np.stack([self._pooled(run(text)) for text in texts]).astype(np.float64)
+                made = np.stack([self._pooled(run(text)) for text in texts]).astype(np.float64)
+                names = [name for name, _ in read_modules(self.folder)]
+                if names[-1:] == ["Normalize"] and not np.allclose(np.linalg.norm(made, axis=1), 1.0, atol=1e-3):
+                    raise ImportRefused(
+                        f"{self.folder / 'modules.json'}: a Normalize module follows, and the folder's graph gives "
+                        "vectors of other lengths: import it without the graph, by its weights"
+                    )
+                return made
             run = self._by_transformers() if self.path is None else self._by_graph(self.path)
             rows = list(zip(a, b, strict=True)) if self.sides == 2 else [(text,) for text in [*a, *b]]
             return np.stack([run(*row) for row in rows]).astype(np.float64)
@@ -227,7 +234,7 @@ def read_transformer(folder: Path, options: ImportOptions) -> Transformer:
     if signature.output != "logits":
         idle = ("head", "labels", "pairs_head", *(() if signature.gives_states else ("pooling",)))
         options.refuse("an embedder" if signature.gives_states else "an embedder whose graph pools", *idle)
-        pooling = read_pooling(folder, options.pooling, states=signature.gives_states)
+        pooling = read_pooling(folder, options.pooling, signature.sizes["dim"], states=signature.gives_states)
         prompts = read_prompts(folder, options.prompts)
         return Transformer(folder, path, graph, signature, tokenizer, "embedding", limit, pooling, prompts)
     check_head(folder)

@@ -75,4 +75,4 @@ def tune_model(
         lines.append(f"{done.cut:,} texts are longer than the model reads, and were cut")
     lines.append(f"published {done.folder}")
     for line in lines:
-        console.print(line, soft_wrap=True, highlight=False)
+        console.print(line, soft_wrap=True, highlight=False, markup=False)

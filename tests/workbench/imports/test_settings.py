@@ -1,5 +1,6 @@
 """What a folder says beside its network, and what the user asks for, is honoured or refused: never passed over."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,42 @@ def test_the_length_that_sentence_transformers_states_counts_and_not_the_tokeniz
     assert model.manifest.limits.max_tokens == 48
     text = "a cat and the dog " * 20
     assert model.embed([text]) == pytest.approx(foreign.embedded(folder, [text]), abs=1e-4)
+
+
+def test_settings_under_an_old_name_are_those_that_count(tmp_path: Path) -> None:
+    folder = foreign.encoder(tmp_path / "old", limit=50)
+    (folder / "sentence_bert_config.json").unlink()
+    (folder / "sentence_roberta_config.json").write_text('{"max_seq_length": 20, "do_lower_case": true}')
+    model = PublishedModel(import_model(folder, "x", tmp_path / "models").folder)
+    assert model.manifest.limits.max_tokens == 18
+
+
+def test_a_graph_that_pools_and_leaves_out_what_follows_is_refused(tmp_path: Path) -> None:
+    folder = foreign.encoder(tmp_path / "pooled", normalise=False, dense=10)
+    foreign.with_graph(folder)  # which gives the embedding, with the Dense layer
+    import_model(folder, "x", tmp_path / "models")
+    dense = folder / "2_Dense" / "config.json"
+    changed(dense, out_features=7)
+    with pytest.raises(
+        ImportRefused, match=r"modules\.json: a Dense layer of 7 follows, and the folder's graph gives 10"
+    ):
+        import_model(folder, "y", tmp_path / "models")
+    changed(dense, out_features=10)
+    modules = json.loads((folder / "modules.json").read_text())
+    normalise = {"idx": 3, "name": "3", "path": "", "type": "sentence_transformers.models.Normalize"}
+    (folder / "modules.json").write_text(json.dumps([*modules, normalise]))
+    with pytest.raises(ImportRefused, match=r"modules\.json: a Normalize module follows, and the folder's graph gives"):
+        import_model(folder, "z", tmp_path / "models")
+
+
+def test_labels_of_which_several_may_be_right_are_refused(tmp_path: Path) -> None:
+    folder = foreign.transformer(tmp_path / "nli", "bert", ("entailment", "neutral", "contradiction"))
+    changed(folder / "config.json", sentence_transformers={"activation_fn": "torch.nn.modules.activation.Sigmoid"})
+    with pytest.raises(ImportRefused, match=r"config\.json: activation_fn is Sigmoid"):
+        import_model(folder, "x", tmp_path / "models")
+    changed(folder / "config.json", sentence_transformers=None, problem_type="regression")
+    with pytest.raises(ImportRefused, match=r"config\.json: problem_type is 'regression'"):
+        import_model(folder, "x", tmp_path / "models")
 
 
 def test_a_graph_of_fewer_tokens_than_its_configuration_says_is_refused(tmp_path: Path) -> None:
