@@ -60,6 +60,7 @@ def claims(
         return await check(
             client, documents, source, output, column, read_as,
             model=model, encoder=encoder, prefix=prefix, overwrite=overwrite, quote_formulas=quote_formulas, step=step,
+            say=say,
         )  # fmt: skip
 
     checked, answers = run_shown(service, run, patience, resumable=False)

@@ -12,7 +12,19 @@ from semblance.tables.delimited import FileFormat
 from semblance.tables.documents import text_of_file
 from semblance.tables.formats import open_column
 from semblance.tables.output_file import OutputFile
-from semblance.tables.rows import Answered, BadRow, Chunk, Kind, Row, Step, columns_of, readable, refuse_taken, text_of
+from semblance.tables.rows import (
+    Answered,
+    BadRow,
+    Chunk,
+    Kind,
+    Row,
+    Say,
+    Step,
+    columns_of,
+    readable,
+    refuse_taken,
+    text_of,
+)
 from semblance.types import ClaimPassage, ClaimResult
 
 DOCUMENT = "document"  # a column that says against which document a claim is held
@@ -68,6 +80,7 @@ async def check(
     overwrite: bool = False,
     quote_formulas: bool = False,
     step: Step = lambda what, share: None,
+    say: Say = lambda _: None,
 ) -> tuple[Checked, list[tuple[str, ClaimResult]]]:
     """Hold the claims of a file against documents.
 
@@ -85,6 +98,7 @@ async def check(
         overwrite: replace an output that is there.
         quote_formulas: in CSV and TSV, put an apostrophe before cells that a spreadsheet would run.
         step: is told what is done.
+        say: is told how a file is read, a line each.
 
     Returns:
         How many claims there were, and each with the answer.
@@ -109,7 +123,9 @@ async def check(
     if written is not None:
         refuse_taken(source, adds)
         written.check(source, (column, DOCUMENT), adds)
-    texts = [text_of_file(path, read_as.encoding) for path in documents]
+    for note in source.notes:
+        say(note)
+    texts = [text_of_file(path, read_as.encoding, say) for path in documents]
     chunks = list(source.chunks(0, ROWS_AT_ONCE))
     found, bad = _claims_of(chunks, column, names)
     places = {row: f"row {row + 1}" if why.line is None else f"line {why.line}" for row, why in bad.items()}

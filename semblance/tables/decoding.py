@@ -1,6 +1,7 @@
 """Text files: which encoding they are in, and their lines; what is in another encoding is refused by its name.
 
-Nothing is guessed: a file that is no UTF-8 is read when `--encoding` names another encoding.
+Nothing is guessed: a file that is no UTF-8 is read when `--encoding` names another encoding. One of single bytes, such
+as cp1252, is for those files of a command that are no UTF-8.
 """
 
 import codecs
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from semblance.errors import BatchError
+from semblance.tables.rows import Say
 
 BLOCK = 1 << 20  # bytes read at once
 SHOWN = 40  # characters of a bad line in a message
@@ -42,12 +44,13 @@ class OtherEncoding(BatchError):
         super().__init__(f"{self.found}: give --encoding {encoding} if it is that, or save the file as UTF-8")
 
 
-def encoding_of(path: Path, wanted: str | None) -> str:
+def encoding_of(path: Path, wanted: str | None, say: Say = lambda _: None) -> str:
     """The encoding to read a text file in: the wanted one, else UTF-8 with or without its mark.
 
     Args:
         path: the file, which is read whole once.
         wanted: name of an encoding; None: UTF-8.
+        say: is told where the file is UTF-8, and so not read in the wanted one.
 
     Raises:
         BatchError: no encoding is called so, the file is in another one, which names the first bad line, or no text.
@@ -63,8 +66,14 @@ def encoding_of(path: Path, wanted: str | None) -> str:
         try:
             encoding = codecs.lookup(wanted).name
             "".encode(encoding)  # LookupError where it is none of text, such as base64
+            upper = bytes(range(128, 256)).decode(encoding, "replace")
         except (LookupError, UnicodeError):
             raise BatchError(f"--encoding {wanted}: no encoding is called so (such as utf-16, cp1252)") from None
+        single = len(upper) == 128 and set(upper) != {"\ufffd"}  # of ASCII and UTF-8 none is a character
+        if (single or marked == "utf-8-sig") and _first_bad_line(path, "ascii") and not _first_bad_line(path, "utf-8"):
+            if not encoding.startswith("utf-8"):
+                say(f"{path}: is UTF-8, and read as that, not as {wanted}")
+            return marked or "utf-8"
         if marked is not None and encoding.startswith(marked.removesuffix("-sig")):
             encoding = marked  # which leaves the mark out, as utf-16-le does not
         try:

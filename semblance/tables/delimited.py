@@ -78,7 +78,7 @@ class Delimited:
         self.file, self._path, self._quoting = file, file.path, quoting
         self.total = file.size
         self.notes: list[str] = []
-        self._encoding = encoding_of(file.path, read_as.encoding)
+        self._encoding = encoding_of(file.path, read_as.encoding, self.notes.append)
         with open_text(file.path, self._encoding) as text:
             named = _NAMED.fullmatch(text.readline(LONGEST_RECORD))
         self._skipped = 1 if named else 0  # lines before the header

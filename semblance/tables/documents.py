@@ -10,6 +10,7 @@ from semblance.errors import BatchError
 from semblance.extras import needs
 from semblance.tables.decoding import encoding_of, open_text
 from semblance.tables.input_file import InputFile
+from semblance.tables.rows import Say
 
 EXTRA = "documents"
 # Parts of a page that are not read: what is struck out, and what a browser does not show.
@@ -17,12 +18,13 @@ _NO_TEXT = ("script", "style", "head", "nav", "template", "noscript", "del", "s"
 _HIDDEN = "[hidden], [style*='display:none' i], [style*='display: none' i], [style*='visibility:hidden' i]"
 
 
-def text_of_file(path: Path, encoding: str | None = None) -> str:
+def text_of_file(path: Path, encoding: str | None = None, say: Say = lambda _: None) -> str:
     """The text of a document; its suffix selects the reader.
 
     Args:
         path: .txt, .md, .html or .pdf.
-        encoding: of text and HTML; None: UTF-8.
+        encoding: of text and HTML that is no UTF-8; None: none is.
+        say: is told how the file is read, where that is not as wanted.
 
     Raises:
         BatchError: it cannot be read or decoded, is a pipe or a device, has no text, or its suffix is unknown.
@@ -33,7 +35,7 @@ def text_of_file(path: Path, encoding: str | None = None) -> str:
         raise BatchError(f"{path}: a document is .txt, .md, .html or .pdf")
     try:
         InputFile(path)  # raises where it never ends
-        text = reader(path, encoding)
+        text = reader(path, encoding, say)
     except OSError as error:
         raise BatchError(f"{path}: {error.strerror or error}") from error
     except RecursionError:
@@ -43,16 +45,16 @@ def text_of_file(path: Path, encoding: str | None = None) -> str:
     return text
 
 
-def _plain(path: Path, encoding: str | None) -> str:
-    with open_text(path, encoding_of(path, encoding)) as file:
+def _plain(path: Path, encoding: str | None, say: Say) -> str:
+    with open_text(path, encoding_of(path, encoding, say)) as file:
         return file.read()
 
 
-def _page(path: Path, encoding: str | None) -> str:
+def _page(path: Path, encoding: str | None, say: Say) -> str:
     with needs("reading HTML", extra=EXTRA):
         from bs4 import BeautifulSoup
         from markdownify import MarkdownConverter
-    soup = BeautifulSoup(_plain(path, encoding), "html.parser")
+    soup = BeautifulSoup(_plain(path, encoding, say), "html.parser")
     for part in [*soup(_NO_TEXT), *soup.select(_HIDDEN)]:
         part.decompose()
     converter = MarkdownConverter(heading_style="ATX", bullets="-", escape_asterisks=False, escape_underscores=False)
@@ -60,7 +62,7 @@ def _page(path: Path, encoding: str | None) -> str:
     return text
 
 
-def _pdf(path: Path, encoding: str | None) -> str:
+def _pdf(path: Path, encoding: str | None, say: Say) -> str:
     with needs("reading PDF", extra=EXTRA):
         from pypdf import PdfReader
     try:
@@ -73,7 +75,7 @@ def _pdf(path: Path, encoding: str | None) -> str:
     return text
 
 
-_READERS: Mapping[str, Callable[[Path, str | None], str]] = {
+_READERS: Mapping[str, Callable[[Path, str | None, Say], str]] = {
     ".txt": _plain,
     ".md": _plain,
     ".markdown": _plain,

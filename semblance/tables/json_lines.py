@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from math import isinf
 from typing import Any
@@ -19,7 +19,6 @@ class JsonLines:
     """One JSON object a line; a row has the number of its line."""
 
     columns: list[str] | None = None
-    notes: Sequence[str] = ()
     decimal_comma = False
 
     def __init__(
@@ -32,7 +31,8 @@ class JsonLines:
         """
         self.file = file
         self.total = file.size
-        self._encoding = encoding_of(file.path, encoding)
+        self.notes: list[str] = []
+        self._encoding = encoding_of(file.path, encoding, self.notes.append)
         self._row = row or _object
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:

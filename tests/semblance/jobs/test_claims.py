@@ -45,6 +45,16 @@ def test_an_option_of_the_output_needs_one(semblance: Run, url: str, option: str
     assert ran == Ran(2, "", f"semblance: {name} is for a file that is written: give --output too\n")
 
 
+def test_an_encoding_of_single_bytes_is_that_of_files_that_are_no_utf_8(semblance: Run, url: str) -> None:
+    Path("old.md").write_bytes("The café costs 10 € a day.\n".encode("cp1252"))
+    Path("claims.csv").write_text("claim\nThe café costs 10 €.\n", encoding="utf-8-sig")
+    ran = semblance("claims", "old.md", "claims.csv", "-o", "out.jsonl", "--encoding", "cp1252", "--url", url)
+    assert (ran.code, ran.err) == (0, "semblance: claims.csv: is UTF-8, and read as that, not as cp1252\n")
+    (row,) = read(Path("out.jsonl"))
+    assert row["claim"] == "The café costs 10 €."
+    assert "The café costs 10 € a day." in (row["evidence"] or row["against"])
+
+
 def test_each_claim_gets_a_row_with_its_evidence_and_where_it_stands(semblance: Run, url: str) -> None:
     done = semblance("claims", "man.md", "claims.txt", "--output", "out.csv", "--url", url)
     assert done.code == 0, done.err
