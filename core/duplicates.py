@@ -243,6 +243,11 @@ def are_unreadable(a: Sequence[str], b: Sequence[str]) -> bool:
     return bool((left - right and right - left) or left.issuperset(a) or right.issuperset(b))
 
 
+def _has_letters(words: Sequence[str]) -> bool:
+    """Whether a text has a letter, a digit or the like: of dots and question marks a model's scores say nothing."""
+    return any(map(str.isalnum, "".join(words)))
+
+
 def _nearest(candidates: Sequence[CandidatePair], may_join: Sequence[bool], count: int) -> dict[int, int]:
     """Places of the candidates that may join and are among the `count` nearest such ones of a text; their best rank."""
     of_text: dict[int, list[int]] = {}
@@ -316,7 +321,7 @@ class DuplicateDecision:
 
         Args:
             readings: of the candidates in `to_read`, None for one that could not be read; None: no model reads pairs.
-                What `are_unreadable` could not be read either.
+                What `are_unreadable`, or has no letters, could not be read either.
             answers: whether two texts are the same, as a person says.
             joined_from: the probability from which on two texts are one.
 
@@ -330,7 +335,8 @@ class DuplicateDecision:
             each = self.candidates[i]
             # Where a cosine alone decides, one of 1 is that of texts whose words are the same to the model.
             unknown = reading.unknown if reading is not None else each.cosine >= ALL_THE_SAME
-            if unknown and are_unreadable(*(self._words[text] for text in each.pair)):
+            words = [self._words[text] for text in each.pair]
+            if not all(map(_has_letters, words)) or (unknown and are_unreadable(*words)):
                 continue
             if readings is None or reading is not None:
                 read[i] = reading

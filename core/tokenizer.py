@@ -44,6 +44,10 @@ class Encoded(NamedTuple):
     unknown: int  # number of these outside the word vocabulary
     truncated: bool  # whether ids were cut at the model's limit
 
+    def cut(self, tokens: int) -> "Encoded":
+        """Its first so many tokens, all of it where it has no more."""
+        return self if len(self.ids) <= tokens else self._replace(ids=self.ids[:tokens], truncated=True)
+
 
 class Tokenizer:
     """Word-level tokenizer with a piece and bucket fallback.

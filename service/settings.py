@@ -127,8 +127,8 @@ class Settings(BaseSettings):
 
     reproducible: bool = Field(
         default=False,
-        description="whether an answer is the same to the last digit whatever is asked beside it, which takes longer "
-        "(docs/faults.md)",
+        description="whether an answer is the same to the last digit whatever is asked beside it, which takes longer; "
+        "not of every model (docs/faults.md)",
     )
 
     # what to cache

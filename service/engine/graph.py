@@ -3,7 +3,9 @@
 A session is a graph that ONNX Runtime has opened; its signature is checked then.
 
 A `reproducible` graph pads a text to the next multiple of `LENGTH_STEP` tokens, and only texts of one padded length
-share a run: padding is what moves last digits, on a CPU a row is the same bit for bit beside any others of its length.
+share a run: padding is what moves last digits, on a CPU a row is the same bit for bit beside any others of its length
+(not of rnn and mgim, whose products depend on the number of rows; one by one, all others would take two to eight times
+as long).
 Fewer digits would not do: some would still differ. On a GPU kernels are chosen by the number of rows too. Transformers
 always are (`core.sequences`).
 """

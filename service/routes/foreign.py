@@ -33,7 +33,7 @@ _VALUES_OF_A_ROW = 5  # besides its numbers
 class TokenisedTexts(NamedTuple):
     """Tokenised texts of one request, in groups."""
 
-    groups: list[list[Encoded]]
+    groups: list[Sequence[Encoded]]  # two are both sides of pairs
     tokens: int  # of all texts, as cut
     warnings: list[str]  # one for each text that was cut
 
@@ -115,8 +115,6 @@ async def compare(
     scorer, ranks = await service.pick(context, route, meant(service, model), "similarity"), route == "/rank"
     reading = await _read(context, service, scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
     left, right = reading.groups
-    if len(left) == 1:
-        left = left * len(right)
     task = scorer.ranking_task if ranks else "similarity"
     context.items = (b if len(b.texts) > 1 else a).field, len(left)
     answer = await scorer.similarity(context, left, right, task)
@@ -178,7 +176,7 @@ async def embed(
     return Embedded(scorer.id, embeddings, reading.tokens, reading.warnings)
 
 
-async def tokenise(call: ServedRequest, model: str | None, texts: RequestTexts) -> tuple[Scorer, list[Encoded]]:
+async def tokenise(call: ServedRequest, model: str | None, texts: RequestTexts) -> tuple[Scorer, Sequence[Encoded]]:
     """The model that a client names, whatever it can do, and its token ids of each text; raises as `compare`."""
     context, service, registry = call.context, call.service, call.service.registry
     found = registry.find(resolve(service, model, "/similarity"), "similarity")
@@ -195,6 +193,12 @@ async def _read(
     *groups: RequestTexts,
     roles: Sequence[Role] = ("text", "text"),
 ) -> TokenisedTexts:
+    """Tokenise one group of texts, or two that are compared, cut as the client and the model want.
+
+    Raises:
+        TooLarge: a text may not be cut.
+        UnsupportedField: one would have to be cut in another way.
+    """
     for group in groups:
         check_texts(group.texts, group.where)
     every = reduce(add, groups)
@@ -205,14 +209,23 @@ async def _read(
             await scorer.tokenise(context, g.texts, g.where, role=role) for g, role in zip(groups, roles, strict=False)
         ]
         found = chain.from_iterable(each)
-    read = [[group.cut(next(found), i) for i in range(len(group.texts))] for group in groups]
-    sentences = list(chain.from_iterable(read))
-    warnings = [
-        f"{every.where(i)}: only its first {_tokens(len(sentence.ids))} read"
-        for i, sentence in enumerate(sentences)
-        if sentence.truncated
+    prompts = [scorer.prompt_tokens(role) for role in roles[: len(groups)]]
+    read: list[Sequence[Encoded]] = [
+        [group.cut(next(found), prompt) for _ in group.texts] for group, prompt in zip(groups, prompts, strict=True)
     ]
-    return TokenisedTexts(read, sum(len(sentence.ids) for sentence in sentences), warnings)
+    if len(read) > 1:
+        a, b = read
+        read = list(scorer.fit([*a] * len(b) if len(a) == 1 else a, b))
+    tokens, warnings = 0, []
+    for group, prompt, sentences in zip(groups, prompts, read, strict=True):
+        # One text of all pairs: as it was cut most.
+        once = sentences if len(group.texts) == len(sentences) else [min(sentences, key=lambda each: len(each.ids))]
+        tokens += sum(len(sentence.ids) for sentence in once)
+        for i, own in ((i, len(each.ids) - prompt) for i, each in enumerate(once) if each.truncated):
+            if (refusal := group.cutting.refusal(own, group.where(i))) is not None:
+                raise refusal
+            warnings.append(f"{group.where(i)}: only its first {_tokens(own)} read")
+    return TokenisedTexts(read, tokens, warnings)
 
 
 def _tokens(count: int) -> str:

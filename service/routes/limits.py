@@ -81,19 +81,10 @@ class RequestTexts:
         """The field that has them."""
         return self.where(0).partition(".0")[0]
 
-    def cut(self, sentence: Encoded, i: int) -> Encoded:
-        """The i-th text, cut as the client wants.
-
-        Raises:
-            TooLarge: it may not be cut.
-            UnsupportedField: it would have to be cut in another way.
-        """
+    def cut(self, sentence: Encoded, prompt: int) -> Encoded:
+        """A text as short as the client wants it, behind the model's prompt of so many tokens."""
         tokens = self.cutting.tokens
-        if tokens is not None and len(sentence.ids) > tokens:
-            sentence = sentence._replace(ids=sentence.ids[:tokens], truncated=True)
-        if sentence.truncated and (refusal := self.cutting.refusal(len(sentence.ids), self.where(i))) is not None:
-            raise refusal
-        return sentence
+        return sentence if tokens is None else sentence.cut(prompt + tokens)
 
 
 def check_fixed(field: str, count: int, limit: int, what: str) -> None:

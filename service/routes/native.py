@@ -83,8 +83,9 @@ async def explain(request: ExplainRequest, call: ServedRequest) -> Response:
     service, context = call.service, call.context
     scorer = await service.pick(context, "/explain", request.model, "explanation")
     check_texts([request.a, request.b], "ab".__getitem__)
-    a, b = sentences = await scorer.tokenise(context, [request.a, request.b], "ab".__getitem__)
-    for field, sentence in zip("ab", sentences, strict=True):
+    read = await scorer.tokenise(context, [request.a, request.b], "ab".__getitem__)
+    (a,), (b,) = scorer.fit(read[:1], read[1:])
+    for field, sentence in zip("ab", (a, b), strict=True):
         check_fixed(field, len(sentence.ids), MAX_EXPLAINED_TOKENS, "tokens to explain")
     return JsonAnswer(await explaining.explain(context, scorer, a, b), scorer.id)
 

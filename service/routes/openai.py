@@ -34,7 +34,7 @@ from service.routes.fields import (
     Usage,
     usage,
 )
-from service.routes.foreign import base64_of, compare, embed, find_model, rows_of, values_of
+from service.routes.foreign import base64_of, compare, embed, meant, rows_of, values_of
 from service.routes.limits import RequestTexts, Truncation
 from service.routes.routing import JsonAnswer, ServedRequest, router_for
 
@@ -296,12 +296,14 @@ async def list_models(call: ServedRequest) -> Response:
     return JsonAnswer({"object": "list", "data": [_describe(name, model) for name, model in names.items()]})
 
 
-@root.get("/v1/models/{model}", summary="One model", response_model=ModelItem)
-@router.get("/v1/models/{model}", summary="One model", response_model=ModelItem)
+# An alias may be a name of the hub, with a slash.
+@root.get("/v1/models/{model:path}", summary="One model", response_model=ModelItem)
+@router.get("/v1/models/{model:path}", summary="One model", response_model=ModelItem)
 async def retrieve_model(model: str, call: ServedRequest) -> Response:
     """Describe the model that answers under a name."""
     service = call.service
-    return JsonAnswer(_describe(model, find_model(service, model)))
+    found = service.registry.find(meant(service, model) or model, "similarity")  # without a name there is none
+    return JsonAnswer(_describe(model, found))
 
 
 def _describe(name: str, model: ServedModel) -> ModelItem:

@@ -46,12 +46,12 @@ class Paths:
         self.open = frozenset(each.path for each in found if getattr(each, "openapi_extra", None) is OPEN)
         # What asks a model, with POST: its work, its time and its body are limited. None has a parameter.
         self.scoring = frozenset(each.path for each in self._routes if getattr(each, "body_field", None) is not None)
-        self.all = list(dict.fromkeys(route.path for route in self._routes))
+        self.all = list(dict.fromkeys(route.path_format for route in self._routes))
 
     def find(self, path: str) -> str | None:
         """The path of the route that a path is of, such as `/v1/models/{model}`; None if it is nowhere."""
         found = self._of(path)
-        return None if found is None else found.path
+        return None if found is None else found.path_format
 
     def hint(self, path: str) -> str | None:
         """What to ask instead of a path that is nowhere, or has no such method; None if nothing is near."""

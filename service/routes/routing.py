@@ -110,7 +110,7 @@ class Route(APIRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request of this route's path."""
-        scope[STATE].route = self.path
+        scope[STATE].route = self.path_format
         if scope["method"] not in self.methods:
             allowed = sorted(self.methods | ({"HEAD"} if "GET" in self.methods else set()))
             raise HTTPException(405, headers={"Allow": ", ".join(allowed)})

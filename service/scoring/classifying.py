@@ -26,7 +26,7 @@ async def classify(context: RequestContext, scorer: Scorer, texts: Sequence[Enco
         InferenceFailed: a graph raised, or gave a number that is not finite.
     """
     answers = await scorer.classify(context, texts)
-    results = [_labelled(text, each, text.truncated) for text, each in zip(texts, answers, strict=True)]
+    results = [_labelled(each, text.truncated) for text, each in zip(texts, answers, strict=True)]
     return {"model": scorer.id, "results": results}
 
 
@@ -53,17 +53,18 @@ async def zero_shot(
         InferenceFailed: a graph raised, or gave a number that is not finite.
     """
     premises = list(chain.from_iterable([text] * len(labels) for text in texts))
-    every = list(hypotheses) * len(texts)
-    answers = await scorer.entailment(context, premises, every)
+    left, right = scorer.fit(premises, list(hypotheses) * len(texts))
+    answers = await scorer.entailment(context, left, right)
     results: list[Answer] = []
-    cut = any(hypothesis.truncated for hypothesis in hypotheses)
-    for i, text in enumerate(texts):
-        found = judged(answers[i * len(labels) : (i + 1) * len(labels)], multi_label=multi_label)
-        results.append(_labelled(text, dict(zip(labels, found, strict=True)), text.truncated or cut))
+    for start in range(0, len(left), len(labels)):
+        of_text = slice(start, start + len(labels))
+        found = judged(answers[of_text], multi_label=multi_label)
+        cut = any(each.truncated for each in (*left[of_text], *right[of_text]))
+        results.append(_labelled(dict(zip(labels, found, strict=True)), cut))
     return {"model": scorer.id, "results": results}
 
 
-def _labelled(text: Encoded, probabilities: dict[str, float], truncated: bool) -> Answer:
+def _labelled(probabilities: dict[str, float], truncated: bool) -> Answer:
     return {"label": most_likely(probabilities), "probabilities": probabilities, "truncated": truncated}
 
 

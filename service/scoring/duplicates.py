@@ -172,7 +172,7 @@ async def _read(
     with context.before(seconds):
         read = await scorer.tokenise(context, texts, lambda _: FIELD)
     a, b = ([read[pair[side]] for pair in pairs] for side in (0, 1))
-    entailed = [each["entailment"] for each in await scorer.entailment(context, [*a, *b], [*b, *a])]
+    entailed = [each["entailment"] for each in await scorer.entailment_or_neutral(context, [*a, *b], [*b, *a])]
     same = (await scorer.similarity(context, [*a, *b], [*b, *a], "paraphrase")).score
     return [
         PairReading.of_both_orders(

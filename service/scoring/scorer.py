@@ -164,14 +164,17 @@ class Scorer(CachedTokenizer, ABC):
         return _seconds_of(asked) * sum(sizes) / max(1, sum(sizes[::step]))
 
     def fit(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
-        """n pairs as the model reads them: where it limits both texts together, the longer one is cut."""
+        """n pairs as the model reads them: where it limits both texts together, the longer one is cut.
+
+        Answers are of pairs fitted, whoever asks; who tells which text was cut fits them before. Fitted ones stay so.
+        """
         limit = self.manifest.limits.max_pair_tokens
         if limit is None or all(len(x.ids) + len(y.ids) <= limit for x, y in zip(a, b, strict=True)):
             return a, b
         fits = [fit_together(len(x.ids), len(y.ids), limit) for x, y in zip(a, b, strict=True)]
-        left = [_cut(x, n) for x, (n, _) in zip(a, fits, strict=True)]
+        left = [x.cut(n) for x, (n, _) in zip(a, fits, strict=True)]
         sides = zip(left, a, b, fits, strict=True)
-        return left, [cut if x is y else _cut(y, n) for cut, x, y, (_, n) in sides]
+        return left, [cut if x is y else y.cut(n) for cut, x, y, (_, n) in sides]
 
     async def entailment(
         self, context: RequestContext, a: Sequence[Encoded], b: Sequence[Encoded]
@@ -377,10 +380,6 @@ def _seconds_of(asked: Sequence[tuple[Vectors[Any], Sequence[Any]]]) -> float:
 def _is_same(a: Encoded, b: Encoded) -> bool:
     """Whether two texts are one: a text that was tokenised once is one object; words not known may share their ids."""
     return a is b or (a.ids == b.ids and not a.unknown and not a.truncated)
-
-
-def _cut(sentence: Encoded, tokens: int) -> Encoded:
-    return sentence if len(sentence.ids) <= tokens else sentence._replace(ids=sentence.ids[:tokens], truncated=True)
 
 
 def sides_of(pairs: Sequence[Pair]) -> list[Ids]:

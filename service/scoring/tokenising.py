@@ -135,8 +135,7 @@ class CachedTokenizer:
                 would. Of a part of the work (`RequestContext.part`) whoever parted it knows how many there are.
         """
         began = perf_counter()
-        prompt = "" if self.manifest.prompts is None else self.manifest.prompts.of(role)
-        if prompt:
+        if prompt := self._prompt(role):
             if (empty := next((i for i, text in enumerate(texts) if not has_text(text)), None)) is not None:
                 raise EmptyText(field_of(empty))
             texts = [prompt + text for text in texts]
@@ -198,10 +197,17 @@ class CachedTokenizer:
             self._telemetry.failed()
             raise InferenceFailed(self.manifest.id, "its tokenizer cannot read a text") from error
 
+    def _prompt(self, role: Role) -> str:
+        return "" if self.manifest.prompts is None else self.manifest.prompts.of(role)
+
+    def prompt_tokens(self, role: Role) -> int:
+        """How many tokens the model's prompt of that role has; they stand before those of each text."""
+        prompt = self._prompt(role).rstrip()  # the space belongs to the first word
+        return len(self.encode_or_fail([prompt])[0].ids) if prompt else 0
+
     def prompted(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> token ids behind the prompt of a text, at once: as golden pairs were published."""
-        prompt = "" if self.manifest.prompts is None else self.manifest.prompts.text
-        return self.encode([prompt + text for text in texts])
+        return self.encode([self._prompt("text") + text for text in texts])
 
     def _costs(self, texts: Sequence[str]) -> tuple[Sequence[float], float]:
         """`_chars` of each text, and what the graph gets of all; at once where all are short and in ASCII, as most."""

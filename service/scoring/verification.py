@@ -141,11 +141,12 @@ async def verify(
     spelt = [each.spelt for each in compared]
     others = list(dict.fromkeys(text for text in spelt if text is not None))
     rewritten = dict(zip(others, await pair.tokenise(context, others, lambda _: "claims"), strict=True))
-    answers, aux_scores = await pair.read_claims(
-        context,
+    left, right = pair.fit(
         [premises[each.passage] for _, each in candidates],
         [hypotheses[i] if text is None else rewritten[text] for (i, _), text in zip(candidates, spelt, strict=True)],
     )
+    answers, aux_scores = await pair.read_claims(context, left, right)
+    cut = {i for (i, _), claim in zip(candidates, right, strict=True) if claim.truncated}
     readings: list[list[Reading]] = [[] for _ in claims]
     readings_with_words: list[list[Reading]] = [[] for _ in claims]
     for (i, each), answer, more, words in zip(candidates, answers, aux_scores, compared, strict=True):
@@ -162,13 +163,13 @@ async def verify(
         for claim, with_words, all_readings in zip(claims, readings_with_words, readings, strict=True)
     ]
     results: list[Answer] = []
-    for found_verdict, hypothesis in zip(await queue.run_all(context, tasks), hypotheses, strict=True):
+    for i, found_verdict in enumerate(await queue.run_all(context, tasks)):
         result: Answer = {
             "label": found_verdict.label,
             "confidence": found_verdict.probabilities[found_verdict.label],
             "probabilities": dict(found_verdict.probabilities),
             "runner_up": _passage(documents, found_verdict.runner_up),
-            "truncated": hypothesis.truncated,
+            "truncated": i in cut,
         }
         if found_verdict.evidence is not None:
             result["evidence"] = _passage(documents, found_verdict.evidence)

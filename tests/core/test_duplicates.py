@@ -271,3 +271,12 @@ def test_texts_that_differ_in_words_unknown_to_a_model_are_not_joined_by_it() ->
             assert judged.joined == (first == [0, 0]) == (not unknown or i > 2)
             assert judged.joined == ("could not be read" not in judged.why)
         assert decision.decide(None)[0] == ([0, 1] if i < 3 else [0, 0])
+
+
+def test_texts_without_letters_are_not_joined_whatever_a_model_says() -> None:
+    for words in ([["..."], ["???"]], [["a", "dog"], ["!"]]):
+        decision = DuplicateDecision(words, [CandidatePair((0, 1), 0.9, 0)], None)
+        for readings in (None, [PairReading(1.0, 0.99)]):
+            first, (judged,) = decision.decide(readings)
+            assert first == [0, 1]
+            assert "could not be read" in judged.why

@@ -1,10 +1,13 @@
 """What Cohere, Jina and vLLM ask of `rerank` and `score` beyond what all dialects have (test_conformance.py)."""
 
+from pathlib import Path
+
 import pytest
 
+from core.manifest import Prompts
 from tests.harness import fakes
 from tests.harness.dialects import RERANK
-from tests.harness.service import Client
+from tests.harness.service import Client, Serve
 
 pytestmark = pytest.mark.anyio
 PATHS = ["/cohere/v1/rerank", "/cohere/v2/rerank"]
@@ -103,6 +106,17 @@ async def test_a_client_may_cut_earlier_and_is_told(lasting: Client) -> None:
     assert prompt["usage"]["total_tokens"] == 3 + 3 + 3 + 2
     assert whole["usage"]["total_tokens"] == 12 + 12 + 6 + 2
     assert len(whole["meta"]["warnings"]) == 2
+
+
+async def test_a_models_prompt_is_not_of_the_text_that_a_client_cuts(serve: Serve, tmp_path: Path) -> None:
+    fakes.cosine_model(tmp_path / "avg-paraphrase")
+    fakes.sign(tmp_path / "avg-paraphrase", prompts=Prompts(passage="the cat : "))
+    long = {"query": "man", "documents": ["man plays", "dog plays"]}
+    async with serve(models_dir=tmp_path) as client:
+        cut = await posted(client, PATHS[1], long, max_tokens_per_doc=1)
+        expected = await posted(client, PATHS[1], {"query": "man", "documents": ["man", "dog"]})
+    assert (cut["results"], cut["usage"]) == (expected["results"], expected["usage"])
+    assert cut["meta"]["warnings"] == [f"documents.{i}: only its first token was read" for i in range(2)]
 
 
 async def test_the_models_own_scores_when_asked(lasting: Client) -> None:

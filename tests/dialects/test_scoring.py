@@ -22,6 +22,17 @@ async def test_an_alias_is_none_in_our_own_routes(serve: Serve) -> None:
     assert response.status_code == 404
 
 
+@pytest.mark.anyio
+async def test_an_alias_with_a_slash_is_found_as_it_is_listed(serve: Serve) -> None:
+    async with serve(model_aliases={"BAAI/bge-small": "avg-sick"}) as client:
+        listed = (await client.get("/v1/models")).json()["data"]
+        found = (await client.get("/v1/models/BAAI/bge-small")).json()
+        nothing = await client.get("/v1/models/")
+    assert found in listed
+    assert (found["id"], found["root"]) == ("BAAI/bge-small", "avg-sick")
+    assert nothing.status_code == 404
+
+
 @pytest.mark.parametrize(
     ("aliases", "words"),
     [

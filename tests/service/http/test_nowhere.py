@@ -20,7 +20,6 @@ NEAR = {
     "/v1/rank": "POST /rank",
     "/similarty": "POST /similarity",
     "/models/": "GET /models",
-    "/v1/models/avg-sick/": "GET /v1/models/avg-sick",
     "/health/alive": "GET /health/live",
 }
 GONE = {
