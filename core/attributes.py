@@ -81,7 +81,13 @@ _SHORT_DAYS = re.compile(
     rf"|{_ANY_DAY}(?:(?:, ?| ?[/&+] ?|,? (?:and|or) ){_ANY_DAY})+"
 )
 _PARTS_OF_A_WEEK = {"weekday": (0, 4), "weekend": (5, 6)}
-_SWITCHED, _SWITCHES = ("turn", "switch", "power", "log", "sign"), ("on", "off", "in", "out", "up", "down")
+_POWER = {each: each for each in ("on", "off", "up", "down")}
+_ENTER = {"in": "in", "on": "in", "out": "out", "off": "out", "up": "up"}
+# Stem of a verb -> a word of direction, and which it stands for.
+_SWITCHED = {
+    **{"turn": _POWER, "switch": _POWER, "power": _POWER},
+    **{"log": _ENTER, "logg": _ENTER, "sign": _ENTER},
+}
 _CHANGED = (
     *("rose", "rise", "rising", "fell", "fall", "increas", "decreas", "grew", "grow", "drop", "declin", "climb"),
     *("reduc", "rais", "lower"),
@@ -135,10 +141,10 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
     for i, word in enumerate(words):
         if word in _VALUES:
             found[_VALUES[word]] = word
-        if word.startswith(_SWITCHED):
-            switched = next((each for each in words[i + 1 : i + 5] if each in _SWITCHES), None)
+        if directions := _SWITCHED.get(stem(word)):
+            switched = next((each for each in words[i + 1 : i + 5] if each in directions), None)
             if switched is not None:
-                found["switched", switched] = switched
+                found["switched", directions[switched]] = switched
         if word.startswith(_CHANGED):
             for direction, amount in pairwise(words[i + 1 : i + 7]):
                 if direction in ("by", "to") and (amount[0].isdigit() or amount in SMALL):

@@ -117,6 +117,7 @@ def in_words(number: int) -> str:
         ("a tank of 10 gallons", "a tank of 10 litres", "10 gallons is not 10 litres"),
         ("it lasts a decade", "it lasts a century", "a decade is not a century"),
         ("he is 5'6\" tall", "he is 5'7\" tall", "5'6\" is not 5'7\""),
+        ("A sugar-free cola", "a cola with sugar", "sugar is not not sugar"),
     ],
 )
 def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:
@@ -186,6 +187,9 @@ def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:
         ("Ink 88 XL", "ink 88XL"),
         ("Washer, 1400 spin", "Waschmaschine 1400 U/min"),
         ("For 2016 thru 2019", "for 2016-2019"),
+        ("Gluten-free pasta", "Pasta without gluten"),
+        ("I want it as my login from now on", "the address I log in with"),
+        ("I cannot log on", "I cannot log in"),
         ("Read pages 3 through 5", "read pages 3 to 5"),
     ],
 )
