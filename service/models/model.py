@@ -36,7 +36,7 @@ class ServedModel:
         self.stamps = stamps
         self.capabilities = FAMILIES[manifest.family].capabilities(manifest)
         self.opened: OpenModel | None = None
-        self.opening: asyncio.Task[OpenModel] | None = None  # for the requests that wait for it
+        self.opening: asyncio.Task[None] | None = None  # for the requests that wait for it
         self.failure: Failure | None = None
 
     @property

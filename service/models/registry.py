@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from service.engine.admission import RequestContext
 from service.errors import ModelUnavailable, UnknownModel, UnsupportedTask
-from service.models.model import Failure, OpenModel, ServedModel
+from service.models.model import Failure, ServedModel
 from service.models.opener import Opener, without_paths
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
@@ -45,6 +45,7 @@ class ModelRegistry(Mapping[str, ServedModel]):
         self._opener = opener
         self._more = more
         self._models: Mapping[str, ServedModel] = {}
+        self.reloading = asyncio.Lock()  # held by a reload under way
 
     def __getitem__(self, name: str) -> ServedModel:
         return self._models[name]
@@ -123,31 +124,37 @@ class ModelRegistry(Mapping[str, ServedModel]):
             UnsupportedTask: it lacks the capability.
             ModelUnavailable: it cannot be opened.
         """
-        model = self.choose(name, capability, field, ranks=ranks)
-        return (model.opened or await self.open(context, model)).scorer
+        while (model := self.choose(name, capability, field, ranks=ranks)).opened is None:
+            await self.open(context, model)
+        return model.scorer
 
-    async def open(self, context: RequestContext, model: ServedModel) -> OpenModel:
-        """Open a model in the opener's thread, once for all requests that wait for it.
+    async def open(self, context: RequestContext, model: ServedModel) -> None:
+        """Open a model in the opener's thread, once for all requests that wait for it; or a reload replaces it.
 
         Their time limits stand still meanwhile: opening has its own (`opener.STEP_SECONDS`).
 
         Raises:
             ModelUnavailable: it cannot be opened, or could not a few seconds ago.
         """
-        if model.failure is not None and (left := model.failure.retry_at - monotonic()) > 0:
+        left = 0.0 if model.failure is None else model.failure.retry_at - monotonic()
+        if model.failure is not None and left > 0 and not self.reloading.locked():
             raise ModelUnavailable(model.release.id, model.failure.reason, left)
         if model.opening is None:
             model.opening = asyncio.get_running_loop().create_task(self._open(model))
             # Whoever waits may have left: the error is then in the log alone.
             model.opening.add_done_callback(lambda done: done.cancelled() or done.exception())
         with context.paused():
-            return await asyncio.shield(model.opening)
+            await asyncio.shield(model.opening)
 
-    async def _open(self, model: ServedModel) -> OpenModel:
+    async def _open(self, model: ServedModel) -> None:
         name = model.release.id
         try:
             model.opened = await self._opener.run_in_thread(self._opener.open, model)
         except Exception as error:
+            async with self.reloading:  # its folder may have another model by now, which a reload under way takes up
+                pass
+            if self._models.get(name) is not model:
+                return
             reason = self._opener.describe_error(error)
             log.error("model not opened", extra=fields(model=name, reason=reason))
             model.failure = Failure(without_paths(reason), monotonic() + RETRY_SECONDS)
@@ -158,7 +165,6 @@ class ModelRegistry(Mapping[str, ServedModel]):
         model.failure = None
         self._telemetry.opened("opened")
         self._count()
-        return model.opened
 
     def close(self) -> None:
         """Give up what is being opened."""

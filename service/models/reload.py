@@ -56,7 +56,6 @@ class Reloader:
         self._required = list(required)
         self._refusals: dict[str, str] = {}  # reasons, by id, or by the name of a folder
         self._always_open: set[str] = set()  # ids of the models that are always open
-        self._lock = asyncio.Lock()
         self._next: asyncio.Task[ReloadReport] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -150,7 +149,7 @@ class Reloader:
         return refused + [f"model {name} cannot be opened: {why.reason}" for name, why in failed if why is not None]
 
     async def _reload_after_current(self) -> ReloadReport:
-        async with self._lock:
+        async with self._registry.reloading:
             self._next = None  # a later call sees changes made after this point
             return await self._reload()
 

@@ -24,7 +24,7 @@ from service.observe import METRICS_FOLDER, logs
 from service.observe.tracing import open_tracing
 from service.process import EXIT_MODELS, EXIT_SETTINGS, WORKER_EXIT
 from service.process.config import address_of, config_of
-from service.process.signals import HangupHandler, StopHandler
+from service.process.signals import HangupHandler, StopHandler, Terminal
 from service.service import Service
 from service.settings import Settings
 from service.version import version
@@ -48,7 +48,7 @@ class Server(uvicorn.Server):
 
 def serve_alone(settings: Settings) -> int:
     """Serve in this process until SIGTERM or SIGINT; the exit code."""
-    hangup = HangupHandler()
+    hangup = HangupHandler(Terminal())
     app = _opened(settings)
     if isinstance(app, int):
         return app
@@ -84,7 +84,7 @@ def worker() -> Application:
 
     app.service.started = started
     app.service.closed = closed
-    app.service.reload_others = lambda: os.kill(parent, signal.SIGHUP)
+    app.service.reload_others = lambda: os.kill(parent, signal.SIGUSR1)
     return app
 
 

@@ -19,10 +19,11 @@ log = logging.getLogger(__name__)
 
 
 class Terminal:
-    """The terminal of this process, if it had one at its start."""
+    """The terminal of this process, if it had one at its start, and is to end with it."""
 
     def __init__(self) -> None:
-        self._was_there = _is_there()
+        """Look for it, before SIGHUP has a handler: `nohup` has it ignored."""
+        self._was_there = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN and _is_there()
 
     @property
     def is_gone(self) -> bool:
@@ -33,12 +34,17 @@ class Terminal:
 class HangupHandler:
     """The SIGHUP handler of a process that serves."""
 
-    def __init__(self) -> None:
-        """Install the handler; a signal that comes before `then` is called is remembered."""
-        self._terminal = Terminal()
+    def __init__(self, terminal: Terminal | None = None) -> None:
+        """Install the handler; a signal that comes before `then` is called is remembered.
+
+        Args:
+            terminal: whose end ends the process; a worker's parent sees to that.
+        """
+        self._terminal = terminal
         self._reload: Callable[[], None] | None = None
         self._came = False
         signal.signal(signal.SIGHUP, self._heard)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])  # a worker is started with it blocked
 
     def then(self, reload: Callable[[], None]) -> None:
         """Call `reload` for each SIGHUP, and at once if there was one already."""
@@ -47,7 +53,7 @@ class HangupHandler:
             reload()
 
     def _heard(self, *_: object) -> None:
-        if self._terminal.is_gone:  # the default effect of SIGHUP is to end the process
+        if self._terminal is not None and self._terminal.is_gone:  # the default effect of SIGHUP is to end the process
             signal.raise_signal(signal.SIGTERM)
         elif self._reload is None:
             self._came = True

@@ -2,8 +2,8 @@
 
 uvicorn starts a worker in place of one that ended or hangs. Besides, the first worker serves before the others start,
 so that what is wrong is said once and is the exit code; a worker whose models went bad takes nobody along; and
-replacements are counted. SIGHUP has each worker read the models folder again (`service/models/reload.py`), SIGUSR2
-replaces them one by one, each when its successor serves.
+replacements are counted. SIGHUP, or a worker's SIGUSR1, has each worker read the models folder again
+(`service/models/reload.py`), SIGUSR2 replaces them one by one, each when its successor serves.
 """
 
 import logging
@@ -65,14 +65,16 @@ class Workers(Multiprocess):
 
         from service.observe.telemetry import restarts_counter
 
+        self._terminal = Terminal()
         super().__init__(config, [listening])
+        # A worker inherits this: what comes before it has a handler, and reads the folder, waits for that.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
         for sig in (signal.SIGTERM, signal.SIGINT):  # also while a worker is being replaced
             signal.signal(sig, lambda *_: self.should_exit.set())
         self.exit_code = 0
         self._address = address_of(config.host, listening.getsockname()[1])
         self._grace_seconds = grace_seconds
         self._restarts = restarts_counter(CollectorRegistry())
-        self._terminal = Terminal()
         self._next_look = 0.0
 
     def init_processes(self) -> None:
@@ -127,13 +129,23 @@ class Workers(Multiprocess):
                 if not any(each.is_ready(1) for each in self.processes):
                     self._give_up(code)
 
+    def handle_signals(self) -> None:
+        """As uvicorn's; SIGHUP is heard here alone."""
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+        super().handle_signals()
+
     def handle_hup(self) -> None:
-        """Have the workers that serve read the models folder again; or stop, where the terminal was closed."""
+        """Stop, where the terminal was closed; else reload."""
         if self._terminal.is_gone:
             self.should_exit.set()
-            return
+        else:
+            self.handle_usr1()
+
+    def handle_usr1(self) -> None:
+        """Have all workers read the models folder again, also those that start: they may have read it already."""
         for process in self.processes:
-            if process.is_ready(1) and process.pid is not None:  # another one reads it when it starts
+            if process.pid is not None and process.process.is_alive():
                 os.kill(process.pid, signal.SIGHUP)
 
     def handle_usr2(self) -> None:
@@ -152,17 +164,31 @@ class Workers(Multiprocess):
                 if not self.should_exit.is_set():
                     log.error("a successor does not serve; the workers stay", extra=fields(worker_pid=new.pid))
                 return
+            self.processes[index] = new
             if old.pid is not None and old.process.is_alive():
                 os.kill(old.pid, signal.SIGUSR1)
-            old.join()
-            self.processes[index] = new
+            until = self._last_moment()
+            while old.process.is_alive() and monotonic() < until:
+                if self.should_exit.wait(0.1):
+                    self.processes.append(old)  # it ends with the others
+                    return
+            _end(old, until)
 
     def join_all(self) -> None:
         """Wait for the workers; kill those that do not end in time."""
-        until = monotonic() + self._grace_seconds + CLOSING_SECONDS
+        until = self._last_moment()
         for process in self.processes:
-            process.process.join(max(0.0, until - monotonic()))
-            if process.process.is_alive():
-                log.error("a worker does not end in time; it is killed", extra=fields(worker_pid=process.pid))
-                process.process.kill()
-                process.process.join()
+            _end(process, until)
+
+    def _last_moment(self) -> float:
+        """Until when a worker may take that is told to end now."""
+        return monotonic() + self._grace_seconds + CLOSING_SECONDS
+
+
+def _end(worker: Process, until: float) -> None:
+    """Wait for a worker that was told to end; kill it where it does not in time."""
+    worker.process.join(max(0.0, until - monotonic()))
+    if worker.process.is_alive():
+        log.error("a worker does not end in time; it is killed", extra=fields(worker_pid=worker.pid))
+        worker.process.kill()
+        worker.process.join()

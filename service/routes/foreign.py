@@ -179,8 +179,9 @@ async def embed(
 async def tokenise(call: ServedRequest, model: str | None, texts: RequestTexts) -> tuple[Scorer, Sequence[Encoded]]:
     """The model that a client names, whatever it can do, and its token ids of each text; raises as `compare`."""
     context, service, registry = call.context, call.service, call.service.registry
-    found = registry.find(resolve(service, model, "/similarity"), "similarity")
-    scorer = (found.opened or await registry.open(context, found)).scorer
+    while (found := registry.find(resolve(service, model, "/similarity"), "similarity")).opened is None:
+        await registry.open(context, found)
+    scorer = found.scorer
     call.check_count(texts.field, len(texts.texts), "max_sentences")
     reading = await _read(context, service, scorer, texts)
     return scorer, reading.groups[0]

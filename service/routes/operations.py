@@ -60,8 +60,8 @@ async def reload(call: ServedRequest) -> Response:
     """Serve the models that are in the folders now."""
     service = call.service
     _check_origin(call.scope, service.settings.cors_origins)
-    report = await service.reloader.reload()
     service.reload_others()
+    report = await service.reloader.reload()
     return JsonAnswer(report, status_code=409 if report["status"] == "failed" else 200)
 
 

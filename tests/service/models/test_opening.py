@@ -12,13 +12,13 @@ import pytest
 from core.manifest import Manifest
 from service.errors import StartupError
 from service.models import opener, registry
-from service.models.model import OpenModel
+from service.models.model import OpenModel, ServedModel
 from service.models.opener import Opener
 from service.scoring.families import InteractionScorer
 from service.service import Service
 from service.settings import Settings
 from tests.harness import fakes
-from tests.harness.service import Client, Serve
+from tests.harness.service import Client, Serve, until
 from tests.service.models.replacing import PAIR, READY, readiness
 
 pytestmark = pytest.mark.anyio
@@ -228,6 +228,29 @@ async def test_a_closed_model_whose_files_change_is_not_served_before_a_reload(r
         )
         assert (await client.post("/models/reload")).status_code == 200
         assert (await client.post("/similarity", json=OTHER)).status_code == 200
+
+
+async def test_a_closed_model_that_a_reload_comes_to_is_waited_for(root: Path, serve: Serve, monkeypatch) -> None:
+    begun, goes_on, verifies = threading.Event(), threading.Event(), Opener.verify_again
+
+    def verify(self: Opener, model: ServedModel) -> None:
+        begun.set()
+        goes_on.wait(60)
+        verifies(self, model)
+
+    async with serve(models_dir=root, preload=()) as client:
+        folder = root / "pair-sick"
+        Manifest.load(folder).model_copy(update={"title": "Anew"}).save(folder)
+        assert (await client.post("/similarity", json=OTHER)).status_code == 503  # nobody has asked for a reload
+        monkeypatch.setattr(Opener, "verify_again", verify)
+        reload = asyncio.create_task(client.post("/models/reload"))
+        await until(begun.is_set, "it has come to another model")
+        questions = [("/similarity", OTHER)] * 2 + [("/cohere/v1/tokenize", {"text": "a", "model": "pair-sick"})]
+        asked = [asyncio.create_task(client.post(path, json=body)) for path, body in questions]
+        await asyncio.sleep(0.1)
+        goes_on.set()
+        assert [(await each).status_code for each in (reload, *asked)] == [200] * 4
+        assert await readiness(client) == READY
 
 
 async def test_an_unknown_name_is_answered_with_the_three_closest(root: Path, serve: Serve) -> None:

@@ -84,6 +84,26 @@ def test_workers_end_in_every_way_and_no_request_behind_the_proxy_fails(root: Pa
     assert list(service.temporary.iterdir()) == []
 
 
+def test_a_worker_that_hangs_keeps_neither_a_replacement_nor_the_stop(root: Path, tmp_path: Path) -> None:
+    def replace(*, hanging: int) -> None:
+        """Have the workers replaced; so many hang while the first successor starts."""
+        before = service.pids()
+        service.process.send_signal(signal.SIGUSR2)
+        until(lambda: len(service.pids()) == 3, "a successor starts")
+        for pid in before[:hanging]:
+            os.kill(pid, signal.SIGSTOP)
+
+    with fleet(root, tmp_path, shutdown_grace_seconds=0) as service:
+        before = service.pids()
+        replace(hanging=1)
+        until(lambda: service.both_serve(*before), "both are replaced")
+        until(lambda: service.metric(RESTARTS, reason="hung") == 1, "it is counted")
+        serving = len(service.events("worker serves"))
+        replace(hanging=2)
+        until(lambda: len(service.events("worker serves")) > serving, "the first successor serves")
+        assert service.stop() == 0
+
+
 def models_that_went_bad(service: Service, root: Path) -> None:
     """A successor that cannot start takes nobody along."""
     (root / "avg-paraphrase" / "encoder.onnx").write_bytes(b"")
