@@ -128,7 +128,7 @@ class ServiceOptions:
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """A command with a parameter for each field of its parameters that are dataclasses, such as `ServiceOptions`.
 
-    Texts that are not UTF-8 are refused; names of files need not be.
+    Texts, and names of files, that are not UTF-8 are refused: no JSON has them.
     """
     whole, by_name = inspect.signature(command), inspect.Parameter.KEYWORD_ONLY
     groups: dict[str, Any] = {p.name: p.annotation for p in whole.parameters.values() if is_dataclass(p.annotation)}
@@ -143,7 +143,7 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(**given: Any) -> None:
         for name, value in given.items():
             for text in value if isinstance(value, list) else [value]:
-                if isinstance(text, str) and (bad := NOT_UTF_8.search(text)):
+                if isinstance(text, str | Path) and (bad := NOT_UTF_8.search(str(text))):
                     raise typer.BadParameter(f"{name}: byte {ord(bad[0]) - 0xDC00:02X} is not UTF-8")
         made = {name: of(**{f.name: given.pop(f.name) for f in fields(of)}) for name, of in groups.items()}
         command(**made, **given)

@@ -29,7 +29,7 @@ class Retries:
     patience: float = 60.0  # no retry where the service asks for a longer wait
     jitter: float = 0.25
     statuses: frozenset[int] = AGAIN  # statuses to retry; a request without an answer is always retried
-    within: float | None = None  # for how long refusals are retried; None: `retries` times
+    within: float | None = None  # for how long refusals are retried, beside `retries` lost connections; None: as these
     final: frozenset[str] = frozenset()  # codes of refusals that are not retried
 
     @classmethod
@@ -51,9 +51,13 @@ class Retries:
     def enough(self, state: RetryCallState) -> bool:
         """Whether to give up after this try."""
         error = state.outcome.exception() if state.outcome else None
-        if self.within is not None and isinstance(error, RequestFailed):
+        if self.within is None:
+            return state.attempt_number > self.retries
+        if isinstance(error, RequestFailed):
             return bool(stop_before_delay(self.within)(state))
-        return state.attempt_number > self.retries
+        counts = state.retry_object.statistics  # of this request
+        counts["lost"] = counts.get("lost", 0) + 1
+        return bool(counts["lost"] > self.retries)
 
     def pause(self, state: RetryCallState) -> float:
         """Seconds to wait before the next try: as many as the service asked for, or ever more; and a random extra."""

@@ -169,7 +169,7 @@ async def _embed(session: DedupeSession, texts: DistinctTexts, output: Path) -> 
     found = find_model(models, options.model or default_of(models, "/embed"), "embedding")
     identity_path = _identity_path(output)
     identity = {"texts": _digest(texts.path), "model": found.id, "fingerprint": found.fingerprint}
-    if options.overwrite or not output.exists() or _read_json(identity_path) != identity:
+    if not output.exists() or _read_json(identity_path) != identity:
         if not partial_of(output).exists():
             output.unlink(missing_ok=True)
         identity_path.unlink(missing_ok=True)

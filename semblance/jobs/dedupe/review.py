@@ -57,16 +57,20 @@ def check_no_answers_lost(path: Path, given: Path | None, *, overwrite: bool) ->
     Args:
         path: where it will lie.
         given: the file whose answers are read, and written again; None: there is none.
-        overwrite: whether a file without an answer may be replaced.
+        overwrite: whether a file may be replaced that is `given`, or has no answer.
 
     Raises:
-        BatchError: there is a file that is neither `given` nor one that may be replaced.
+        BatchError: there is a file that may not be replaced, or `given` has columns that are not written again.
     """
-    if not path.exists() or (given is not None and given.exists() and path.samefile(given)):
+    if not path.exists():
         return
     if not overwrite:
         raise BatchError(f"{path} exists; --overwrite replaces it")
     rows = [row for _, row in _rows(path)]
+    if given is not None and given.exists() and path.samefile(given):
+        if other := {name for row in rows if isinstance(row, dict) for name in row} - {*COLUMNS}:
+            raise BatchError(f"{path} has a column {min(other)!r}, which would be lost: give it under another name")
+        return
     if any(isinstance(row, Unreadable) or set(row) != set(COLUMNS) or _said(row) for row in rows):
         raise BatchError(f"{path} has answers, or is something else: give it by --reviewed, or move it")
 

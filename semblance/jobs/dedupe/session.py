@@ -12,8 +12,8 @@ from typing import Any
 from core.duplicates import PairReading
 from semblance.client.clients import AsyncClient
 from semblance.errors import BatchError
-from semblance.jobs.batch.job import BatchProgress, run_batch
-from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name
+from semblance.jobs.batch.job import BatchProgress, partial_of, run_batch
+from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name, find_model
 from semblance.tables.delimited import FileFormat
 from semblance.tables.formats import AS_FOUND
 from semblance.tables.output_file import errors_of, open_alone, write_alone
@@ -38,7 +38,7 @@ class DedupeOptions:
         pair_model: reads near pairs; None: the first main one with paraphrase and entailment.
         keep: the folder in which the embeddings stay; None: they are removed.
         quote_formulas: in CSV and TSV, put an apostrophe before cells that a spreadsheet would run.
-        overwrite: replace an output, and embed again.
+        overwrite: replace an output, and the progress of another run.
         concurrency: requests under way at once.
     """
 
@@ -122,8 +122,12 @@ class DedupeSession:
             BatchError, SemblanceError: as `run_batch`.
         """
         asked = [*pairs, *((b, a) for a, b in pairs)]
-        labels = await self._answers(asked, "entailment", model)
-        scores = await self._answers(asked, "paraphrase", model)
+        labels_path = await self._asked(asked, "entailment", model)
+        scores_path = await self._asked(asked, "paraphrase", model)
+        labels, scores = (_answers_in(path, len(asked)) for path in (labels_path, scores_path))
+        for path in (labels_path, scores_path):
+            path.unlink()
+            errors_of(path).unlink(missing_ok=True)
         found: list[PairReading | None] = []
         for i in range(len(pairs)):
             (same, other), (forward, backward) = scores[i :: len(pairs)], labels[i :: len(pairs)]
@@ -134,20 +138,27 @@ class DedupeSession:
             found.append(PairReading.of_both_orders((same["score"], other["score"]), entailed, same["unknown"] > 0))
         return found
 
-    async def _answers(self, pairs: Sequence[Texts], task: Name, model: str) -> list[dict[str, Any] | None]:
+    async def _asked(self, pairs: Sequence[Texts], task: Name, model: str) -> Path:
+        """The file of a model's answers about these pairs; one that is there already is not asked for again."""
         pairs_path, names = self.working_file("pairs.jsonl"), DEFAULT_COLUMNS[task]
         lines = [json.dumps({"n": n, **dict(zip(names, pair, strict=True))}) + "\n" for n, pair in enumerate(pairs)]
         write_alone(pairs_path, "".join(lines))
-        # The name has a digest of the pairs: a run on other pairs does not resume from these answers.
-        digest = hashlib.sha256(f"{model} {task}\n{''.join(lines)}".encode()).hexdigest()[:12]
+        # The name has a digest of the pairs and the model: a run on others does not resume from these answers.
+        served = find_model(await self.client.models(), model, task)
+        asked = f"{model} {served.fingerprint} {task}\n{''.join(lines)}"
+        digest = hashlib.sha256(asked.encode()).hexdigest()[:12]
         scored = self.working_file(f"{digest}.scored.jsonl")
         options = BatchOptions(task, names, model=model, prefix="")
         doing = (f"asking {model} about", len(pairs), "pairs")
-        await self.batch(pairs_path, scored, options, overwrite=self.options.overwrite or scored.exists(), doing=doing)
-        found: list[dict[str, Any] | None] = [None] * len(pairs)
-        with scored.open(encoding="utf-8") as file:
-            for row in map(json.loads, file):
-                found[row["n"]] = row
-        for path in (pairs_path, scored, errors_of(scored)):
-            path.unlink(missing_ok=True)
-        return found
+        if not scored.exists() or partial_of(scored).exists():
+            await self.batch(pairs_path, scored, options, overwrite=self.options.overwrite, doing=doing)
+        pairs_path.unlink()
+        return scored
+
+
+def _answers_in(path: Path, count: int) -> list[dict[str, Any] | None]:
+    found: list[dict[str, Any] | None] = [None] * count
+    with path.open(encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            found[row["n"]] = row
+    return found

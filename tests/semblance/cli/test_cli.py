@@ -151,7 +151,7 @@ def test_a_refusal_is_one_line(here: Run, arguments: tuple[str, ...], message: s
 
 @pytest.mark.parametrize(
     "command",
-    ["score \udc80 b", "rank a b \udc80", "batch p.csv o.csv --prefix \udc80", "dedupe p.csv o.csv --column \udc80"],
+    ["score \udc80 b", "rank a b \udc80", "batch p.csv o.csv --prefix \udc80", "dedupe p\udc80.csv o.csv"],
 )
 def test_a_text_that_is_not_utf_8_is_refused(here: Run, command: str) -> None:
     code, out, err = here(*command.split())

@@ -133,6 +133,10 @@ def test_a_batch_asks_a_busy_service_until_its_patience_ends(monkeypatch: pytest
     waits.clear()
     assert isinstance(ask_async(refusal(), **patient)[0], Overloaded)
     assert sum(waits) > 500
+    waits.clear()
+    lost: list[Reply] = [httpx.RemoteProtocolError("closed")]
+    assert isinstance(ask_async(*[refusal()] * 9, *lost * 3, answer(), **patient)[0], Explanation)
+    assert ask_async(refusal(), *lost, **patient)[2] == 1 + 1 + 3
 
 
 @pytest.mark.parametrize(

@@ -358,6 +358,26 @@ def test_kept_embeddings_are_used_again(
     assert found() == (first, [])
     written(source, ["another file"])
     assert found() == (rows, [asked])
+    assert semblance("dedupe", source, output, "--url", url, "--keep", tmp_path / "kept/here", "--overwrite").code == 0
+    assert len(batches) == 1
+
+
+def test_a_run_that_stops_between_two_questions_of_pairs_does_not_ask_the_first_again(
+    published: str,
+    semblance: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    batches: list[tuple[str, list[dict[str, Any]]]],
+) -> None:
+    source, output = written(tmp_path / "in.csv", ["a man plays the guitar", "a man is playing a guitar"]), "out.csv"
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as broken:
+        broken.setattr(AsyncClient, "similarity", AsyncMock(side_effect=NoAnswer("gone")))
+        assert semblance("dedupe", source, output, "--url", published).code == 3
+    batches.clear()
+    assert semblance("dedupe", source, output, "--url", published).code == 0
+    assert [[*rows[0]] for _, rows in batches] == [["n", "a", "b"]]
+    assert {path.name for path in tmp_path.iterdir()} <= {"in.csv", output, "out.review.csv", "out.apart.csv"}
 
 
 @pytest.mark.parametrize("keep", [(), ("--keep", "kept")])
@@ -440,6 +460,11 @@ def test_no_file_of_pairs_that_a_person_worked_on_is_replaced(semblance: Run, ur
     for more in ((), ("--cosine", ".9")):
         assert semblance(*command, "--reviewed", review, "--overwrite", *more).code == 0
         assert [row["same"] for row in read(review) if row["same"]] == ["yes"]
+    output.unlink()
+    assert "exists; --overwrite" in semblance(*command, "--reviewed", review).err
+    write(review, [row | {"same": "yes", "by": "Anna"}])
+    ran = semblance(*command, "--reviewed", review, "--overwrite")
+    assert (ran.code, "out.review.csv has a column 'by', which would be lost" in ran.err) == (2, True)
     review.write_text("my own notes\nof this file\n")
     assert semblance(*command, "--overwrite").code == 2
     review.unlink()
