@@ -295,4 +295,4 @@ def _print(answer: Any, as_json: bool, rendered: Any) -> None:
     if as_json:
         typer.echo(TypeAdapter(type(answer)).dump_json(answer, exclude_none=True))
     else:
-        Console().print(rendered(answer))
+        Console().print(render.Printable(rendered(answer)))

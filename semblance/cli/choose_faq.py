@@ -13,6 +13,7 @@ from rich.table import Table
 
 from core.ranking import digest_of
 from semblance.cli.options import ServiceOptions, TextFile
+from semblance.cli.render import printable
 from semblance.client.faq import FAQ
 from semblance.errors import BatchError, InvalidArgument
 from semblance.jobs.faq.configurations import configurations, ranked
@@ -220,7 +221,7 @@ def _wrong(found: _Found) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
+    line = printable(" ".join(text.split()))
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3].rstrip()}..."
 
 

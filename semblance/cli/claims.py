@@ -21,7 +21,7 @@ from semblance.cli.options import (
     TextFile,
     expand_option_groups,
 )
-from semblance.cli.progress import print_end, run_shown
+from semblance.cli.progress import SKIPPED, print_end, run_shown
 from semblance.client.clients import AsyncClient
 from semblance.jobs.claims import check, names_of
 from semblance.tables.rows import Say, Step
@@ -68,12 +68,14 @@ def claims(
         for problem in checked.problems:
             typer.echo(f"semblance: {source}, {problem}", err=True)
     if output is None and not as_json:
-        Console().print(render.claims(answers, names_of(documents)))
+        Console().print(render.Printable(render.claims(answers, names_of(documents))))
     if output is None and as_json:
         plain = [
             {"claim": claim, **TypeAdapter(ClaimResult).dump_python(each, exclude_none=True)} for claim, each in answers
         ]
         typer.echo(json.dumps({**asdict(checked), "results": plain}, ensure_ascii=False))
+        if checked.skipped:
+            raise typer.Exit(SKIPPED)
         return
     skipped = f", {checked.skipped} skipped" + (" (see {})" if output is not None else "") if checked.skipped else ""
     counts = f"entailed: {checked.entailed}, contradicted: {checked.contradicted}, not stated: {checked.not_stated}"

@@ -1,9 +1,13 @@
-"""Answers as tables for a terminal, in colour where it has colours. Input texts are never interpreted as markup."""
+"""Answers as tables for a terminal, in colour where it has colours.
+
+Input texts are never interpreted as markup, and `Printable` leaves out what would steer the terminal.
+"""
 
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -27,6 +31,23 @@ HALF_BAR = 8  # of a bar that may extend either way, on each side
 _LABELS = {"entailed": "green", "contradicted": "red", "not_stated": "dim"}
 _WORTH = {"chance": "!", "unmeasured": "?"}  # of a task on text unlike its corpora, after its name
 FIRST_NUMBERS = 4  # of an embedding that are shown
+_STEERING = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {*b"\n\t"})
+
+
+def printable(text: str) -> str:
+    """The text without control characters, such as those that begin a terminal's commands."""
+    return text.translate(_STEERING)
+
+
+class Printable:
+    """What is rendered, without control characters of its texts."""
+
+    def __init__(self, rendered: RenderableType) -> None:
+        self._rendered = rendered
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for text, style, control in console.render(self._rendered, options):
+            yield Segment(printable(text), style, control)
 
 
 def similarity(answer: Similarities) -> RenderableType:

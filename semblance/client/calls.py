@@ -71,7 +71,9 @@ def _as_json(name: str, value: object) -> bytes:
         InvalidArgument: JSON has nothing for it.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_number_of).encode()
+        return json.dumps(
+            value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_number_of
+        ).encode()
     except UnicodeEncodeError:
         raise InvalidArgument(f"{name}: a lone surrogate is not a character") from None
     except (TypeError, ValueError) as error:
@@ -180,9 +182,9 @@ def parse_results(kind: type[T], answer: Answer, count: int) -> T:
         raise _unexpected(f"embeddings: expected {parsed.dim} numbers in each")
     if isinstance(parsed, Duplicates):
         near = [*parsed.review, *parsed.apart]
-        _check_places("text", (index for pair in near for index in (pair.index_1, pair.index_2)), count)
-        _check_places("text", (result.cluster for result in parsed.results), count)
-        _check_places("text", (each.kept_apart.index for each in parsed.results if each.kept_apart), count)
+        check_places("text", (index for pair in near for index in (pair.index_1, pair.index_2)), count)
+        check_places("text", (result.cluster for result in parsed.results), count)
+        check_places("text", (each.kept_apart.index for each in parsed.results if each.kept_apart), count)
     whole: T = parsed
     return whole
 
@@ -195,7 +197,7 @@ def parse_ranking(answer: Answer, count: int, wanted: int | None = None) -> Rank
     """
     parsed = parse(Ranking, answer)
     found = [result.index for result in parsed.results]
-    _check_places("candidate", (*found, *parsed.truncated.candidates), count)
+    check_places("candidate", (*found, *parsed.truncated.candidates), count)
     if len(set(found)) < len(found):
         raise _unexpected("a candidate stands there twice")
     if wanted is not None and len(found) != min(count, wanted) and (found or parsed.answered):
@@ -203,7 +205,8 @@ def parse_ranking(answer: Answer, count: int, wanted: int | None = None) -> Rank
     return parsed
 
 
-def _check_places(what: str, places: Iterable[int], count: int) -> None:
+def check_places(what: str, places: Iterable[int], count: int) -> None:
+    """Whether these are positions among `count`; raises UnexpectedAnswer."""
     for place in places:
         if not 0 <= place < count:
             raise _unexpected(f"{what} {place} of {count}")

@@ -1,6 +1,7 @@
 """The clients, blocking and for asyncio. Each call is declared once, in `semblance.client.requests.ServiceRequests`."""
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextvars import ContextVar
@@ -17,13 +18,14 @@ from semblance.client.calls import Answer, Call, Steps, read_answer
 from semblance.client.local import IN_PROCESS, BlockingInProcess, InProcess
 from semblance.client.requests import ServiceRequests
 from semblance.client.retries import Retries
-from semblance.errors import InvalidArgument, NoAnswer, TimedOut, UnexpectedAnswer
+from semblance.errors import InvalidArgument, NoAnswer, TimedOut, TooLarge, UnexpectedAnswer
 from semblance.extras import version
 
 MAX_ANSWER_BYTES = 2**28
 LONGEST_TIMEOUT = 86_400  # seconds
 WAITS_OF_AN_ANSWER = 10  # timeouts within which an answer is whole
 _CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")  # events of httpcore
+_KEY = re.compile("[!-~]([ -~]*[!-~])?").fullmatch
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -61,8 +63,8 @@ class _Endpoint:
             sound = False
         if not sound:
             raise InvalidArgument(f"expected a URL such as http://127.0.0.1:8000, found {url!r}")
-        if api_key is not None and not (isinstance(api_key, str) and api_key.isascii() and api_key.isprintable()):
-            raise InvalidArgument("an API key travels in a header: expected printable ASCII")
+        if api_key is not None and not (isinstance(api_key, str) and _KEY(api_key)):
+            raise InvalidArgument("an API key travels in a header: expected printable ASCII without spaces around")
         if max_items is not None and not (isinstance(max_items, int) and max_items >= 1):
             raise InvalidArgument(f"max_items must be at least 1, found {max_items!r}")
         if not (isinstance(timeout, int | float) and 0 < timeout <= LONGEST_TIMEOUT):
@@ -247,6 +249,9 @@ class Client(_Endpoint):
         except StopIteration as done:
             answer: T = done.value
             return answer
+        except TooLarge:
+            self._requests.forget_limits()
+            raise
 
     def _ask(self, call: Call) -> Answer:
         return Retrying(sleep=self._sleep, **self._plan)(self._ask_once, call)
@@ -348,6 +353,9 @@ class AsyncClient(_Endpoint):
         except StopIteration as done:
             answer: T = done.value
             return answer
+        except TooLarge:
+            self._requests.forget_limits()
+            raise
 
     async def _ask_all(self, calls: list[Call]) -> list[Answer]:
         gate = asyncio.Semaphore(self._concurrency)

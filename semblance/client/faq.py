@@ -39,7 +39,7 @@ class FAQ:
             InvalidArgument: it cannot be read, or is no such file.
         """
         try:
-            settings = json.loads(Path(path).read_text(encoding="utf-8"))
+            settings = json.loads(Path(path).read_text(encoding="utf-8-sig"))
             entries = tuple(FAQEntry(each["id"], each["question"], each["answer"]) for each in settings.pop("entries"))
             if "query" in settings or not all(isinstance(part, str) for entry in entries for part in entry):
                 raise ValueError("a request to POST /rank, which has its question, or entries of no texts")

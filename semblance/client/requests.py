@@ -2,8 +2,8 @@
 
 Each method of `ServiceRequests` is a generator. It yields a list of independent requests, receives their answers in
 the same order, and returns the parsed result. Input that is too large for one request is split by the limits in
-`GET /models`, which each client reads once; and a request that the service refuses because it would take too long, by
-what it says that would not.
+`GET /models`, which each client reads once, and anew after a refusal for size; and a request that the service refuses
+because it would take too long, by what it says that would not.
 """
 
 import heapq
@@ -20,6 +20,7 @@ from semblance.client.calls import (
     Steps,
     answers_to,
     check_pairs,
+    check_places,
     check_same,
     check_text,
     check_texts,
@@ -96,7 +97,10 @@ class ServiceRequests:
         """
         given = documents if isinstance(documents, str) else check_texts("documents", documents)
         fixed = {"documents": given, "encoder": encoder, "model": model}
-        return (yield from self._joined(Claims, "/claims", "claims", check_texts("claims", claims), fixed))
+        joined = yield from self._joined(Claims, "/claims", "claims", check_texts("claims", claims), fixed)
+        found = (passage for each in joined.results for passage in (each.evidence, each.runner_up) if passage)
+        check_places("document", (passage.document for passage in found), 1 if isinstance(given, str) else len(given))
+        return joined
 
     def dedupe(
         self,
@@ -290,6 +294,10 @@ class ServiceRequests:
         size: int = max(1, getattr(limits, limit or f"max_{name}") // max(1, each))
         parts = whole.parts(min(size, self._max_items or len(items)))
         return [call for part in parts for call in part.fitting(limits.max_body_bytes)]
+
+    def forget_limits(self) -> None:
+        """Read them anew when they are needed: what was sent by them was too large."""
+        self._known_models = None
 
     def _models_once(self) -> Steps[Models]:
         """What the service serves, asked once."""

@@ -117,28 +117,33 @@ async def check(
                 raise BatchError(f"--{name} is for a file that is written: give --output too")
     names = names_of(documents)
     adds = {f"{prefix}{name}": kind for name, kind in _ADDS.items()}
-    source = open_column(claims, column, read_as)
-    if not prefix and DOCUMENT in columns_of(source, None):  # it comes along, and says where the evidence is
+    source = open_column(claims, column, read_as, output=output, more=DOCUMENT)
+    columns = columns_of(source)
+    if not prefix and DOCUMENT in columns:  # it comes along, and says where the evidence is
         adds.pop(DOCUMENT)
     if written is not None:
-        refuse_taken(source, adds)
+        refuse_taken(source, columns, adds)
         written.check(source, (column, DOCUMENT), adds)
     for note in source.notes:
         say(note)
     texts = [text_of_file(path, read_as.encoding, say) for path in documents]
     chunks = list(source.chunks(0, ROWS_AT_ONCE))
     found, bad = _claims_of(chunks, column, names)
+    several = next((claim for claim in found if len(claim.documents) > 1), None)
+    if written is not None and f"{prefix}{DOCUMENT}" not in adds and several is not None:
+        where = f"{claims}: the claim {several.text[:60]!r} names no document"
+        raise BatchError(f"{where}, so where its evidence stands would be lost: --prefix gives it a column of its own")
+    answers, refused = await _answers(client, found, texts, names, model, encoder, step) if found else ({}, {})
+    for claim, why in refused.items():
+        chunk = chunks[claim.chunk]
+        bad[chunk.before + claim.place] = BadRow(why.code, why.reason, column, chunk.line(claim.place))
+    found = [claim for claim in found if claim in answers]
     places = {row: f"row {row + 1}" if why.line is None else f"line {why.line}" for row, why in bad.items()}
     problems = [f"{places[row]}: {why.reason}" for row, why in sorted(bad.items())]
     if not found:
         if problems:
             raise BatchError(f"{claims}, {problems[0]}")
         raise BatchError(f"{claims}: no row has a claim in the column {column!r}")
-    several = next((claim for claim in found if len(claim.documents) > 1), None)
-    if written is not None and f"{prefix}{DOCUMENT}" not in adds and several is not None:
-        where = f"{claims}: the claim {several.text[:60]!r} names no document"
-        raise BatchError(f"{where}, so where its evidence stands would be lost: --prefix gives it a column of its own")
-    answers = await _answers(client, found, texts, names, model, encoder, step)
 
     def rows() -> Iterator[Answered]:
         for number, chunk in enumerate(chunks):
@@ -203,43 +208,45 @@ async def _answers(
     model: str | None,
     encoder: str | None,
     step: Step,
-) -> dict[Claim, ClaimResult]:
-    """The answer to each claim; those that are held against the same documents are asked together.
+) -> tuple[dict[Claim, ClaimResult], dict[Claim, BadRow]]:
+    """The answer to each claim, and why others are refused; those about the same documents are asked together.
 
     Raises:
         BatchError: a model changed meanwhile.
     """
     answers: dict[Claim, ClaimResult] = {}
+    refused: dict[Claim, BadRow] = {}
     served, used = await client.models(), set[str]()
     for documents in dict.fromkeys(claim.documents for claim in claims):
         own = [claim for claim in claims if claim.documents == documents]
-        for start in range(0, len(own), CLAIMS_AT_ONCE):
+        while part := own[:CLAIMS_AT_ONCE]:
             step("checking", len(answers) / len(claims))
-            part = own[start : start + CLAIMS_AT_ONCE]
             try:
                 answer = await client.claims(
                     [texts[i] for i in documents], [claim.text for claim in part], model=model, encoder=encoder
                 )
             except RequestFailed as error:
-                raise _said_of(error, part, [names[i] for i in documents]) from None
+                place = error.index if (error.field or "").startswith("claims.") else None
+                if place is None or place >= len(part):
+                    raise _said_of(error, [names[i] for i in documents]) from None
+                refused[own.pop(place)] = BadRow(error.code, error.message.removeprefix(f"{error.field}: "))
+                continue
             used |= {answer.model, answer.encoder}
             model, encoder = answer.model, answer.encoder  # also where a default changes meanwhile
             for claim, result in zip(part, answer.results, strict=True):
                 answers[claim] = _at(result, documents)
+            del own[:CLAIMS_AT_ONCE]
     if changed(served, await client.models(), used):
         raise BatchError("a model changed while claims were asked, and answers of both are mixed: start again")
-    return answers
+    return answers, refused
 
 
-def _said_of(error: RequestFailed, part: Sequence[Claim], names: Sequence[str]) -> RequestFailed:
-    """An error about one of the claims or documents, which says which."""
+def _said_of(error: RequestFailed, names: Sequence[str]) -> RequestFailed:
+    """An error about one of the documents, which says which."""
     field, _, place = (error.field or "").partition(".")
     if field == "documents" and place.isdecimal() and int(place) < len(names):
         return error.about(f"the document {names[int(place)]}")
-    if error.index is None or not (error.field or "").startswith("claims.") or error.index >= len(part):
-        return error
-    text = part[error.index].text
-    return error.about(f"the claim {text[:40] + '...' if len(text) > 40 else text!r}")
+    return error
 
 
 def _at(result: ClaimResult, documents: Sequence[int]) -> ClaimResult:

@@ -51,17 +51,22 @@ def open_source(
     raise BatchError(f"{path}: {KNOWN}{', or .txt with a text a line' if lines is not None else ''}")
 
 
-def open_column(path: Path, column: str, read_as: FileFormat, adds: Iterable[str] = ()) -> RowSource:
+def open_column(
+    path: Path, column: str, read_as: FileFormat, adds: Iterable[str] = (), *, output: Path | None, more: str = ""
+) -> RowSource:
     """Open an input of which one column is read, which has none of the new columns; .txt has a text a line.
+
+    Of Parquet that column and the column `more` are read alone, but for an output of another format.
 
     Raises:
         BatchError: as `open_source`; or it lacks the column, or has a new one.
         MissingExtra: Parquet, and pyarrow is not installed.
     """
-    source = open_source(path, lines=column, read_as=read_as)
+    needed = [column, more] if output is None or output.suffix.lower() in PARQUET else None
+    source = open_source(path, needed, lines=column, read_as=read_as)
     if (columns := columns_of(source)) and column not in columns:
         raise no_column(source, column, columns)
-    refuse_taken(source, adds)
+    refuse_taken(source, columns, adds)
     return source
 
 

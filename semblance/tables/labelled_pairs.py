@@ -10,6 +10,7 @@ No row is lost without a word: a row that does not fit becomes a fault with its 
 import math
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -122,7 +123,7 @@ def read_own(
 
 def _columns(path: Path, source: RowSource, wanted: Sequence[str] | None) -> tuple[str, str, str]:
     present = source.columns
-    if present is None and wanted is None:  # JSON Lines: as its first objects have them
+    if present is None and wanted is None:  # JSON Lines
         present = columns_of(source)
     shown = ", ".join(map(repr, present or ())) or "none"
     if wanted is not None:
@@ -195,11 +196,11 @@ def _with_point(value: Any) -> Any:
 
 
 def _yes_or_no(value: Any) -> float | None:
-    return YES_OR_NO.get(value) if isinstance(value, str | int | float) else None
+    return YES_OR_NO.get(value) if isinstance(value, str | int | float | Decimal) else None
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         return None
     try:
         number = float(value)

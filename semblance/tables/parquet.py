@@ -51,7 +51,7 @@ class ParquetSource:
             raise BatchError(f"{self._path}: more than one column {', '.join(map(repr, twice))}")
         self.notes: Sequence[str] = ()
         self.decimal_comma = False
-        self._needed = needed
+        self._needed = None if needed is None else [name for name in needed if name in self.schema.names]
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
         """Chunks of rows after the first `start`, as in `RowSource.chunks`."""

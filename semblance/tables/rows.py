@@ -146,11 +146,11 @@ def numbered(source: RowSource) -> Iterator[tuple[int, Row | Unreadable]]:
                 yield chunk.line(place) or chunk.before + place + 1, row
 
 
-def columns_of(source: RowSource, objects: int | None = 100) -> list[str]:
-    """The columns of a file: where it has none before its rows, those of its first objects, or with None of all."""
+def columns_of(source: RowSource) -> list[str]:
+    """The columns of a file: where it has none before its rows, those of all its objects."""
     if source.columns is not None:
         return source.columns
-    rows = islice((row for _, row in numbered(source) if isinstance(row, dict)), objects)
+    rows = (row for _, row in numbered(source) if isinstance(row, dict))
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
@@ -160,9 +160,9 @@ def no_column(source: RowSource, column: str, columns: Iterable[str]) -> BatchEr
     return BatchError(f"{source.file.path}: there is no column {column!r}, but {there}; --column names another")
 
 
-def refuse_taken(source: RowSource, adds: Iterable[str]) -> None:
-    """Look that the file has none of the new columns, in its header or in any object; raises BatchError."""
-    if (new := set(adds)) and (taken := sorted(new.intersection(columns_of(source, None)))):
+def refuse_taken(source: RowSource, columns: Iterable[str], adds: Iterable[str]) -> None:
+    """Look that the file has none of the new columns among its own; raises BatchError."""
+    if taken := sorted({*adds}.intersection(columns)):
         raise BatchError(f"{source.file.path} has a column {taken[0]!r} already: rename it, or choose another --prefix")
 
 

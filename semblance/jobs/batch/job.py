@@ -163,7 +163,7 @@ def _check_columns(source: RowSource, task: Task) -> None:
     for name in task.columns if columns else ():
         if name not in columns:
             raise no_column(source, name, columns)
-    refuse_taken(source, (f"{task.options.prefix}{name}" for name in task.adds))
+    refuse_taken(source, columns, (f"{task.options.prefix}{name}" for name in task.adds))
 
 
 def _identity(

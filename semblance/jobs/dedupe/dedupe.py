@@ -96,7 +96,7 @@ async def _dedupe(session: DedupeSession, written: OutputFile, files: tuple[Path
     names: dict[str, Kind] = {"cluster": "integer", "cluster_size": "integer", "cosine": "number"}
     names |= {"kept_apart": "text"} if options.guard else {}
     adds = {f"{options.prefix}{name}": kind for name, kind in names.items()}
-    source = open_column(path, options.column, options.read_as, adds)
+    source = open_column(path, options.column, options.read_as, adds, output=session.output)
     written.check(source, (options.column,), adds)
     reviewed = None if options.reviewed is None else _opened(options.reviewed)
     given = [] if reviewed is None else read_review(reviewed.path)

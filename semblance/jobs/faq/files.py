@@ -119,7 +119,7 @@ def _rows(
         BatchError: the file cannot be read, or a needed column is missing; of JSON Lines, where no row has it.
     """
     source = open_source(path, None, read_as=read_as)
-    present = columns_of(source, objects=None)
+    present = columns_of(source)
     names = {what: _name(given, present) for what, given in wanted.items()}
     if absent := [wanted[what][0] for what in needed if names[what] is None]:
         raise no_column(source, absent[0], present)

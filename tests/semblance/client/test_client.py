@@ -251,6 +251,19 @@ def test_odd_details_of_a_refusal_are_no_other_error(said: dict[str, Any]) -> No
         client.similarity(PAIRS[:1])
 
 
+def of_document(document: int) -> dict[str, Any]:
+    passage = {"document": document, "start": 0, "end": 1, "text": "a", "headings": [], "differences": []}
+    passage |= {"label": "entailed", "probability": 1.0}
+    sure = {"entailed": 0.0, "contradicted": 0.0, "not_stated": 1.0}
+    return {
+        "label": "not_stated",
+        "confidence": 1.0,
+        "probabilities": sure,
+        "runner_up": passage,
+        "truncated": False,
+    }
+
+
 @pytest.mark.parametrize(
     ("method", "given", "answer"),
     [
@@ -260,6 +273,7 @@ def test_odd_details_of_a_refusal_are_no_other_error(said: dict[str, Any]) -> No
         ("rank", ("a", ["b"]), {**RANKED, "results": [{"index": 1, "score": 1.0, "raw_score": 1.0}]}),
         ("rank", ("a", ["b"]), {**RANKED, "truncated": {"query": False, "candidates": [-1]}}),
         ("dedupe", (["a"],), {"model": "m", "results": [], "review": [], "apart": []}),
+        *(("claims", (["a"], ["b"]), {"model": "m", "encoder": "m", "results": [of_document(i)]}) for i in (1, -1)),
     ],
 )
 def test_an_answer_about_other_items_is_none(method: str, given: tuple[Any, ...], answer: dict[str, Any]) -> None:
@@ -273,6 +287,8 @@ def test_an_answer_about_other_items_is_none(method: str, given: tuple[Any, ...]
     [
         ({"url": "localhost:8000"}, "expected a URL such as"),
         ({"url": "http://host", "api_key": "two\nlines"}, "printable ASCII"),
+        ({"url": "http://host", "api_key": "s3cret "}, "printable ASCII without spaces around$"),
+        ({"url": "http://host", "api_key": ""}, "printable ASCII"),
         ({"url": "http://host:99999"}, "expected a URL such as"),
         ({"url": "http://host\n"}, "expected a URL such as"),
         ({"url": "http://ex\xe4mple..com"}, "expected a URL such as"),

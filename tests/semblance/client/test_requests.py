@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
+from semblance import Client
 from semblance.client.calls import Call, Steps, read_answer
 from semblance.client.requests import ServiceRequests
 from semblance.errors import InvalidArgument, InvalidRequest, RequestFailed, TooLarge, UnexpectedAnswer
@@ -136,11 +138,36 @@ def test_the_bodies_of_all_parts_are_never_held_at_once() -> None:
     assert peak < len(sent) * 500_000
 
 
+def test_limits_are_read_anew_after_a_refusal_for_size() -> None:
+    most, sizes = 4, list[int]()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            limits = {**LIMITS, "max_pairs": most}
+            served = {"models": [], "defaults": {}, "rerank": {"default_model": None, "default_top": 2}}
+            return httpx.Response(200, json={**served, "limits": limits})
+        pairs = json.loads(request.content)["pairs"]
+        sizes.append(len(pairs))
+        if len(pairs) > most:
+            return httpx.Response(413, json={"error": {"code": "too_large", "message": "m", "limit": most}})
+        return httpx.Response(200, json=lengths("", {"pairs": pairs}) | {"scale": "similarity"})
+
+    with Client("http://service", transport=httpx.MockTransport(answer)) as client:
+        client.similarity([("a", "b")] * 4)
+        most = 2  # the service began anew
+        with pytest.raises(TooLarge):
+            client.similarity([("a", "b")] * 4)
+        client.similarity([("a", "b")] * 4)
+    assert sizes == [4, 4, 2, 2]
+
+
 def test_numbers_of_numpy_are_sent_and_what_json_has_not_is_named() -> None:
     call = Call("/rank", {"top_k": np.int64(3), "min_score": np.float32(0.5), "guard": np.bool_(True)})
     assert json.loads(call.body or b"") == {"top_k": 3, "min_score": 0.5, "guard": True}
     with pytest.raises(InvalidArgument, match="model: PosixPath is nothing that JSON has"):
         _ = Call("/rank", {"model": Path("a")}).body
+    with pytest.raises(InvalidArgument, match="min_score: Out of range float"):
+        _ = Call("/rank", {"min_score": float("nan")}).body
 
 
 def of_each_request_another(field: str, values: list[Any], answer: Answer) -> Answer:
@@ -220,7 +247,6 @@ def test_what_no_service_of_ours_answers_is_refused(name: str) -> None:
     ("options", "field"),
     [
         ({"min_score": 2}, "min_score"),
-        ({"min_score": float("nan")}, "min_score"),
         ({"min_score": "0.1"}, "min_score"),
         ({"rerank_model": "nope"}, "candidates"),
         ({"min_confidence": 0.5}, "candidates"),

@@ -193,11 +193,28 @@ def test_what_cannot_be_done_is_one_line(semblance: Run, url: str, arguments: li
     assert done.err.count("\n") == 1
 
 
-def test_a_claim_that_the_service_refuses_is_named(semblance: Run, url: str) -> None:
-    Path("claims.txt").write_text("the cat sleeps\n" + "word " * 30_000 + "\n")
-    done = semblance("claims", "man.md", "claims.txt", "--url", url)
-    assert done.code == 1
-    assert "the claim 'word word" in done.err
+def test_a_claim_that_the_service_refuses_is_a_bad_row(semblance: Run, url: str) -> None:
+    claims = ["the cat sleeps", "word " * 30_000, "\u200b", "a dog runs"]
+    write(Path("claims.csv"), [{"claim": claim} for claim in claims])
+    done = semblance("claims", "man.md", "claims.csv", "-o", "out.csv", "--url", url)
+    assert done.code == 4, done.err
+    assert [row["claim"] for row in read(Path("out.csv"))] == [claims[0], claims[3]]
+    errors = read(Path("out.csv.errors.jsonl"))
+    assert [(each["line"], each["column"], each["code"]) for each in errors] == [
+        (3, "claim", "too_large"),
+        (4, "claim", "empty_text"),
+    ]
+    shown = semblance("claims", "man.md", "claims.csv", "--json", "--url", url)
+    assert (shown.code, json.loads(shown.out)["skipped"]) == (4, 2)
+    assert "semblance: claims.csv, line 3: a text of 149999 characters, the limit is" in shown.err
+
+
+def test_what_steers_a_terminal_is_not_shown(semblance: Run, url: str) -> None:
+    Path("evil.md").write_text("The cat sleeps \033]0;title\007\033[2J\u009b2J.\n")
+    for command in (("claims", "evil.md", "claims.txt"), ("rank", "the cat", "--file", "evil.md")):
+        shown = semblance(*command, "--url", url)
+        assert "The cat sleeps ]0;title[2J2J." in " ".join(shown.out.split())
+        assert shown.out.replace("\n", "").isprintable()
 
 
 def test_a_page_is_read_as_its_headings_items_and_rows() -> None:

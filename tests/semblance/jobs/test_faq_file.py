@@ -40,6 +40,13 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return write(tmp_path / "entries.csv", ENTRIES), write(tmp_path / "questions.csv", QUESTIONS)
 
 
+def test_a_file_that_an_editor_wrote_with_its_mark_is_read(tmp_path: Path) -> None:
+    faq = FAQ((FAQEntry(**ENTRIES[0]),))
+    faq.save(tmp_path / "faq.json")
+    (tmp_path / "faq.json").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "faq.json").read_bytes())
+    assert FAQ.load(tmp_path / "faq.json") == faq
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_full_disk_leaves_the_earlier_file_and_what_was_found_is_printed(
     models: Path, files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, as_json: bool

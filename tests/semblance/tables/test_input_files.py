@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from semblance import AsyncClient
@@ -178,6 +180,24 @@ def test_what_no_output_can_hold_is_no_row(url: str, semblance: Run, tmp_path: P
     assert semblance("batch", source, output, "--url", url).code == 4
     assert [row["b"] for row in read(output)] == ["\U0001f600"]
     assert [each["code"] for each in read(Path(f"{output}.errors.jsonl"))] == ["unreadable"]
+
+
+def test_a_column_that_only_a_late_object_has_is_there(url: str, semblance: Run, tmp_path: Path) -> None:
+    rows = [{"a": "a dog"}] * 101 + [{"a": "a dog", "b": "a cat"}]
+    command = (write(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl", "--url", url)
+    assert semblance("batch", *command).code == 4
+    assert semblance("dedupe", *command[:1], tmp_path / "groups.jsonl", *command[2:], "--column", "b").code == 4
+    assert len(read(tmp_path / "out.jsonl")) == len(read(tmp_path / "groups.jsonl")) == 1
+
+
+def test_other_columns_of_parquet_need_no_type_of_python(url: str, semblance: Run, tmp_path: Path) -> None:
+    late = pa.array([2**60] * 2, pa.timestamp("us"))
+    pq.write_table(pa.table({"claim": ["a dog runs", "a man"], "late": late}), tmp_path / "in.parquet")
+    (tmp_path / "man.md").write_text("a man plays\n")
+    groups, labels = tmp_path / "groups.parquet", tmp_path / "labels.parquet"
+    assert semblance("dedupe", tmp_path / "in.parquet", groups, "--column", "claim", "--url", url).code == 0
+    assert semblance("claims", tmp_path / "man.md", tmp_path / "in.parquet", "-o", labels, "--url", url).code == 0
+    assert all(pq.read_table(path)["late"].combine_chunks().equals(late) for path in (groups, labels))
 
 
 def test_the_key_that_stands_twice_is_found_at_once(tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 """Files of a user's labelled pairs: what each column may hold, and what is said of rows that do not fit."""
 
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from semblance.errors import BatchError
@@ -35,6 +38,14 @@ def test_labels_of_three_kinds(tmp_path: Path) -> None:
     assert nli.faults == [RowFault(4, "label: expected entailment, neutral, contradiction, found 'maybe'")]
     ranked = read_own(write(tmp_path / "qa.jsonl", [{"question": "q", "answer": "x", "label": 1}]))
     assert (ranked.kind, ranked.pairs[0].group) == ("ranking", "q")
+
+
+def test_decimals_of_parquet_are_numbers(tmp_path: Path) -> None:
+    numbers = pa.array([Decimal("0.50"), Decimal("1.00")])
+    for name, kind in (("score", "score"), ("label", "label")):
+        pq.write_table(pa.table({"a": ["x", "x"], "b": ["y", "z"], name: numbers}), tmp_path / "in.parquet")
+        read = read_own(tmp_path / "in.parquet")
+        assert (read.kind, read.pairs[-1].target, len(read.faults)) == (kind, 1.0, int(name == "label"))
 
 
 def test_a_fault_has_the_line_on_which_its_row_begins(tmp_path: Path) -> None:
