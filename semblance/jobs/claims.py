@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from semblance.client.clients import AsyncClient
+from semblance.client.retries import TIMEOUT
 from semblance.errors import BatchError, RequestFailed
 from semblance.jobs.batch.tasks import changed
 from semblance.tables.delimited import FileFormat
@@ -216,16 +217,19 @@ async def _answers(
     """
     answers: dict[Claim, ClaimResult] = {}
     refused: dict[Claim, BadRow] = {}
-    served, used = await client.models(), set[str]()
+    served, used, size = await client.models(), set[str](), CLAIMS_AT_ONCE
     for documents in dict.fromkeys(claim.documents for claim in claims):
         own = [claim for claim in claims if claim.documents == documents]
-        while part := own[:CLAIMS_AT_ONCE]:
+        while part := own[:size]:
             step("checking", len(answers) / len(claims))
             try:
                 answer = await client.claims(
                     [texts[i] for i in documents], [claim.text for claim in part], model=model, encoder=encoder
                 )
             except RequestFailed as error:
+                if error.code == TIMEOUT and len(part) > 1:
+                    size = len(part) // 2
+                    continue
                 place = error.index if (error.field or "").startswith("claims.") else None
                 if place is None or place >= len(part):
                     raise _said_of(error, [names[i] for i in documents]) from None
@@ -235,7 +239,7 @@ async def _answers(
             model, encoder = answer.model, answer.encoder  # also where a default changes meanwhile
             for claim, result in zip(part, answer.results, strict=True):
                 answers[claim] = _at(result, documents)
-            del own[:CLAIMS_AT_ONCE]
+            del own[: len(part)]
     if changed(served, await client.models(), used):
         raise BatchError("a model changed while claims were asked, and answers of both are mixed: start again")
     return answers, refused

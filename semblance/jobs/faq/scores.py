@@ -10,7 +10,7 @@ import numpy as np
 from core.ranking import ConfidenceFit, Match, texts_of
 from core.scoring import best_first
 from semblance.client.clients import Client
-from semblance.errors import BatchError
+from semblance.errors import BatchError, RequestFailed
 from semblance.jobs.batch.tasks import changed
 from semblance.jobs.faq.files import Faq, Questions
 from semblance.jobs.faq.logistic import Floats
@@ -150,7 +150,15 @@ def _ask(
     for i, (question, wanted) in enumerate(zip(questions.texts, places, strict=True)):
         step(f"asking {model.id}", i / len(questions.texts))
         at = [(part, place) for part in PARTS for place in sorted(wanted)]
-        for result in client.rank(question, [texts[part][place] for part, place in at], model=model.id).results:
+        try:
+            ranking = client.rank(question, [texts[part][place] for part, place in at], model=model.id)
+        except RequestFailed as error:
+            if error.field == "query":
+                raise error.about(f"the question {question[:40]!r}") from None
+            if (error.field or "").startswith("candidates.") and (index := error.index) is not None and index < len(at):
+                raise error.about(f"the entry {faq.entries[at[index][1]].id!r}") from None
+            raise
+        for result in ranking.results:
             part, place = at[result.index]
             raw[part][i, place] = result.raw_score
     scores.raw |= {(model.id, part): raw[part] for part in PARTS}

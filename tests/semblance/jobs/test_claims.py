@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from semblance import AsyncClient
-from semblance.errors import BatchError, MissingExtra
+from semblance.errors import BatchError, MissingExtra, RequestFailed
 from semblance.jobs.claims import check
 from semblance.tables.documents import text_of_file
 from semblance.tables.formats import AS_FOUND
@@ -207,6 +207,23 @@ def test_a_claim_that_the_service_refuses_is_a_bad_row(semblance: Run, url: str)
     shown = semblance("claims", "man.md", "claims.csv", "--json", "--url", url)
     assert (shown.code, json.loads(shown.out)["skipped"]) == (4, 2)
     assert "semblance: claims.csv, line 3: a text of 149999 characters, the limit is" in shown.err
+
+
+def test_claims_that_take_too_long_together_are_asked_in_parts(
+    semblance: Run, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("claims.txt").write_text("".join(f"a dog runs {i} times\n" for i in range(7)))
+    claims = AsyncClient.claims
+
+    async def slow(client: AsyncClient, documents: Any, asked: list[str], **more: Any) -> Claims:
+        if len(asked) > 2:
+            raise RequestFailed(503, "timeout", "no answer in time")
+        return await claims(client, documents, asked, **more)
+
+    monkeypatch.setattr(AsyncClient, "claims", slow)
+    done = semblance("claims", "man.md", "claims.txt", "-o", "out.jsonl", "--url", url)
+    assert done.code == 0, done.err
+    assert [row["claim"] for row in read(Path("out.jsonl"))] == Path("claims.txt").read_text().splitlines()
 
 
 def test_what_steers_a_terminal_is_not_shown(semblance: Run, url: str) -> None:

@@ -40,6 +40,17 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return write(tmp_path / "entries.csv", ENTRIES), write(tmp_path / "questions.csv", QUESTIONS)
 
 
+@pytest.mark.parametrize(("file", "named"), [(0, "the entry 'guitar': "), (1, "the question 'word word")])
+def test_a_text_that_the_service_refuses_is_named(
+    models: Path, files: tuple[Path, Path], tmp_path: Path, file: int, named: str
+) -> None:
+    rows = [ENTRIES, QUESTIONS][file]
+    write(files[file], [{**rows[0], "question": "word " * 30_000}, *rows[1:]])
+    asked = ["choose", "--faq", str(files[0]), str(files[1]), "--models-dir", str(models)]
+    ran = CliRunner().invoke(app, [*asked, "--output", str(tmp_path / "faq.json")])
+    assert str(ran.exception).startswith(named)
+
+
 def test_a_file_that_an_editor_wrote_with_its_mark_is_read(tmp_path: Path) -> None:
     faq = FAQ((FAQEntry(**ENTRIES[0]),))
     faq.save(tmp_path / "faq.json")
