@@ -24,7 +24,7 @@ _UNITLESS = frozenset(("number", "code", "model", "version", "date", "time", "or
 _DIGITS = re.compile(r"\d[\d.,]*")
 _NUMBER_AND_LETTERS = re.compile(r"(\d{1,30})[a-wyz]{1,3}$", re.ASCII)  # 3s, 603xl; 2x counts
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
-_FREE = re.compile(r"\b([^\W\d_]+)-free\b", re.IGNORECASE)  # gluten-free is without gluten
+_FREE = re.compile(r"\b[^\W\d_]+-free\b", re.IGNORECASE)  # gluten-free affirms no gluten
 
 
 def shown(written: str) -> str:
@@ -306,5 +306,5 @@ def _negated_affirmed(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
 
 def words_between(text: str, start: int, end: int) -> list[str]:
     """The words of a part of a text, in lower case."""
-    part = _FREE.sub(r"without \1", text[start:end])
+    part = _FREE.sub("free", text[start:end])
     return [match[0] for match in _WORD.finditer(part.casefold())]

@@ -165,8 +165,9 @@ class _Scanner(Tokens):
             return [_exact(unit, values[-1] + Fraction(below, parts))], after + 1
         if not self._ends(after, unit):
             return None
-        if unit.kind == "number" and after == i + 1 and self.words[i].isdecimal() and self._is_apart(after):
-            name = self.words[i] + self.words[after]  # 603 XL, 5 A, 2700 K as if nothing stood between
+        is_size = self.word(after).upper() in ("XXL", "XL", "XS") and not self.glued(after)
+        if unit.kind == "number" and after == i + 1 and self.words[i].isdecimal() and is_size:
+            name = self.words[i] + self.words[after]  # 603 XL as if nothing stood between
             return [
                 _exact(Unit("model"), values[0], name) if _MODEL.match(name) else Fact("code", name=name)
             ], after + 1
@@ -180,13 +181,6 @@ class _Scanner(Tokens):
         meant = units.EITHER.get(unit.kind, (unit,))
         longer = self._longer(meant, values[0], after) if len(values) == 1 else None
         return longer or ([_exact(each, value) for value in values for each in meant], after)
-
-    def _is_apart(self, i: int) -> bool:
-        """Whether a token is a capital letter, or a size, that belongs to the number before it."""
-        written = self.written[i] if i < len(self.written) and not self.glued(i) else ""
-        # 1400 U/min has none; and S, M, L, X are sizes, or times.
-        letter = written in units.OF_NUMBERS and not (self.glued(i + 1) and self.word(i + 1) in ("/", "-", "&"))
-        return letter or written.upper() in ("XXL", "XL", "XS")
 
     def _may_be_two(self, i: int, unit: Unit, after: int) -> bool:
         """Whether a fraction with its unit, 2/3 days, may be either of two numbers: two or three days."""

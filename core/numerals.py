@@ -11,7 +11,7 @@ from core import units
 from core.text import PLAIN
 from core.units import values_of
 
-_MAX_WORDS = 12  # of a number in words, or groups of digits
+_MAX_WORDS = 32  # of a number in words, or groups of digits
 _CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(9)}
 _FULL_WIDTH = {chr(0xFF01 + i): chr(0x21 + i) for i in range(94)}
 _SPELT = str.maketrans(

@@ -143,16 +143,12 @@ def _with_digits(text: str) -> str:
     parts, after, i = [], 0, 0
     while i < len(tokens.words):
         word, large = tokens.words[i], tokens.word(i + 1) in LARGE
-        in_words = word in SMALL or (large and (word == "a" or word[0].isdecimal()))
-        values, end = (tokens.number(i) if in_words or tokens.are(i + 1, "and", "a") else None) or (
-            [Fraction(1)] if word == "one" else [],
-            i + 1,
-        )
-        if len(values) == 1:
-            parts += [
-                text[after : tokens.starts[i]],
-                str(values[0]) if values[0].denominator == 1 else f"{float(values[0]):g}",
-            ]
+        in_words = word in SMALL or (large and (word == "a" or (word.isdecimal() and word[0] != "0")))
+        values, end = (tokens.number(i) if in_words else None) or ([Fraction(1)] if word == "one" else [], i + 1)
+        if values and tokens.are(end - 3, "and", "a"):  # two and a half: what 2 and a half has
+            values, end = [Fraction(values[0] // 1)], end - 3
+        if len(values) == 1 and values[0].denominator == 1:
+            parts += [text[after : tokens.starts[i]], str(values[0])]
             after = tokens.ends[end - 1]
         i = end
     return "".join((*parts, text[after:]))

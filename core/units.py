@@ -110,6 +110,7 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
     "Pa": (("100", "hpa mbar"), ("1000", "kpa"), ("100000", "bar"), ("6894.757", "psi")),
     "V": (("1", "v volt volts"), ("0.001", "millivolt millivolts mv"), ("1000", "kv"), ("1000000", "megavolt")),
     "A": (("0.001", "ma"), ("1", "ampere amperes amp amps")),
+    "K": (("1", "kelvin kelvins"),),
     "dB": (("1", "db"),),
     "ppm": (("1", "ppm"),),
     "Ah": (("0.001", "mah"), ("1", "ah")),
@@ -151,6 +152,7 @@ UNITS = {
     **{"\u2103": CELSIUS, "\u2109": FAHRENHEIT},
 }
 CASED = {  # what another case would make another unit of
+    "K": UNITS["kelvin"],
     "mW": UNITS["milliwatt"],
     "mWh": UNITS["milliwatthour"],
     "mHz": UNITS["millihertz"],
@@ -177,8 +179,7 @@ IN_PARTS = {UNITS["hour"]: 60, **dict.fromkeys((*map(UNITS.get, ("m", "euro", "d
 DOLLARS = {"us": "$", "a": "aud", "au": "aud", "c": "cad", "ca": "cad", "nz": "nzd", "hk": "hkd", "s": "sgd"}
 # One letter is a unit in this case only: "5 M" is a size.
 RANGES = frozenset(("-", "to", "through", "thru"))  # between two amounts
-OF_NUMBERS = frozenset("ABCDEFGHK")  # behind one: 16 A, room 12 B, 2700 K
-LETTERS = frozenset("mgtsh") | frozenset("HlLwWvV")
+LETTERS = frozenset("mgtsh") | frozenset("HlLwWvVK")
 # Of these "a" is one: a week.
 SPANS = frozenset(("minute", "hour", "day", "week", "fortnight", "month", "year", "decade", "century"))
 OF_SPEED = frozenset(("hour", "second"))  # miles per hour
