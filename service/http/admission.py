@@ -141,6 +141,7 @@ class ScoringMiddleware:
             end(ClientLeft)
 
         request = HeldRequest(context.caller, end)
+        state.hold = lambda size: buffered.hold(request, request.size + size)
         try:
             async with asyncio.timeout(self._seconds) as limit:
                 context.timer = limit

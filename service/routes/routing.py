@@ -39,7 +39,7 @@ _KEYS_OF_A_PAIR, _KEYS_OF_AN_ENTRY = 2, 3  # the latter of an FAQ
 _OTHER_KEYS = 64  # besides those
 _MAX_FIELDS_OF_ITEMS = 16  # such as documents that are objects
 _MAX_OTHER_VALUES = 1000
-_VALUE_SECONDS = 1e-7  # expected, to make and write a value of an answer
+_VALUE_SECONDS, _VALUE_BYTES = 1e-7, 24  # expected, to make and write a value of an answer
 _WRITTEN_AT_ONCE = 32  # items of a list of an answer, within 2 ms: nobody else has the interpreter meanwhile
 Limit = Literal["max_pairs", "max_candidates", "max_sentences", "max_body_bytes"]  # settings
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -58,6 +58,7 @@ class RequestState:
     route: str | None = None  # path of the route that answers, once it is found
     model: str = NO_MODEL  # that answers
     context: RequestContext | None = None  # of a request that asks a model
+    hold: Callable[[int], None] = lambda _: None  # so many bytes more, of an answer that is made
     arrived: bool = False  # whether the whole body was read
     started: bool = False  # whether the answer's head was sent
     status: int = 500
@@ -100,6 +101,7 @@ class ServedRequest(Request):
         seconds = values * _VALUE_SECONDS
         if seconds <= INLINE_SECONDS:  # and it is no phase of the request
             return JsonAnswer(make(), model)
+        self.request_state.hold(values * _VALUE_BYTES)  # before it is made: many may be, and wait for their turn
         return JsonAnswer(await self.service.queue.run(self.context, seconds, lambda: write(make())), model)
 
 

@@ -119,3 +119,22 @@ def test_what_one_writer_cannot_say_is_written_by_another() -> None:
     assert orjson.loads(write([{"a": 2**70, "b": float("inf")}])) == [
         {"a": float(2**70), "b": None}
     ]  # strict: no Infinity
+
+
+async def test_answers_that_are_made_are_held_before_they_are_sent(serve: Serve, monkeypatch) -> None:
+    monkeypatch.setattr("service.http.admission.BUFFERED_BYTES_PER_REQUEST", 1)
+    answered, dumps = threading.Event(), orjson.dumps
+
+    def slow(content: Any, **options: Any) -> bytes:
+        written = dumps(content, **options)
+        if len(written) > 1000:
+            answered.wait(10)
+        return written
+
+    async with serve(request_timeout=200, max_body_bytes=200_000) as client:  # so 1 MB may be held
+        monkeypatch.setattr(orjson, "dumps", slow)
+        waiting = [asyncio.create_task(client.post("/embed", json={"sentences": TEXTS})) for _ in range(5)]
+        await until(lambda: sum(each.done() for each in waiting) >= 3, "the others are refused")
+        answered.set()
+        statuses = [(await each).status_code for each in waiting]
+    assert set(statuses) == {200, 429}
