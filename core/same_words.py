@@ -145,7 +145,7 @@ def _with_digits(text: str) -> str:
         word, large = tokens.words[i], tokens.word(i + 1) in LARGE
         in_words = word in SMALL or (large and (word == "a" or (word.isdecimal() and word[0] != "0")))
         values, end = (tokens.number(i) if in_words else None) or ([Fraction(1)] if word == "one" else [], i + 1)
-        if values and tokens.are(end - 3, "and", "a"):  # two and a half: what 2 and a half has
+        if end - i > 3 and tokens.are(end - 3, "and", "a"):  # two and a half: what 2 and a half has
             values, end = [Fraction(values[0] // 1)], end - 3
         if len(values) == 1 and values[0].denominator == 1:
             parts += [text[after : tokens.starts[i]], str(values[0])]

@@ -98,6 +98,7 @@ def test_marks_and_spaces_around_an_amount_never_matter(amount: str, wrap: str) 
         ("two thousand people", "2 thousand people"),
         ("a thousand people", "1,000 people"),
         ("two and a half people", "2 and a half people"),
+        ("this and a one, and a two", "this and a 1, and a 2"),
         ("ninety-three million four hundred and seventy-one thousand eight hundred and eighty-four", "93,471,884"),
         ("It costs \u00a320", "It costs 20 pounds"),
         ("Room 12B", "room 12 B"),
