@@ -189,6 +189,7 @@ def test_a_model_reads_the_last_two_headings_each_cut() -> None:
             ["Dr. J. Smith of the U.S. Army came at 5 p.m. Monday."],
         ),
         ("So do I. They too.", ["So do I.", "They too."]),
+        ("At most 16 A. Items may be 5 m. 3 p.m. is late.", ["At most 16 A.", "Items may be 5 m.", "3 p.m. is late."]),
         ("It cost 3.5 dollars. See example.com. for more", ["It cost 3.5 dollars.", "See example.com. for more"]),
         ("A title\n\nA line\nand its end.\n \nMore", ["A title", "A line and its end.", "More"]),
         ("  spaces \t here.  Next  ", ["spaces here.", "Next"]),
