@@ -5,7 +5,7 @@ paragraph) is no sentence, and neither is a line that ends in a colon above a li
 A row of a table (with bars, tabs, or commas beneath its columns' names) is one sentence, with its column's names.
 Positions are those of the text given.
 
-A sentence (docs/labels.md states the rule) ends at a blank line, at the end of the text, and after a word that ends in
+A sentence ends at a blank line, at the end of the text, and after a word that ends in
 . ! ? or … (closing quotes and brackets aside) where the next word begins with a capital letter or a digit (opening ones
 aside). Common abbreviations, and single letters with full stops, end none: "Dr.", "J.", "U.S."; a single letter behind
 a number is a unit, and may end one: "16 A."
