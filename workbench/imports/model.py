@@ -55,6 +55,13 @@ def prompted(prompts: Prompts | None, a: Sequence[str], b: Sequence[str]) -> lis
     return [*(found.query + text for text in a), *(found.passage + text for text in b)]
 
 
+def encoded(model: Any, prompts: Prompts | None, a: Sequence[str], b: Sequence[str]) -> Floats:
+    """What a model of sentence-transformers makes of a as queries, then of b as passages, each text alone."""
+    sides = ((a, prompts.query), (b, prompts.passage)) if prompts else ((a, ""), (b, ""))
+    made = [model.encode(list(texts), prompt=way, batch_size=1, show_progress_bar=False) for texts, way in sides]
+    return np.concatenate(made).astype(np.float64)
+
+
 @dataclass(frozen=True)
 class CalibrationPairs:
     """Pairs to calibrate on."""

@@ -1,11 +1,17 @@
-"""Graphs that are written here: a mean of rows, and the labels of logits."""
+"""Graphs that are written: a mean of rows and the labels of logits, which are made here, and what others made."""
+
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 from onnx import ModelProto, numpy_helper, parser
 
 from core.graph import OPSET
 from training.publish.graphs import clean
+from training.publish.integers import to_half, to_integers
+from workbench.imports.files import ImportRefused
+from workbench.imports.model import Storage
 
 _HEAD = f'<ir_version: 10, opset_import: ["" : {OPSET}]>'
 
@@ -65,3 +71,18 @@ def mean_graph(rows: npt.NDArray[np.float32], left_out: int | None, normalise: b
     model.graph.initializer.append(numpy_helper.from_array(rows, "table"))
     clean(model, model_id)
     return model
+
+
+def save_graph(model: ModelProto, path: Path, storage: Storage) -> None:
+    """Write a graph, its weights as they are, in float16 or in int8.
+
+    Raises:
+        ImportRefused: it is too large for one file, or has no weights in float32.
+    """
+    if storage != "float32" and not (to_integers if storage == "int8" else to_half)(model):
+        raise ImportRefused(f"--{storage}: {path.name} has no weights in float32: its graph is quantised already")
+    try:
+        onnx.checker.check_model(model)
+        path.write_bytes(model.SerializeToString(deterministic=True))
+    except ValueError as error:  # protobuf's limit
+        raise ImportRefused(f"a graph of 2 GB or more cannot be written in one file: give --int8 ({error})") from error

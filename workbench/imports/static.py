@@ -21,9 +21,9 @@ from workbench.imports.files import (
     read_tensors,
     sentence_model,
 )
-from workbench.imports.model import COSINE, Floats, ImportFacts, ImportOptions, Storage, prompted
-from workbench.imports.small_graphs import mean_graph
-from workbench.imports.transformer import ENCODER, save_graph
+from workbench.imports.model import COSINE, Floats, ImportFacts, ImportOptions, Storage, encoded, prompted
+from workbench.imports.small_graphs import mean_graph, save_graph
+from workbench.imports.transformer import ENCODER
 
 MODEL2VEC_TOKENS = 512  # its own default
 Rows = npt.NDArray[np.float32]
@@ -55,10 +55,10 @@ class Static:
 
     def library_answers(self, a: Sequence[str], b: Sequence[str]) -> Floats:
         """Embeddings of a, then of b, by the library."""
-        texts = prompted(self.prompts, a, b)
         if self.library == "model2vec":
             from model2vec import StaticModel
 
+            texts = prompted(self.prompts, a, b)
             static = StaticModel.from_pretrained(self.folder)
             static.median_token_length = max(map(len, texts))  # no text is cut by its characters
             most = min(static.max_length or self.max_tokens, self.max_tokens)
@@ -67,7 +67,7 @@ class Static:
         own = model.tokenizer.truncation
         if own is None or own["max_length"] > self.max_tokens:
             model.tokenizer.enable_truncation(self.max_tokens)
-        return np.asarray(model.encode(texts, prompt="", show_progress_bar=False), dtype=np.float64)
+        return encoded(model, self.prompts, a, b)
 
     def write(self, folder: Path, model_id: str, storage: Storage) -> dict[str, Any]:
         """Write graph and tokenizer, as in `ImportedModel.write`."""

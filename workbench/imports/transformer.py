@@ -26,7 +26,6 @@ from core.scoring import Logistic
 from core.sequences import Pooling
 from core.subwords import Subwords
 from training.publish.graphs import clean
-from training.publish.integers import to_half, to_integers
 from workbench.imports.described import (
     check_head,
     labels_of,
@@ -42,6 +41,7 @@ from workbench.imports.files import (
     CONFIG,
     GRAPHS,
     TOKENIZER,
+    WEIGHTS,
     ImportRefused,
     check_weights,
     is_within,
@@ -50,12 +50,13 @@ from workbench.imports.files import (
     read_modules,
     sentence_model,
 )
-from workbench.imports.model import COSINE, LABELS, Floats, ImportFacts, ImportOptions, Storage, prompted
-from workbench.imports.small_graphs import classes_graph
+from workbench.imports.model import COSINE, LABELS, Floats, ImportFacts, ImportOptions, Storage, encoded, prompted
+from workbench.imports.small_graphs import classes_graph, save_graph
 
 Task = Literal["embedding", "similarity", "relevance", "entailment", "labels"]
 ENCODER, PAIR, CLASSES = "encoder.onnx", "pair.onnx", "classes.onnx"
 _TOLERANCE = 1e-4  # of an exported graph beside its module
+_COMPARED, _NEAR = 20, 0.3  # texts of each side by a graph and by the weights beside it; as of .95 for the cosine
 Outputs = Callable[..., npt.NDArray[np.float32]]  # one text or two -> what the library's graph or network gives
 
 
@@ -107,24 +108,51 @@ class Transformer:
         return ImportFacts("transformer_encoder", f"{kind} encoder, {how}{length}", {"graph": graph}, ())
 
     def library_answers(self, a: Sequence[str], b: Sequence[str]) -> Floats:
-        """The library's own answers, as in `ImportedModel.library_answers`."""
+        """The library's own answers, as in `ImportedModel.library_answers`; of a graph the graph's own.
+
+        Raises:
+            ImportRefused: the folder's weights, where there are some beside its graph, or its modules say otherwise.
+        """
         with library_errors(self.folder):
-            if self.task == "embedding":
-                texts = prompted(self.prompts, a, b)
-                if self.path is None:
-                    return self._by_sentence_transformers(texts)
-                run = self._by_graph(self.path)
-                made = np.stack([self._pooled(run(text)) for text in texts]).astype(np.float64)
-                names = [name for name, _ in read_modules(self.folder)]
-                if names[-1:] == ["Normalize"] and not np.allclose(np.linalg.norm(made, axis=1), 1.0, atol=1e-3):
-                    raise ImportRefused(
-                        f"{self.folder / 'modules.json'}: a Normalize module follows, and the folder's graph gives "
-                        "vectors of other lengths: import it without the graph, by its weights"
-                    )
-                return made
-            run = self._by_transformers() if self.path is None else self._by_graph(self.path)
-            rows = list(zip(a, b, strict=True)) if self.sides == 2 else [(text,) for text in [*a, *b]]
-            return np.stack([run(*row) for row in rows]).astype(np.float64)
+            if self.path is None:
+                return self._by_weights(a, b)
+            run = self._by_graph(self.path)
+            if self.task != "embedding":
+                made = np.stack([run(*row) for row in self._rows(a, b)]).astype(np.float64)
+            else:
+                made = np.stack([self._pooled(run(text)) for text in prompted(self.prompts, a, b)]).astype(np.float64)
+            self._check_graph(made, a, b)
+            return made
+
+    def _rows(self, a: Sequence[str], b: Sequence[str]) -> list[tuple[str, ...]]:
+        return list(zip(a, b, strict=True)) if self.sides == 2 else [(text,) for text in [*a, *b]]
+
+    def _by_weights(self, a: Sequence[str], b: Sequence[str]) -> Floats:
+        if self.task == "embedding":
+            return self._by_sentence_transformers(a, b)
+        run = self._by_transformers()
+        return np.stack([run(*row) for row in self._rows(a, b)]).astype(np.float64)
+
+    def _check_graph(self, made: Floats, a: Sequence[str], b: Sequence[str]) -> None:
+        """Whether a graph says what the folder says beside it: a few of its answers, by the weights where they are."""
+        modules = [name for name, _ in read_modules(self.folder)]
+        advice = "import it without the graph, by its weights"
+        if modules[-1:] == ["Normalize"] and not np.allclose(np.linalg.norm(made, axis=1), 1.0, atol=1e-3):
+            raise ImportRefused(
+                f"{self.folder / 'modules.json'}: a Normalize module follows, and the folder's graph gives vectors of "
+                f"other lengths: {advice}"
+            )
+        known = self.task != "embedding" or modules or self.pooling is not None
+        if not known or not any((self.folder / name).is_file() for name in (WEIGHTS, f"{WEIGHTS}.index.json")):
+            return
+        try:
+            theirs = self._by_weights(a[:_COMPARED], b[:_COMPARED])
+        except ModuleNotFoundError:
+            return
+        chosen = [*range(len(a[:_COMPARED]))]
+        ours = made[chosen + ([len(a) + i for i in chosen] if len(made) == 2 * len(a) else [])]
+        if ours.shape != theirs.shape or not np.linalg.norm(ours - theirs) <= _NEAR * np.linalg.norm(theirs):
+            raise ImportRefused(f"{self.path}: the graph gives other answers than the weights beside it: {advice}")
 
     def _pooled(self, states: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         return states if self.pooling is None else self.pooling.apply(states[None], [len(states)])[0]
@@ -174,7 +202,7 @@ class Transformer:
 
         return run
 
-    def _by_sentence_transformers(self, texts: Sequence[str]) -> Floats:
+    def _by_sentence_transformers(self, a: Sequence[str], b: Sequence[str]) -> Floats:
         if read_modules(self.folder):
             model = sentence_model(self.folder)
         else:
@@ -188,7 +216,7 @@ class Transformer:
             model = SentenceTransformer(modules=parts, device="cpu").float()
         most = self.max_tokens + self.tokenizer.special_tokens(1).number
         model.max_seq_length = min(model.max_seq_length or most, most)
-        return np.asarray(model.encode(list(texts), prompt="", show_progress_bar=False), dtype=np.float64)
+        return encoded(model, self.prompts, a, b)
 
     def write(self, folder: Path, model_id: str, storage: Storage) -> dict[str, Any]:
         """Write graph, tokenizer and the network's configuration, as in `ImportedModel.write`."""
@@ -345,21 +373,6 @@ def _open(content: bytes, where: Path) -> onnxruntime.InferenceSession:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own exceptions share no public base class
         raise ImportRefused(f"{where}: onnxruntime cannot open it: {str(error).strip()}") from error
-
-
-def save_graph(model: ModelProto, path: Path, storage: Storage) -> None:
-    """Write a graph, its weights as they are, in float16 or in int8.
-
-    Raises:
-        ImportRefused: it is too large for one file, or has no weights in float32.
-    """
-    if storage != "float32" and not (to_integers if storage == "int8" else to_half)(model):
-        raise ImportRefused(f"--{storage}: {path.name} has no weights in float32: its graph is quantised already")
-    try:
-        onnx.checker.check_model(model)
-        path.write_bytes(model.SerializeToString(deterministic=True))
-    except ValueError as error:  # protobuf's limit
-        raise ImportRefused(f"a graph of 2 GB or more cannot be written in one file: give --int8 ({error})") from error
 
 
 def _tasks(task: Task, labels: tuple[Any, ...]) -> dict[str, Any]:

@@ -210,6 +210,18 @@ def test_a_graph_that_pools_and_leaves_out_what_follows_is_refused(tmp_path: Pat
         import_model(folder, "z", tmp_path / "models")
 
 
+@pytest.mark.parametrize("labels", [None, ("entailment", "neutral", "contradiction")])
+def test_a_graph_beside_weights_of_another_model_is_refused(tmp_path: Path, labels: tuple[str, ...] | None) -> None:
+    made = foreign.encoder(tmp_path / "a") if labels is None else foreign.transformer(tmp_path / "a", "bert", labels)
+    folder = foreign.with_graph(made)
+    import_model(folder, "x", tmp_path / "models")
+    _weights(folder, lambda name, tensor: tensor.flip(0) if "word_embeddings" in name else tensor)
+    with pytest.raises(ImportRefused, match=r"model\.onnx: the graph gives other answers than the weights beside it"):
+        import_model(folder, "y", tmp_path / "models")
+    (folder / "model.safetensors").unlink()
+    import_model(folder, "z", tmp_path / "models")
+
+
 def test_labels_of_which_several_may_be_right_are_refused(tmp_path: Path) -> None:
     folder = foreign.transformer(tmp_path / "nli", "bert", ("entailment", "neutral", "contradiction"))
     changed(folder / "config.json", sentence_transformers={"activation_fn": "torch.nn.modules.activation.Sigmoid"})
@@ -222,6 +234,7 @@ def test_labels_of_which_several_may_be_right_are_refused(tmp_path: Path) -> Non
 
 def test_a_graph_of_fewer_tokens_than_its_configuration_says_is_refused(tmp_path: Path) -> None:
     folder = foreign.with_graph(foreign.encoder(tmp_path / "short"))
+    (folder / "model.safetensors").unlink()
     changed(folder / "config.json", max_position_embeddings=4000)
     changed(folder / "sentence_bert_config.json", max_seq_length=4000)
     with pytest.raises(ImportRefused, match=r"model\.onnx: cannot run with 2050 tokens \(--max-tokens\)"):
