@@ -44,7 +44,9 @@ async def claims(request: ClaimsRequest, call: ServedRequest) -> Response:
         field = "documents" if isinstance(request.documents, str) else f"documents.{i}"
         if not given[i].strip():
             raise EmptyText(field)
-        raise InvalidRequest("there is no sentence, but headings at most", field=field)
+        raise InvalidRequest(
+            "there is no sentence: headings, and what is struck out or a comment, state nothing", field=field
+        )
     _check_time(call, encoder, pair, documents, request.claims)
     context.items = "claims", len(request.claims)
     answer = await verify(context, encoder, pair, service.queue, documents, request.claims)

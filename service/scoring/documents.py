@@ -1,18 +1,11 @@
 """A document in plain text or Markdown -> its sentences, list items and table rows, with the headings before them.
 
 Read line by line. A heading (Markdown's, underlined, in bold, numbered, or a short line without a full stop above a
-paragraph) is no sentence, and neither is a line that ends in a colon above a list: both are context of what follows.
+paragraph or a list) is no sentence, and neither is a line that ends in a colon above a list: both are context of what
+follows. Short lines without full stops that follow each other are sentences of their own, as items of a list are.
+Items are not read together, as sentences are: of "Single: 80 euros", "Double: 120 euros" any price would be right.
 A row of a table (with bars, tabs, or commas beneath its columns' names) is one sentence, with its column's names.
 Positions are those of the text given.
-
-A sentence ends at a blank line, at the end of the text, and after a word that ends in
-. ! ? or … (closing quotes and brackets aside) where the next word begins with a capital letter or a digit (opening ones
-aside). Common abbreviations, and single letters with full stops, end none: "Dr.", "J.", "U.S."; a single letter behind
-a number is a unit, and may end one: "16 A."
-
-Why no library: on 1,500 sentences each of MultiNLI, of answers and of captions, joined by fives, the rule finds the
-boundaries with an F of .977, .991 and 1.000; syntok 1.4.4 with .974, .985 and 1.000, pysbd 0.3.4 with .962, .983 and
-1.000, nupunkt 0.8.0 with .970, .987 and .974, sentencex 1.0.32 with .966, .993 and 1.000. It keeps positions too.
 """
 
 import csv
@@ -22,19 +15,9 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 from unicodedata import category
 
-_WORD, _NO_BREAK = re.compile(r"\S+"), re.compile(r"[^\n]")
-_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
-_CLOSING = "\"'\u201d\u2019\u00bb)]}"  # quotes, curly and angular ones too, and brackets
-_OPENING = "\"'\u201c\u2018\u00ab([{"
-_LETTERS = re.compile(r"(?:[A-Za-z]\.)+")  # each with its full stop
-_ABBREVIATIONS = frozenset(
-    f"{each}."
-    for line in (
-        "mr mrs ms dr prof rev gen col sgt capt lt st mt jr sr vs etc al fig figs vol pp eq sec dept inc ltd co",
-        "corp approx jan feb mar apr jun jul aug sep sept oct nov dec",
-    )
-    for each in line.split()
-)
+from service.scoring.sentences import begins, spans_of
+
+_NO_BREAK = re.compile(r"[^\n]")
 LONGEST = 500  # characters of a sentence; longer ones are cut, so that a model reads all of it
 _SHORT_WORDS, _SHORT_CHARS = 10, 70  # of a line that may be a heading without markup
 _PLAIN = 10  # level of headings without markup, beneath Markdown's six; those of numbers: 10 + how many
@@ -42,11 +25,12 @@ _HEADING_CHARS = 120  # of one heading, or of a line above a list, that is kept
 _MAX_HEADINGS = 8  # of a sentence, the innermost: lists may stand in lists without end
 _INVISIBLE = frozenset(["Mn", "Me", "Cf", "Cs", "Co", "Cc", "Zs", "Zl", "Zp"])
 _ENDS_OF_SENTENCES = frozenset(".!?:")
+_STOPS = frozenset(".!?;,\u2026")  # that a heading does not end in
 _NAME_CHARS = 60  # of a column's name
 _NAMES_SHARE = 4  # times a document's own characters, that the names of columns add to its rows at most
 _MARKER = re.compile(
-    r"(?:[-*+\u2022\u2023\u25e6\u2013\u2014]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\d+(?:\.\d+)+\.?)\s+"
-)
+    r"(?:[-*+\u2022\u2023\u25e6\u2013\u2014]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\d+(?:\.\d+)+\.?(?!\s+[a-z]))\s+"
+)  # 3.5 tonnes are an amount
 _NUMBER = re.compile(r"(?:section |article |chapter |part |\u00a7 ?)?(\d{1,3}(?:\.\d{1,3})*)[.):]?\s", re.IGNORECASE)
 _MARKDOWN = re.compile(r"(#{1,6})\s+")
 _RULE = re.compile(r"([-=*_])(?:\s*+\1){2,}+\s*+")
@@ -60,39 +44,6 @@ _LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\s]{0,500}\)")
 _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 
 
-def spans_of(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Where each sentence of a part of a text begins, and the place after its end; none of a text without a word."""
-    end = len(text) if end is None else end
-    first: int | None = None  # of the sentence
-    last = start  # end of the word before
-    ends = numeric = False  # whether that word may end a sentence; whether it ends in a digit
-    for match in _WORD.finditer(text, start, end):
-        word = match[0]
-        if first is None:
-            first = match.start()
-        elif (ends and _begins(word)) or _BLANK_LINE.search(text, last, match.start()):
-            yield first, last
-            first = match.start()
-        last, ends, numeric = match.end(), _ends(word, numeric), word[-1].isdigit()
-    if first is not None:
-        yield first, last
-
-
-def _ends(word: str, after_number: bool) -> bool:
-    core = word.rstrip(_CLOSING)
-    if not core.endswith((".", "!", "?", "…")):
-        return False
-    bare = core.lstrip(_OPENING)
-    if bare == "I." or (after_number and len(bare) == 2):
-        return True
-    return not (bare.lower() in _ABBREVIATIONS or _LETTERS.fullmatch(bare))
-
-
-def _begins(word: str) -> bool:
-    first = word.lstrip(_OPENING)[:1]
-    return first.isupper() or first.isdigit()
-
-
 class Sentence(NamedTuple):
     """A sentence, a list item or a table row, or part of one that is very long.
 
@@ -102,7 +53,7 @@ class Sentence(NamedTuple):
         text: without markup, white space as single spaces.
         headings: those that it stands under, outermost first, then the line above its list; 8 of 120
             characters at most.
-        block: the same for sentences that follow each other under the same headings; of a table row its own.
+        block: the same for sentences that follow each other under the same headings; of an item or a row its own.
     """
 
     start: int
@@ -166,6 +117,12 @@ def plain(text: str) -> str:
     return " ".join(_EMPHASIS.sub("", text).split())
 
 
+def claim_in(text: str) -> str:
+    """A claim as a document has it: without the mark of an item and Markdown's links and emphasis, if more is there."""
+    marked = _MARKER.match(text := text.strip())
+    return plain(text[marked.end() :] if marked else text) or text
+
+
 class _Reader:
     def __init__(self, document: str) -> None:
         self._document = document
@@ -213,25 +170,48 @@ class _Reader:
         if below[:1] in ("=", "-") and len(set(below)) == 1 and len(below) > 2 and marked is None:
             return (1 if below[0] == "=" else 2), plain(line.text), i + 2
         if (bold := _BOLD.fullmatch(line.text)) is not None and len(line.text) <= _SHORT_CHARS:
-            return _PLAIN, plain(bold[1]), i + 1
+            title = plain(bold[1])
+            return (_PLAIN, title, i + 1) if title[-1:] not in _STOPS and self._is_above_text(i) else None
         above = i == 0 or not self._lines[i - 1].text
         if above and (number := _NUMBER.match(line.text)) is not None:
             level = _PLAIN + number[1].count(".") + 1
             follows = self._next(i)
-            again = follows is not None and _NUMBER.match(follows.text)  # a list, if its items have one number form
+            again = None if follows is None else _NUMBER.match(self._lines[follows].text)
+            # A list, if its items have one form of number.
             if again and again[1].count(".") <= number[1].count("."):
                 return None
-            return (level, plain(line.text), i + 1) if _is_title(line.text[number.end() :], follows) else None
-        if marked is None and not below:
-            return (_PLAIN, plain(line.text), i + 1) if _is_title(line.text, self._next(i)) else None
-        if marked is None and above and len(line.text) <= _SHORT_CHARS - 20:
-            starts = below[:1].isupper() or _MARKER.match(below) is not None
-            return (_PLAIN, plain(line.text), i + 1) if starts and _is_title(line.text, self._next(i)) else None
-        return None
+            is_title = _is_title(line.text[number.end() :]) and self._is_above_text(i)
+            return (level, plain(line.text), i + 1) if is_title else None
+        if marked is not None or not _is_title(line.text):
+            return None
+        if below:
+            starts = above and (begins(below) or _MARKER.match(below) is not None)
+            if not starts or len(line.text) > _SHORT_CHARS - 20:
+                return None
+        return (_PLAIN, plain(line.text), i + 1) if self._is_above_text(i) else None
 
-    def _next(self, i: int) -> _Line | None:
-        """The next line that is not empty."""
-        return next((line for line in self._lines[i + 1 : i + 9] if line.text), None)
+    def _is_above_text(self, i: int) -> bool:
+        """Whether a paragraph, a list or a table stands under a line: neither a heading nor a line like it."""
+        if (place := self._next(i)) is None:
+            return False
+        text = self._lines[place].text
+        if _MARKDOWN.match(text) or _BOLD.fullmatch(text) or _RULE.fullmatch(text):
+            return False
+        if self._lines[i].text.endswith(":") or _MARKER.match(text) or self._separated_by(place):
+            return True
+        stop = self._paragraph_end(place)
+        is_block = place > i + 1 and stop > place + 1  # of lines, beneath a blank one
+        return is_block or not self._are_apart(place, stop)
+
+    def _are_apart(self, i: int, stop: int) -> bool:
+        """Whether lines are sentences of their own: each begins as one, and one is short and has no full stop."""
+        texts = [line.text for line in self._lines[i:stop]]
+        return all(map(begins, texts)) and any(map(_is_title, texts))
+
+    def _next(self, i: int) -> int | None:
+        """The place of the next line that is not empty."""
+        places = range(i + 1, min(i + 9, len(self._lines)))
+        return next((place for place in places if self._lines[place].text), None)
 
     def _paragraph_end(self, i: int) -> int:
         """The line after the paragraph, or the list item, that begins at a line."""
@@ -249,18 +229,24 @@ class _Reader:
         first = self._lines[i]
         start, end = first.start, self._lines[stop - 1].end
         marked = _MARKER.match(first.text)
-        follows = self._next(stop - 1)
-        deeper = follows is not None and _MARKER.match(follows.text) is not None and follows.indent > first.indent
+        place = self._next(stop - 1)
+        follows = _Line(end, end, "", 0) if place is None else self._lines[place]
+        is_item = _MARKER.match(follows.text) is not None
+        deeper = is_item and follows.indent > first.indent
         if marked is not None:
             start += marked.end()
             self._items = [item for item in self._items if item.indent < first.indent]
+            self._block += 1
         elif first.indent <= (self._items[0].indent if self._items else 0):
+            self._block += bool(self._items)
             self._items, self._lead = [], ""
         spans = list(spans_of(self._document, start, end))
+        if apart := marked is None and self._are_apart(i, stop):
+            spans = [span for line in self._lines[i:stop] for span in spans_of(self._document, line.start, line.end)]
         context = self._context()
         last = _shortened(plain(self._document[slice(*spans[-1])])) if spans else ""
-        leads = last.endswith(":") or (marked is not None and deeper and len(spans) == 1 and _is_title(last, follows))
-        if leads and follows is not None and (_MARKER.match(follows.text) or _is_row(follows.text)):
+        leads = last.endswith(":") or (marked is not None and deeper and len(spans) == 1 and _is_title(last))
+        if leads and (_is_row(follows.text) or (is_item if marked is None else deeper)):
             if marked is None:
                 self._lead = last.rstrip(":")
             spans.pop()
@@ -269,10 +255,11 @@ class _Reader:
         if marked is not None:
             self._items.append(_Item(first.indent, last.rstrip(":")))
         for each in spans:
+            self._block += apart
             for a, b in _pieces(self._document, *each):
                 if text := plain(self._document[a:b]):
                     yield Sentence(a, b, text, context, self._block)
-        if marked is None and leads:
+        if marked is None and (leads or apart):
             self._block += 1
 
     def _context(self) -> tuple[str, ...]:
@@ -354,11 +341,11 @@ def _lines_of(document: str) -> Iterator[_Line]:
         start += len(whole)
 
 
-def _is_title(text: str, follows: _Line | None) -> bool:
+def _is_title(text: str) -> bool:
     """Whether a line without markup may be a heading of what follows."""
-    if follows is None or not text or len(text) > _SHORT_CHARS or len(text.split()) > _SHORT_WORDS or _is_row(text):
+    if not text or len(text) > _SHORT_CHARS or len(text.split()) > _SHORT_WORDS or _is_row(text):
         return False
-    return text[-1] not in ".!?;,\u2026" and (text[0].isupper() or text[0].isdigit())
+    return text[-1] not in _STOPS and (text[0].isupper() or text[0].isdigit())
 
 
 def _is_row(text: str) -> bool:

@@ -19,7 +19,7 @@ from service.engine.admission import RequestContext
 from service.engine.queue import Queue
 from service.errors import TooLarge
 from service.schemas import Answer, ClaimsResponse
-from service.scoring.documents import Sentence, sentences_in
+from service.scoring.documents import Sentence, claim_in, sentences_in
 from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of
 from service.scoring.scorer import Scorer
 from service.scoring.verdicts import MAX_CHARS, Reading, Statement, Verdict, verdict
@@ -103,6 +103,7 @@ async def verify(
         Overloaded, TooSlow: it would not end in time.
     """
     passages = documents.passages
+    claims = [claim_in(claim) for claim in claims]
     texts = [each.text for each in passages[: len(documents.sentences)]]
     once, each_claim = expected_seconds(encoder, pair, len(texts), len(passages))
     finding = once + len(claims) * encoder.seconds_per_new_pair / 2

@@ -182,6 +182,43 @@ def test_a_text_entails_itself(published: Callable[..., Any], text: str) -> None
     assert said["score"] == 1
 
 
+@pytest.mark.parametrize(
+    ("document", "claim"),
+    [
+        ("2. Members may bring two guests.", "2. Members may bring two guests."),
+        ("- The fee is **20 euros**.", "* The fee is [20 euros](fees.md)."),
+        ("No pets\nNo smoking\nNo parties", "No pets"),
+        ("No pets\n\nNo smoking\n\nNo parties", "No parties"),
+        ("We open at 9 am. The fee is 20 euros. Parking is free.", "The fee is 20 euros. Parking is free."),
+    ],
+)
+def test_a_claim_is_read_as_the_document_says_it(published: Callable[..., Any], document: str, claim: str) -> None:
+    (said,) = published("/claims", documents=document, claims=[claim])
+    assert said["label"] == "entailed"
+
+
+@pytest.mark.parametrize(
+    ("document", "claim"),
+    [
+        ("Pets are not allowed\nSmoking is not allowed\nParties are not allowed", "Pets are allowed."),
+        ("Single: 80 euros\nDouble: 120 euros", "A single costs 120 euros."),
+        ("- Single: 80 euros\n- Double: 120 euros", "A single costs 120 euros."),
+    ],
+)
+def test_neither_lines_without_full_stops_nor_items_are_one_sentence(
+    published: Callable[..., Any], document: str, claim: str
+) -> None:
+    (said,) = published("/claims", documents=document, claims=[claim])
+    assert said["label"] == "contradicted"
+
+
+async def test_a_document_that_states_nothing_is_refused(client: Client) -> None:
+    for document in ("# Dogs", "~~A dog runs.~~", "<!-- A dog runs. -->"):
+        response = await client.post("/claims", json={"documents": document, "claims": CLAIMS})
+        assert response.status_code == 422
+        assert "struck out" in response.json()["error"]["message"]
+
+
 def test_what_only_some_may_do_they_may_do(published: Callable[..., Any]) -> None:
     """The model alone says that these contradict each other."""
     document = "Only managers can approve overtime. Flights are booked by the travel desk only."

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from service.scoring.documents import LONGEST, context_of, sentences_in, spans_of
+from service.scoring.documents import LONGEST, context_of, sentences_in
+from service.scoring.sentences import spans_of
 
 POLICY = """\
 # Returns
@@ -74,7 +75,7 @@ def test_a_policy_is_read_with_its_headings() -> None:
 
 
 def test_positions_are_those_of_the_document() -> None:
-    assert [each.block for each in sentences_in(POLICY)] == [1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 4, 5, 7, 7, 8, 9]
+    assert [each.block for each in sentences_in(POLICY)] == [1, 1, 3, 4, 4, 6, 7, 8, 10, 11, 12, 13, 15, 15, 16, 17]
     for each in sentences_in(POLICY):
         part = POLICY[each.start : each.end]
         assert part == part.strip() != ""
@@ -134,6 +135,35 @@ def test_positions_are_those_of_the_document() -> None:
         ("7 days\n\nText.", ["7 days", "Text."]),
         ("Text.\n\nTitle\n\nMore.", ["Text.", "Title > More."]),
         ("Section 3: Fees\n\nText.", ["Section 3: Fees > Text."]),
+        # Lines without full stops that follow each other are sentences; what has no paragraph beneath is no heading.
+        ("No pets\nNo smoking\nNo parties", ["No pets", "No smoking", "No parties"]),
+        ("No pets\n\nNo smoking\n\nNo parties", ["No pets", "No smoking", "No parties"]),
+        ("Text.\n\nNo pets\nNo smoking\n\nText.", ["Text.", "No pets", "No smoking", "Text."]),
+        ("Single: 80 euros\nDouble: 120 euros", ["Single: 80 euros", "Double: 120 euros"]),
+        ("Rooms:\nSingle: 80\nDouble: 120", ["Rooms: > Single: 80", "Rooms: > Double: 120"]),
+        ("Hours\n\nMonday 9 to 5\nSunday 10 to 4", ["Hours > Monday 9 to 5", "Hours > Sunday 10 to 4"]),
+        ("No pets\n- Dogs\n- Cats", ["No pets > Dogs", "No pets > Cats"]),
+        ("Prices\nItem,Fee\nBoat,20\nBike,5", ["Prices > Boat; Fee: 20", "Prices > Bike; Fee: 5"]),
+        ("No pets\n\n# Fees\n\nText.", ["No pets", "Fees > Text."]),
+        ("**No pets**\n\n**No smoking**\n\nText.", ["No pets", "No smoking > Text."]),
+        ("**No pets.**\n\nText.", ["No pets.", "Text."]),
+        ("1. No pets\n\nNo smoking", ["No pets", "No smoking"]),
+        (f"No pets\nNo {'very ' * 9}loud music\nNo parties", ["No pets", f"No {'very ' * 9}loud music", "No parties"]),
+        (
+            "We are open on weekdays, from nine to\nfive, and on Saturdays in May and\nJune from ten to two",
+            ["We are open on weekdays, from nine to five, and on Saturdays in May and June from ten to two"],
+        ),
+        (
+            "Rules\nMembers may bring two guests on Saturdays\nand on Sundays, as long as they sign in",
+            ["Rules > Members may bring two guests on Saturdays and on Sundays, as long as they sign in"],
+        ),
+        # A line with a colon is context of items beneath it alone.
+        (
+            "1. You may bring guests, by this rule:\n2. They sign in.",
+            ["You may bring guests, by this rule:", "They sign in."],
+        ),
+        ("3.5 tonnes are the most.\n3.5 Fees\nText.", ["3.5 tonnes are the most.", "Fees Text."]),
+        ("It is **free.** Come in.", ["It is free.", "Come in."]),
     ],
 )
 def test_lines_are_what_they_look_like(document: str, texts: list[str]) -> None:
