@@ -21,6 +21,7 @@ Feature = Literal["score", "lead", "standing", "words", "second_score", "second_
 ONE_STAGE: tuple[Feature, ...] = ("score", "lead", "standing", "words")
 TWO_STAGES: tuple[Feature, ...] = (*ONE_STAGE, "second_score", "second_lead", "second_standing")
 MAX_ENTRIES = 1000  # of an FAQ in a request
+SUGGESTIONS = 3  # the top candidates that are offered where none answers
 Fingerprinted = tuple[str, str]  # id of a model, and its fingerprint
 FIRST_STAGE = 0.5  # of the order of a second stage the part that is the first one's (benchmarks/second_stage.py)
 _SPREAD = 1e-5  # below that scores are equal, but for rounding

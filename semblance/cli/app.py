@@ -275,7 +275,7 @@ def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]
     where = "standard input" if name == "<stdin>" else name
     if Path(where).is_char_device():
         raise BatchError(f"{where} is a device, which may have no end")
-    texts = []
+    texts, number = [], 0
     for number, line in enumerate(file or sys.stdin, 1):
         if bad := NOT_UTF_8.search(line):
             byte = ord(bad[0]) - 0xDC00
@@ -284,6 +284,8 @@ def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]
             texts.append(text)
     if not texts:
         raise typer.BadParameter(f"there are no {what}: none were given, and {where} has no line with text")
+    if number > len(texts):
+        typer.echo(f"semblance: lines without text are left out: {number - len(texts)} of {number}", err=True)
     return texts
 
 

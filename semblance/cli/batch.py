@@ -79,7 +79,7 @@ def batch(
         )  # fmt: skip
 
     done = run_shown(service, run, patience)
-    skipped = f", {done.skipped} skipped (see {{}})" if done.skipped else ""
+    skipped = f", {done.skipped} skipped" if done.skipped else ""
     summary = {"rows": done.rows, "skipped": done.skipped}
     rows = "1 row" if done.rows == 1 else f"{done.rows} rows"
     print_end([f"{rows}{skipped}: {output}"], summary, output, as_json)

@@ -77,7 +77,7 @@ def claims(
         if checked.skipped:
             raise typer.Exit(SKIPPED)
         return
-    skipped = f", {checked.skipped} skipped" + (" (see {})" if output is not None else "") if checked.skipped else ""
+    skipped = f", {checked.skipped} skipped" if checked.skipped else ""
     counts = f"entailed: {checked.entailed}, contradicted: {checked.contradicted}, not stated: {checked.not_stated}"
     lines = [f"claims: {checked.claims}, {counts}{skipped}" + (f"; {output}" if output is not None else "")]
     print_end(lines, asdict(checked), output, as_json)

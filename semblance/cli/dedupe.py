@@ -94,7 +94,7 @@ def dedupe(
         return await job.dedupe(DedupeSession(source, output, client, options, step, say))
 
     done = run_shown(service, run, patience)
-    skipped = f", skipped: {done.skipped:,} (see {{}})" if done.skipped else ""
+    skipped = f", skipped: {done.skipped:,}" if done.skipped else ""
     lines = [f"rows: {done.rows:,}, distinct texts: {done.texts:,}, clusters: {done.clusters:,}{skipped}; {output}"]
     lines += done.chosen
     if done.largest > LARGE:

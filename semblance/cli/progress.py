@@ -67,7 +67,7 @@ def run_shown(
 
 
 def print_end(lines: Sequence[str], summary: Mapping[str, Any], output: Path | None, as_json: bool) -> None:
-    """Print how a command ended, `{}` in its lines being the file of skipped rows; a code says that there are any.
+    """Print how a command ended, and which file has the rows that were skipped; a code says that there are any.
 
     Args:
         lines: for people.
@@ -85,6 +85,8 @@ def print_end(lines: Sequence[str], summary: Mapping[str, Any], output: Path | N
         typer.echo(json.dumps({**summary, **more}))
     else:
         for line in lines:
-            typer.echo(line.replace("{}", errors))
+            typer.echo(line)
+        if errors and summary["skipped"]:
+            typer.echo(f"skipped rows: {errors}")
     if summary["skipped"]:
         raise typer.Exit(SKIPPED)

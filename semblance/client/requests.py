@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from core.ranking import SUGGESTIONS
 from semblance.client.calls import (
     Call,
     Steps,
@@ -221,10 +222,13 @@ class ServiceRequests:
                 raise _invalid("candidates", f"they need several requests, and {name} is for those of one")
         if min_score is not None and not (isinstance(min_score, Real) and 0 <= min_score <= 1):
             raise _invalid("min_score", f"expected a number from 0 to 1, found {min_score!r}")
-        merged = yield from self._merged(given, fixed)
-        if min_score is not None and merged.results and merged.results[0].score < min_score:
-            return replace(merged, results=[], answered=False)
-        return merged
+        if min_score is None:
+            return (yield from self._merged(given, fixed))
+        at_least = None if top_k is None else max(top_k, SUGGESTIONS)
+        merged = yield from self._merged(given, {**fixed, "top_k": at_least})
+        if merged.results and merged.results[0].score < min_score:
+            return replace(merged, results=[], answered=False, suggestions=merged.results[:SUGGESTIONS])
+        return replace(merged, results=merged.results[:top_k])
 
     def answer(self, query: str, faq: FAQ) -> Steps[Reply]:
         """Answer a question from an FAQ, or say that it has no answer.

@@ -170,9 +170,10 @@ class Delimited:
 
     def _records(self, file: TextIO) -> Iterator[_Record]:
         line = position = begun = size = 0
+        text = ends = ""
 
         def lines() -> Iterator[str]:
-            nonlocal line, position, size
+            nonlocal line, position, size, text
             for text, position in lines_of(file):  # noqa: B007
                 line += 1
                 if line <= self._skipped:
@@ -196,8 +197,16 @@ class Delimited:
                 return
             except csv.Error:
                 raise BatchError(f"{self._path}: line {begun}: {_QUOTE}") from None
-            if cells:
-                yield _Record(cells, position, begun)
+            if not cells:
+                continue
+            end = "CR" if text.endswith("\r") else "LF" if text.endswith("\n") else ""  # none: the last one
+            ends = ends or end
+            if end and end != ends:  # half of a row would be read as a row
+                raise BatchError(
+                    f"{self._path}: line {begun}: ends with {end}, the header with {ends}: a field with a line break "
+                    "stands in quotes"
+                )
+            yield _Record(cells, position, begun)
 
     def _row(self, record: _Record) -> Row | Unreadable:
         cells, columns = record.cells, self.columns or ()

@@ -148,7 +148,7 @@ class OutputFile:
         self._write = write_of(path, quote_formulas=quote_formulas)
         self._path = path
         there = [each for each in inputs if each.exists()]
-        for each in (path, errors_of(path), unfinished_of(path), *others):
+        for each in (path, errors_of(path), unfinished_of(path), unfinished_of(errors_of(path)), *others):
             if each.exists() and any(each.samefile(given) for given in there):
                 raise BatchError(f"{each} is the input too: name another output")
             refuse_special(each)
@@ -219,7 +219,8 @@ class OutputFile:
             ):
                 self.refuse_earlier()
             if lines:
-                write_alone(errors, lines)
+                with replacing(errors) as beside:
+                    beside.write(lines.encode())
             elif errors.exists():
                 errors.unlink()
 

@@ -8,14 +8,13 @@ is a `RankRequest` (`service/schemas.py`), what is answered a `Ranking` (`core/a
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.ranking import ConfidenceFit, both_stages, of_stage, shared_words
+from core.ranking import SUGGESTIONS, ConfidenceFit, both_stages, of_stage, shared_words
 from core.scoring import best_first, round_significant
 from service.engine.admission import RequestContext
 from service.errors import TooSlow
 from service.schemas import SCALES, Answer, RankResponse
 from service.scoring.scorer import Scorer
 
-SUGGESTIONS = 3  # the top candidates that are offered where none answers
 RERANK_TOP = 15  # candidates of a second stage unless a request says: best on development questions
 
 

@@ -92,7 +92,9 @@ def test_candidates_from_a_file_and_from_standard_input(
 ) -> None:
     lines = "a dog runs\n\n  the guitar  \n"
     (tmp_path / "lines.txt").write_text(lines)
-    from_file = json.loads(here("rank", "guitar", "--file", tmp_path / "lines.txt", "--json").out)
+    ran = here("rank", "guitar", "--file", tmp_path / "lines.txt", "--json")
+    assert ran.err == "semblance: lines without text are left out: 1 of 3\n"
+    from_file = json.loads(ran.out)
     found = [(result["index"], result["text"]) for result in from_file["results"]]
     assert found == [(1, "the guitar"), (0, "a dog runs")]
     for arguments in ((), ("--file", "-")):

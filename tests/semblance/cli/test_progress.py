@@ -83,10 +83,10 @@ def test_an_end_is_told_to_people_and_to_programs(
 ) -> None:
     for as_json in (False, True):
         try:
-            progress.print_end(["3 rows", "see {}"], summary, None if output is None else Path(output), as_json)
+            progress.print_end(["3 rows of {}"], summary, None if output is None else Path(output), as_json)
             code = 0
         except typer.Exit as end:
             code = end.exit_code
         assert code == (4 if summary["skipped"] else 0)
-    errors = "" if output is None else "out.csv.errors.jsonl"
-    assert capsys.readouterr().out == f"3 rows\nsee {errors}\n{json.dumps({**summary, **more})}\n"
+    errors = f"skipped rows: {more['errors']}\n" if "errors" in more else ""
+    assert capsys.readouterr().out == f"3 rows of {{}}\n{errors}{json.dumps({**summary, **more})}\n"

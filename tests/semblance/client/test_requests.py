@@ -258,6 +258,15 @@ def test_options_of_a_ranking_in_parts_are_checked_as_those_of_one_request(optio
     assert caught.value.field == field
 
 
+def test_a_ranking_in_parts_that_answers_nothing_has_the_best_three_as_suggestions() -> None:
+    texts = ["a", "bb", "ccc", "dddd", "eeeee"]
+    found, _ = run(rank(ServiceRequests(2), texts, min_score=1.0, top_k=1), by_length)
+    assert (found.results, found.answered) == ([], False)
+    assert [each.index for each in found.suggestions] == [4, 3, 2]
+    found, _ = run(rank(ServiceRequests(2), texts, min_score=0.0, top_k=1), by_length)
+    assert [each.index for each in found.results] == [4]
+
+
 @pytest.mark.parametrize("limit", [0, -1])
 def test_limits_of_which_no_item_is_within_are_no_answer_of_the_service(limit: int) -> None:
     with pytest.raises(UnexpectedAnswer, match=f"limits: max_pairs is {limit}"):

@@ -243,7 +243,7 @@ def test_bad_rows_are_skipped_and_said(batch: Batch, tmp_path: Path) -> None:
     output = tmp_path / "out.jsonl"
     code, out, err = batch(tmp_path / "in.jsonl", output)
     assert (code, err) == (4, "")
-    assert out == f"11 rows, 9 skipped (see {output}.errors.jsonl): {output}\n"
+    assert out == f"11 rows, 9 skipped: {output}\nskipped rows: {output}.errors.jsonl\n"
     assert [(row["a"], row["b"]) for row in read(output)] == [("a man", "a dog")] * 2
     said = errors_of(output)
     assert [(line["row"], line["code"], line["column"]) for line in said] == [

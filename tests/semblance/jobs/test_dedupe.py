@@ -281,8 +281,9 @@ def test_rows_without_a_text_are_named(url: str, semblance: Run, tmp_path: Path)
     ran = semblance("dedupe", source, output, "--url", url)
     assert (ran.code, ran.out) == (
         4,
-        f"rows: 6, distinct texts: 2, clusters: 1, skipped: 4 (see {output}.errors.jsonl); {output}\n"
-        "near pairs: 0; no model that is served reads both texts, so their cosines decide\n",
+        f"rows: 6, distinct texts: 2, clusters: 1, skipped: 4; {output}\n"
+        "near pairs: 0; no model that is served reads both texts, so their cosines decide\n"
+        f"skipped rows: {output}.errors.jsonl\n",
     )
     bad = [(line["row"], line["code"]) for line in read(tmp_path / "out.csv.errors.jsonl")]
     assert bad == [(2, "empty_text"), (4, "unreadable"), (5, "not_text"), (6, "too_large")]

@@ -1,6 +1,7 @@
 """A batch that is interrupted, killed or refused goes on where it stopped, and its file is as if nothing had been."""
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -112,17 +113,19 @@ def interrupted(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tu
     return source, output
 
 
-@pytest.mark.parametrize("step", ["replace", "unlink"])
+@pytest.mark.parametrize("step", ["os.replace", "pathlib.Path.unlink", "os.fsync"])
 def test_killed_while_it_finishes_it_finishes(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     source, output = write(tmp_path / "in.jsonl", [*rows(10), {"a": "", "b": "x"}]), tmp_path / "out.csv"
 
-    def power_cut(*_: object) -> None:
+    def power_cut(*given: object) -> None:
+        if step == "os.fsync":
+            os.ftruncate(cast("int", given[0]), 10)  # half of it is on the disk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("os.replace" if step == "replace" else "pathlib.Path.unlink", power_cut)
+        patched.setattr(step, power_cut)
         with pytest.raises(KeyboardInterrupt):
             ask_all(url, source, output)
     asked = []

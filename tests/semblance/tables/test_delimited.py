@@ -49,6 +49,9 @@ def notes(path: Path, content: str) -> list[str]:
         ("x.csv", "", "there is no header"),
         ("x.csv", "\n\n", "there is no header"),
         ("x.csv", "a,b;c\n1,2;3\n", "line 1: the header has as many commas and semicolons: give --delimiter"),
+        ("x.csv", "a,b\n1,2\n3,half\rof it\n", "line 3: ends with CR, the header with LF: a field with a line break"),
+        ("x.csv", "a\nfirst\nhalf\r\rof it\r\n", "line 3: ends with CR, the header with LF"),
+        ("x.tsv", "a\tb\rc\n1\t2\t3\n", "line 2: ends with LF, the header with CR"),
         ("x.csv", "a\0,b\n1,2\n", "line 1: a NUL character in the header"),
         ("x.csv", CAFE.encode("cp1252"), r"line 2: byte E9 is not UTF-8; in cp1252 .*café.*--encoding cp1252"),
         ("x.tsv", CAFE.encode("cp1252"), "line 2: byte E9 is not UTF-8"),
@@ -79,6 +82,9 @@ def test_a_file_that_would_be_read_wrong_is_refused_with_its_line(
         ("x.csv", 'a,b\n"two\r\nlines","a ""quote"""\n', [{"a": "two\r\nlines", "b": 'a "quote"'}]),
         ("x.csv", 'a,b\n5" pipe,inch "mark"\n', [{"a": '5" pipe', "b": 'inch "mark"'}]),  # not at a field's start
         ("x.csv", "a,b\r1,2\r3,4\r", [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}]),  # CR alone
+        ("x.csv", "a,b\r1,2\r3,4", [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}]),
+        ("x.csv", "a,b\r\r\n1,2\r\r\n", [{"a": "1", "b": "2"}]),  # line ends that were converted twice
+        ("x.csv", 'a,b\n1,"x\ry\r"\r\n3,4\n', [{"a": "1", "b": "x\ry\r"}, {"a": "3", "b": "4"}]),
         ("x.csv", "\ufeffa,b\r\n1,2\r\n", [{"a": "1", "b": "2"}]),  # as Excel saves it
         ("x.csv", "\ufeffsep=;\r\na;b\r\n1;2,5\r\n", [{"a": "1", "b": "2,5"}]),
         ("x.csv", "sep=|\na|b\n1|2\n", [{"a": "1", "b": "2"}]),
