@@ -45,8 +45,8 @@ def list_folders(roots: Iterable[Path], only: Collection[str] = ()) -> Repositor
     """List the models folders, without hidden folders and those of shared files.
 
     Args:
-        roots: the models folders; of two models with one id the first is listed, the other a problem. That of one's
-            own models need not be there yet.
+        roots: the models folders; of two models with one id that of the first folder is listed, within one folder that
+            which is named like its id, and the other is a problem. That of one's own models need not be there yet.
         only: ids, or names of folders that cannot be read, to list; all if empty.
 
     Raises:
@@ -83,10 +83,14 @@ def _add(contents: RepositoryContents, root: Path, folder: Path) -> None:
     except (ModelError, ContractError) as error:
         contents.problems[folder.name] = FolderProblem(folder, str(error))
         return
-    if found in contents.releases:
-        contents.problems[folder.name] = FolderProblem(folder, f"{folder}: a second model with the id {found!r}")
-        return
-    contents.releases[found] = ModelFolder(found, folder)
+    new = ModelFolder(found, folder)
+    first = contents.releases.setdefault(found, new)
+    if first is not new:
+        kept, other = (new, first) if folder.name == found and first.root == root else (first, new)
+        contents.releases[found] = kept
+        names = [f"{each.root.name}/{each.folder.name}" for each in (other, kept)]
+        reason = f"{names[0]}: a second model with the id {found!r}, that of {names[1]}"
+        contents.problems[other.folder.name] = FolderProblem(other.folder, reason)
 
 
 def confine(root: Path, path: Path) -> None:

@@ -57,9 +57,10 @@ _GROWTH, _TOGETHER = 32, 8  # characters that one may become: of Unicode's own r
 _MODULES = "taken are Transformer, Pooling and, after them, Dense and Normalize"
 
 
-def read_tokenizer(folder: Path) -> Subwords:
+def read_tokenizer(folder: Path) -> tuple[Subwords, int]:
     """The tokenizer of a folder as transformers makes it, with its special tokens, of all that the folder says: what
     `tokenizer_config.json` says beyond `tokenizer.json` changes ids, and `model_type` names a class where it does not.
+    And how many tokens it lets through, special ones too.
 
     Raises:
         ImportRefused: transformers makes none that can be served, or texts are cut at their beginning.
@@ -74,7 +75,7 @@ def read_tokenizer(folder: Path) -> Subwords:
     backend = getattr(made, "backend_tokenizer", None)
     if backend is None:
         raise ImportRefused(f"{folder}: no {TOKENIZER}, and transformers makes none of {type(made).__name__}")
-    return _subwords(folder, str(backend.to_str()))
+    return _subwords(folder, str(backend.to_str())), int(made.model_max_length)
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
@@ -151,13 +152,12 @@ def _inserted(normalizer: Mapping[str, Any]) -> int:
     return prod(map(_inserted, normalizer.get("normalizers") or ()), start=own)
 
 
-def read_pooling(folder: Path, given: PoolingMode | None, dim: int, *, states: bool) -> Pooling | None:
+def read_pooling(folder: Path, given: PoolingMode | None, *, states: bool) -> Pooling | None:
     """How states are pooled, as `modules.json` says; `given` where there is no such file. None: the graph does it.
 
     Args:
         folder: of the model.
         given: by the user.
-        dim: of what the graph gives.
         states: the graph gives states.
 
     Raises:
@@ -179,12 +179,6 @@ def read_pooling(folder: Path, given: PoolingMode | None, dim: int, *, states: b
             raise ImportRefused(
                 f"{folder / 'modules.json'}: {', '.join(names)}: the folder's graph gives states, and a Dense layer "
                 "follows: import it without the graph, by its weights"
-            )
-        made = [read_object(where / "config.json").get("out_features") for name, where in modules if name == "Dense"]
-        if made and dim != made[-1]:
-            raise ImportRefused(
-                f"{folder / 'modules.json'}: a Dense layer of {made[-1]} follows, and the folder's graph gives {dim}: "
-                "import it without the graph, by its weights"
             )
         return Pooling(mode=mode, normalise=names[-1] == "Normalize") if states else None
     if not states:
@@ -254,18 +248,17 @@ def read_dimensions(folder: Path, dim: int) -> tuple[int, ...]:
         return tuple(sorted({size for size in found if isinstance(size, int) and 1 <= size < dim}))
 
 
-def max_tokens(folder: Path, special: int, wanted: int | None) -> int:
+def max_tokens(folder: Path, let_through: int, special: int, wanted: int | None) -> int:
     """Most tokens of a sequence without its special ones: what is wanted, else what the folder's files say.
 
-    Of `max_seq_length` and the tokenizer's `model_max_length` the former counts, as in sentence-transformers; never
-    more than the network has positions for.
+    Of `max_seq_length` and what the tokenizer lets through the former counts, as in sentence-transformers; never more
+    than the network has positions for.
 
     Raises:
         ImportRefused: more are wanted than the model reads, or it reads none.
     """
     config = object_or_none(folder / "config.json")
-    stated = read_settings(folder).get("max_seq_length")
-    stated = stated or object_or_none(folder / TOKENIZER_CONFIG).get("model_max_length") or MAX_TOKENS
+    stated = read_settings(folder).get("max_seq_length") or let_through
     positions = config.get("max_position_embeddings") or MAX_TOKENS
     shift = int(config.get("pad_token_id") or 1) + 1 if config.get("model_type") in _SHIFTED else 0
     limit = int(min(stated, positions - shift if positions > 0 else MAX_TOKENS, MAX_TOKENS + special)) - special

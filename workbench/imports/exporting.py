@@ -1,5 +1,6 @@
 """A folder of transformers -> a graph of its states, embeddings or logits, by torch's exporter."""
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +14,10 @@ from torch import Tensor, nn
 from core.graph import MASK, SEGMENTS
 from training.models.transformer import inputs_of
 from training.publish.network_graph import network_graph
-from workbench.imports.files import ImportRefused, read_modules, sentence_model
+from workbench.imports.files import LOGITS, ImportRefused, read_modules, sentence_model
 
-STATES, LOGITS, EMBEDDING = "last_hidden_state", "logits", "sentence_embedding"
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # colours of a terminal
+STATES, EMBEDDING = "last_hidden_state", "sentence_embedding"
 
 
 class Network(nn.Module):
@@ -81,7 +83,7 @@ def export(folder: Path, has_head: bool, longest: int, tolerance: float) -> Mode
                 network, inputs_of(model), output, model.config.vocab_size, longest, "imported", tolerance=tolerance
             )
     except torch.onnx.OnnxExporterError as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = _ESCAPES.sub("", str(error.__cause__ or error)).strip().splitlines()[0]
         raise ImportRefused(f"{folder}: torch cannot export {model.config.model_type} to ONNX: {reason}") from error
 
 

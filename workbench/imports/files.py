@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from training.errors import UserError
 
 TOKENIZER, WEIGHTS, CONFIG = "tokenizer.json", "model.safetensors", "config.json"
+LOGITS = "logits"  # the output of a graph with a head
 GRAPHS = ("onnx/model.onnx", "model.onnx")  # where such folders have their graph
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _KINDS: Mapping[str, tuple[type, ...]] = {  # of the fields that are read, in whichever file they stand

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 TOLERANCE = 1e-4  # largest difference of a value or logit (above 1: relative), with float32 weights
 LEAST_COSINE = 0.95  # of answers with fewer bytes a weight and those in float32
 TEXTS = 100  # that parity is measured on, beside the golden ones
-_LONGEST = 60  # tokens of these
+_LONGEST, _CUT = 60, 2048  # tokens of these, and of two that are longer than the model reads
 _ALONE_SAMPLE = 20  # texts that are run in a batch of one as well
 
 
@@ -225,9 +225,8 @@ def _texts(model: PublishedModel) -> tuple[list[str], list[str]]:
         raise ImportRefused(str(error)) from error
     half = len(found) // 2
     a, b = found[:half], found[half : 2 * half]
-    tried = min(limit, _LONGEST * 10)
-    if limit == tried or model.manifest.architecture == "static_mean":  # what is cut, and where
-        a[0], b[1] = "the cat sat here. " * tried, " ".join(found * (1 + tried // len(found)))
+    tried = min(limit, _CUT)  # what is cut, and where
+    a[0], b[1] = "the cat sat here. " * tried, " ".join(found * (1 + tried // len(found)))
     return a, b
 
 

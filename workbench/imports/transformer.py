@@ -40,8 +40,8 @@ from workbench.imports.described import (
 from workbench.imports.files import (
     CONFIG,
     GRAPHS,
+    LOGITS,
     TOKENIZER,
-    WEIGHTS,
     ImportRefused,
     check_weights,
     is_within,
@@ -135,22 +135,23 @@ class Transformer:
 
     def _check_graph(self, made: Floats, a: Sequence[str], b: Sequence[str]) -> None:
         """Whether a graph says what the folder says beside it: a few of its answers, by the weights where they are."""
-        modules = [name for name, _ in read_modules(self.folder)]
+        modules, where = [name for name, _ in read_modules(self.folder)], self.folder / "modules.json"
         advice = "import it without the graph, by its weights"
         if modules[-1:] == ["Normalize"] and not np.allclose(np.linalg.norm(made, axis=1), 1.0, atol=1e-3):
             raise ImportRefused(
-                f"{self.folder / 'modules.json'}: a Normalize module follows, and the folder's graph gives vectors of "
-                f"other lengths: {advice}"
+                f"{where}: a Normalize module follows, and the folder's graph gives vectors of other lengths: {advice}"
             )
-        known = self.task != "embedding" or modules or self.pooling is not None
-        if not known or not any((self.folder / name).is_file() for name in (WEIGHTS, f"{WEIGHTS}.index.json")):
-            return
         try:
-            theirs = self._by_weights(a[:_COMPARED], b[:_COMPARED])
-        except ModuleNotFoundError:
+            check_weights(self.folder)
+            known = self.task != "embedding" or modules or self.pooling is not None
+            theirs = self._by_weights(a[:_COMPARED], b[:_COMPARED]) if known else None
+        except (ModuleNotFoundError, ImportRefused):
+            theirs = None
+        if theirs is None:
+            if "Dense" in modules:
+                raise ImportRefused(f"{where}: nothing tells whether the folder's graph has the Dense layer: {advice}")
             return
-        chosen = [*range(len(a[:_COMPARED]))]
-        ours = made[chosen + ([len(a) + i for i in chosen] if len(made) == 2 * len(a) else [])]
+        ours = np.concatenate([each[:_COMPARED] for each in np.split(made, len(made) // len(a))])
         if ours.shape != theirs.shape or not np.linalg.norm(ours - theirs) <= _NEAR * np.linalg.norm(theirs):
             raise ImportRefused(f"{self.path}: the graph gives other answers than the weights beside it: {advice}")
 
@@ -251,25 +252,27 @@ def read_transformer(folder: Path, options: ImportOptions) -> Transformer:
     Raises:
         ImportRefused: it cannot be taken; names the file and the field.
     """
-    config = object_or_none(folder / CONFIG)
-    kinds = [str(name) for name in config.get("architectures") or ()]
-    tokenizer = read_tokenizer(folder)
-    has_head = any(name.endswith("ForSequenceClassification") for name in kinds)
-    sides = 2 if has_head else 1
-    limit = max_tokens(folder, tokenizer.special_tokens(sides).number, options.max_tokens)
-    path, graph = _graph(folder, options, has_head, limit + tokenizer.special_tokens(sides).number)
-    signature = _signature(graph, path or folder, limit + tokenizer.special_tokens(sides).number)
-    if signature.output != "logits":
+    tokenizer, let_through = read_tokenizer(folder)
+    path, graph = _graph(folder, options)
+    kinds = object_or_none(folder / CONFIG).get("architectures") or ()
+    has_head = any(str(name).endswith("ForSequenceClassification") for name in kinds)
+    if graph is not None:
+        has_head = any(each.name == LOGITS for each in graph.graph.output)
+    special = tokenizer.special_tokens(2 if has_head else 1).number
+    limit = max_tokens(folder, let_through, special, options.max_tokens)
+    graph = graph or _exported(folder, has_head, limit + special)
+    signature = _signature(graph, path or folder, limit + special, len(tokenizer) - 1)
+    if signature.output != LOGITS:
         idle = ("head", "labels", "pairs_head", *(() if signature.gives_states else ("pooling",)))
         options.refuse("an embedder" if signature.gives_states else "an embedder whose graph pools", *idle)
-        pooling = read_pooling(folder, options.pooling, signature.sizes["dim"], states=signature.gives_states)
+        pooling = read_pooling(folder, options.pooling, states=signature.gives_states)
         prompts = read_prompts(folder, options.prompts)
         return Transformer(folder, path, graph, signature, tokenizer, "embedding", limit, pooling, prompts)
     check_head(folder)
     options.refuse("a model that scores or labels", "pooling", "prompt")
     task, labels = _head(folder, options, signature)
     if task == "labels":
-        limit = max_tokens(folder, tokenizer.special_tokens(1).number, options.max_tokens)
+        limit = max_tokens(folder, let_through, tokenizer.special_tokens(1).number, options.max_tokens)
     return Transformer(folder, path, graph, signature, tokenizer, task, limit, labels=labels)
 
 
@@ -305,19 +308,22 @@ def _head(folder: Path, options: ImportOptions, signature: GraphSignature) -> tu
     return "labels", named
 
 
-def _graph(folder: Path, options: ImportOptions, has_head: bool, longest: int) -> tuple[Path | None, ModelProto]:
-    """The graph in the folder and where it lies, or the one that torch exports."""
+def _graph(folder: Path, options: ImportOptions) -> tuple[Path, ModelProto] | tuple[None, None]:
+    """The graph in the folder, and where it lies, if there is one."""
     if options.graph is not None and not is_within(options.graph):
         raise ImportRefused(f"--graph {options.graph}: not within the folder")
     names = (options.graph,) if options.graph is not None else GRAPHS
     path = next((folder / name for name in names if (folder / name).is_file()), None)
-    if path is not None:
-        try:
-            return path, onnx.load(path)
-        except Exception as error:  # protobuf's own share no public base class
-            raise ImportRefused(f"{path}: onnxruntime cannot open it: {error}") from error
-    if options.graph is not None:
+    if path is None and options.graph is not None:
         raise ImportRefused(f"--graph {options.graph}: {folder / options.graph}: no such file")
+    try:
+        return (None, None) if path is None else (path, onnx.load(path))
+    except Exception as error:  # protobuf's own share no public base class
+        raise ImportRefused(f"{path}: onnxruntime cannot open it: {error}") from error
+
+
+def _exported(folder: Path, has_head: bool, longest: int) -> ModelProto:
+    """The graph that torch exports."""
     check_weights(folder)
     try:
         from workbench.imports.exporting import export
@@ -326,12 +332,12 @@ def _graph(folder: Path, options: ImportOptions, has_head: bool, longest: int) -
             f"{folder}: no {' or '.join(GRAPHS)}, and {error.name}, which exports one, is not installed: "
             "pip install -e '.[training,distill]'"
         ) from None
-    return None, export(folder, has_head, longest, _TOLERANCE)
+    return export(folder, has_head, longest, _TOLERANCE)
 
 
-def _signature(graph: ModelProto, where: Path, tokens: int) -> GraphSignature:
-    """The signature of a graph, tried with as many tokens as it is said to read; the width of its outputs is written
-    into it where it is a symbol.
+def _signature(graph: ModelProto, where: Path, tokens: int, last_id: int) -> GraphSignature:
+    """The signature of a graph, tried with as many tokens as it is said to read, and the tokenizer's last one; the
+    width of its outputs is written into it where it is a symbol.
 
     Raises:
         ImportRefused: it is no transformer that is served, or cannot run.
@@ -342,12 +348,16 @@ def _signature(graph: ModelProto, where: Path, tokens: int) -> GraphSignature:
         found = ", ".join(f"{name} {kind}" for name, (kind, _) in inputs.items())
         raise ImportRefused(f"{where}: inputs {found}; taken are int64 {IDS}, {MASK} and perhaps {SEGMENTS}")
     ids = np.full((1, tokens), 5)
+    ids[0, -1] = last_id
     every = {IDS: ids, MASK: np.ones_like(ids), SEGMENTS: np.zeros_like(ids), POSITIONS: np.arange(tokens)[None]}
     try:
         found = session.run(None, {name: every[name] for name in inputs})
     except Exception as error:  # onnxruntime's own exceptions share no public base class
         reason = str(error).splitlines()[0]
-        raise ImportRefused(f"{where}: cannot run with {tokens} tokens (--max-tokens): {reason}") from error
+        raise ImportRefused(
+            f"{where}: cannot run with {tokens} tokens (--max-tokens), of which one has the tokenizer's last id, "
+            f"{last_id}: {reason}"
+        ) from error
     for value, output in zip(graph.graph.output, found, strict=True):
         dims = value.type.tensor_type.shape.dim
         if len(dims) == output.ndim and output.ndim > 1 and not dims[-1].HasField("dim_value"):

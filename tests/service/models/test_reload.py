@@ -353,8 +353,18 @@ async def test_models_of_several_folders_are_served_and_reloaded(serve: Serve, t
         fakes.graded_model(own / "avg-paraphrase", "avg-paraphrase")  # the id is taken
         report = await reloaded(client, 409)
         assert report["avg-paraphrase"]["outcome"] == "failed"
-        assert "a second model with the id" in report["avg-paraphrase"]["reason"]
+        where = (
+            "own-models/avg-paraphrase: a second model with the id 'avg-paraphrase', that of published/avg-paraphrase"
+        )
+        assert report["avg-paraphrase"]["reason"] == where
         assert (await client.post("/similarity", json={**body, "model": "avg-paraphrase"})).status_code == 200
+
+
+async def test_a_copy_of_a_folder_takes_no_id_from_the_folder_named_so(client: Client, root: Path) -> None:
+    shutil.copytree(root / "avg-paraphrase", root / "a-copy")
+    report = await reloaded(client, 409)
+    assert report["avg-paraphrase"]["outcome"] == "unchanged"
+    assert "models/a-copy: a second model with the id 'avg-paraphrase', that of" in report["a-copy"]["reason"]
 
 
 @pytest.mark.parametrize(

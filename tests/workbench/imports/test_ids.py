@@ -35,7 +35,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 
 
 def served(folder: Path, texts: list[str]) -> list[list[int]]:
-    tokenizer = read_tokenizer(folder)
+    tokenizer = read_tokenizer(folder)[0]
     return [list(tokenizer.encode(text, 30).ids) for text in texts]
 
 

@@ -193,21 +193,56 @@ def test_settings_under_an_old_name_are_those_that_count(tmp_path: Path) -> None
 
 
 def test_a_graph_that_pools_and_leaves_out_what_follows_is_refused(tmp_path: Path) -> None:
-    folder = foreign.encoder(tmp_path / "pooled", normalise=False, dense=10)
-    foreign.with_graph(folder)  # which gives the embedding, with the Dense layer
+    folder = foreign.with_graph(foreign.encoder(tmp_path / "pooled", normalise=False, dense=24))
     import_model(folder, "x", tmp_path / "models")
-    dense = folder / "2_Dense" / "config.json"
-    changed(dense, out_features=7)
-    with pytest.raises(
-        ImportRefused, match=r"modules\.json: a Dense layer of 7 follows, and the folder's graph gives 10"
-    ):
+    pooling = folder / "1_Pooling" / "config.json"
+    mean = pooling.read_text()
+    changed(pooling, pooling_mode="cls")
+    with pytest.raises(ImportRefused, match=r"model\.onnx: the graph gives other answers than the weights beside it"):
         import_model(folder, "y", tmp_path / "models")
-    changed(dense, out_features=10)
+    pooling.write_text(mean)
+    _weights(folder / "2_Dense", lambda name, tensor: tensor.flip(0) if "weight" in name else tensor)
+    with pytest.raises(ImportRefused, match=r"model\.onnx: the graph gives other answers than the weights beside it"):
+        import_model(folder, "y", tmp_path / "models")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ImportRefused, match=r"modules\.json: nothing tells whether the folder's graph has the Dense"):
+        import_model(folder, "y", tmp_path / "models")
     modules = json.loads((folder / "modules.json").read_text())
     normalise = {"idx": 3, "name": "3", "path": "", "type": "sentence_transformers.models.Normalize"}
     (folder / "modules.json").write_text(json.dumps([*modules, normalise]))
     with pytest.raises(ImportRefused, match=r"modules\.json: a Normalize module follows, and the folder's graph gives"):
         import_model(folder, "z", tmp_path / "models")
+
+
+def test_the_limit_under_the_tokenizers_old_name_counts(tmp_path: Path) -> None:
+    folder = foreign.with_graph(foreign.encoder(tmp_path / "old", limit=50))
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    settings.pop("model_max_length", None)
+    (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "max_len": 20}))
+    changed(folder / "sentence_bert_config.json", max_seq_length=None)
+    assert PublishedModel(import_model(folder, "x", tmp_path / "models").folder).manifest.limits.max_tokens == 18
+
+
+def test_a_graph_of_pairs_is_one_whatever_its_configuration_says(tmp_path: Path) -> None:
+    folder = foreign.with_graph(foreign.transformer(tmp_path / "pairs", "bert", labels=("score",)))
+    changed(folder / "config.json", architectures=None)
+    done = import_model(folder, "x", tmp_path / "models")
+    assert PublishedModel(done.folder).manifest.limits.max_pair_tokens == 61  # of 64 positions
+
+
+@pytest.mark.parametrize("graph", [True, False])
+def test_a_tokenizer_with_more_ids_than_the_network_has_rows_is_refused(tmp_path: Path, graph: bool) -> None:
+    folder = foreign.encoder(tmp_path / "more")
+    if graph:
+        foreign.with_graph(folder)
+    content = json.loads((folder / "tokenizer.json").read_text())
+    last = max(content["model"]["vocab"].values())
+    content["added_tokens"].append(
+        {**content["added_tokens"][0], "id": last + 1, "content": "covid19", "special": False}
+    )
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(ImportRefused, match=rf"cannot run with .* the tokenizer's last id, {last + 1}: "):
+        import_model(folder, "x", tmp_path / "models")
 
 
 @pytest.mark.parametrize("labels", [None, ("entailment", "neutral", "contradiction")])
