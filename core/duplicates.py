@@ -1,9 +1,10 @@
 """Which texts say the same: candidates by cosine, a verdict on each pair, and groups.
 
-Texts with the same words (`core.same_words`) are one before anything is judged; what is here is about the others. Each
-text's nearest ones are candidates. A model that reads both texts says of a pair whether one paraphrases and whether one
-entails the other. Evidence only adds to a verdict: raising a cosine or a model's score never lowers it. What differs
-only subtracts: a fact keeps two texts apart, and a single place with another word speaks against them.
+Texts with the same words (`core.same_words`) are one before anything is judged; what is here is about the others, in
+`text_order`, so that the order of a caller's rows decides nothing. Each text's nearest ones are candidates. A model
+that reads both texts says of a pair whether one paraphrases and whether one entails the other. Evidence only adds to a
+verdict: raising a cosine or a model's score never lowers it. What differs only subtracts: a fact keeps two texts apart,
+and a single place with another word speaks against them.
 
 Shapes: N texts, n pairs, D dimensions.
 """

@@ -115,6 +115,11 @@ _THANKS = tuple(
 )
 
 
+def text_order(text: str) -> tuple[int, str]:
+    """By what texts are sorted before they are compared; of those with the same words the first is read for all."""
+    return len(text), text
+
+
 def same_words(text: str) -> str:
     """The words of a text in one spelling, a space between each two; what has no words keeps its marks."""
     text = " ".join(text.split())

@@ -40,7 +40,7 @@ from core.duplicates import (
 )
 from core.facts import facts_of
 from core.groups import KeptApart, group
-from core.same_words import same_words
+from core.same_words import same_words, text_order
 from semblance import Client
 from semblance.cli.app import app
 
@@ -152,8 +152,9 @@ class Measured(NamedTuple):
 
 def measured(client: Client, texts: Sequence[str], truth: Sequence[str]) -> Measured:
     """Ask the default models."""
-    first = list({same_words(text): i for i, text in reversed(list(enumerate(texts)))}.values())[::-1]
-    texts, truth = [texts[i] for i in first], [truth[i] for i in first]
+    order = sorted(range(len(texts)), key=lambda i: text_order(texts[i]), reverse=True)
+    read = list({same_words(texts[i]): i for i in order}.values())[::-1]
+    texts, truth = [texts[i] for i in read], [truth[i] for i in read]
     vectors = np.concatenate(
         [np.array(client.embed(texts[i : i + 200], model=ENCODER).embeddings) for i in range(0, len(texts), 200)]
     ).astype(np.float32)

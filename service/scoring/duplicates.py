@@ -20,7 +20,7 @@ from core.duplicates import (
 )
 from core.facts import Facts, facts_of
 from core.groups import MAX_WAYS, KeptApart
-from core.same_words import EXPANDED, same_words
+from core.same_words import EXPANDED, same_words, text_order
 from core.scoring import Embeddings
 from service.engine.admission import RequestContext
 from service.engine.queue import Queue
@@ -40,15 +40,17 @@ FIELD = "texts"
 
 
 class _Distinct(NamedTuple):
-    """Texts with different words.
+    """Texts with different words, in an order that is not the request's.
 
     Attributes:
+        read: of each the text of the request, of those with these words, that is read for all.
         first: of each the first text of the request that has these words.
         of: of each text of the request the number of its words.
         words: of each the first ones that are compared, in one spelling.
         kept_apart: by their facts; None: no text is.
     """
 
+    read: list[int]
     first: list[int]
     of: list[int]
     words: list[list[str]]
@@ -88,12 +90,12 @@ async def find_duplicates(
     pieces = [(seconds, partial(_words_and_facts, exact[part], guarded)) for seconds, part in turns]
     with context.before(embedding + reading):
         words = [read for chunk in await queue.run_all(context, pieces) for read in chunk]
-    distinct = _distinct([words[number] for number in of])
+    distinct = _distinct(texts, [words[number] for number in of])
     with context.before(reading):
         encoded = await encoder.tokenise(context, exact, lambda i: f"{FIELD}.{texts.index(exact[i])}")
         read = [encoded[number] for number in of]
-        embeddings = await encoder.embed(context, [read[i] for i in distinct.first])
-    number = len(distinct.first)
+        embeddings = await encoder.embed(context, [read[i] for i in distinct.read])
+    number = len(distinct.read)
     a_pair = _DECIDE_SECONDS + _DECIDE_WORD_SECONDS * sum(map(len, distinct.words)) / number
     if distinct.kept_apart is not None:
         a_pair += distinct.kept_apart.agreements_of_a_pair() * _AGREE_SECONDS
@@ -102,7 +104,7 @@ async def find_duplicates(
         duplicates = await queue.run(context, seconds, partial(_candidates, distinct, embeddings))
     readings = None
     if pair is not None:
-        readings = await _read(context, pair, queue, [texts[i] for i in distinct.first], duplicates)
+        readings = await _read(context, pair, queue, [texts[i] for i in distinct.read], duplicates)
     deciding = (len(duplicates.candidates) + number * MAX_WAYS) * a_pair
     truncated = [sentence.truncated for sentence in read]
     results, review, apart = await queue.run(
@@ -121,8 +123,9 @@ def _decide(
     truncated: Sequence[bool],
 ) -> tuple[list[Answer], list[Answer], list[Answer]]:
     """The results, the pairs to review, and those apart, which are many."""
-    first, judged = duplicates.decide(readings)
-    leads = [distinct.first[first[number]] for number in distinct.of]
+    group, judged = duplicates.decide(readings)
+    first: dict[int, int] = {}
+    leads = [first.setdefault(group[number], place) for place, number in enumerate(distinct.of)]
     sizes = np.bincount(leads, minlength=len(leads))
     apart = duplicates.nearest_apart()
     results: list[Answer] = []
@@ -132,7 +135,7 @@ def _decide(
             nearest, difference = apart[number]
             result["kept_apart"] = {"index": distinct.first[nearest], "why": str(difference)}
         results.append(result)
-    asked = questions(judged, len(distinct.first))
+    asked = questions(judged, len(distinct.read))
     left = left_apart(judged, asked)
     return results, [_said(each, distinct) for each in asked], [_said(each, distinct) for each in left]
 
@@ -141,16 +144,22 @@ def _words_and_facts(texts: Sequence[str], guarded: bool) -> list[tuple[str, Fac
     return [(same_words(text), facts_of(text) if guarded else None) for text in texts]
 
 
-def _distinct(read: Sequence[tuple[str, Facts | None]]) -> _Distinct:
-    numbers: dict[str, int] = {}
-    of = [numbers.setdefault(words, len(numbers)) for words, _ in read]
-    places: dict[int, int] = {}
-    for place, number in enumerate(of):
-        places.setdefault(number, place)
-    first = list(places.values())  # numbers are given in the order of the texts
-    facts = [facts for i in first if (facts := read[i][1]) is not None]
-    words = [words.split(maxsplit=MAX_WORDS)[:MAX_WORDS] for words in numbers]
-    return _Distinct(first, of, words, KeptApart(facts) if facts else None)
+def _distinct(texts: Sequence[str], found: Sequence[tuple[str, Facts | None]]) -> _Distinct:
+    first: dict[str, int] = {}
+    read: dict[str, int] = {}
+    for place, (words, _) in enumerate(found):
+        first.setdefault(words, place)
+    for place in sorted(range(len(texts)), key=lambda place: text_order(texts[place])):
+        read.setdefault(found[place][0], place)
+    numbers = {words: number for number, words in enumerate(read)}
+    facts = [facts for place in read.values() if (facts := found[place][1]) is not None]
+    return _Distinct(
+        read=list(read.values()),
+        first=[first[words] for words in read],
+        of=[numbers[words] for words, _ in found],
+        words=[words.split(maxsplit=MAX_WORDS)[:MAX_WORDS] for words in read],
+        kept_apart=KeptApart(facts) if facts else None,
+    )
 
 
 def _candidates(distinct: _Distinct, embeddings: Embeddings) -> DuplicateDecision:

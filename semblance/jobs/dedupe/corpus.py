@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from core.same_words import same_words
+from core.same_words import same_words, text_order
 from semblance.errors import BatchError
 from semblance.extras import needs
 from semblance.jobs.batch.job import partial_of
@@ -35,12 +35,12 @@ TEXT = "text"  # the column of the file of distinct texts
 
 
 class DistinctTexts:
-    """Distinct texts in the order in which they appear, in a file of JSON Lines.
+    """Distinct texts by `text_order`, in a file of JSON Lines.
 
     Attributes:
         path: of that file; its one column is `text`.
         of_row: for each row of the input the number of its text; -1 for rows without one.
-        first_row: for each text the first row that has it, from 0.
+        first_row: for each text the first row that has its words, from 0.
         line_of_row: for each row of a CSV or TSV file the line on which it begins; empty for others.
         bad: row, from 0 -> why it has no text.
     """
@@ -86,7 +86,7 @@ class EmbeddedCorpus:
     vectors: TextVectors
 
     def first_row(self, vector: int) -> int:
-        """The first row, from 0, that has the text of a vector."""
+        """The first row, from 0, that has the words of a vector's text."""
         return int(self.texts.first_row[int(self.vectors.texts[vector])])
 
     def without_vector(self) -> list[tuple[int, BadRow]]:
@@ -119,29 +119,38 @@ def remove_working_files(session: DedupeSession) -> None:
 
 
 def collect(source: RowSource, column: str, path: Path) -> DistinctTexts:
-    """Write the distinct texts of a column to `path`, each as its first row has it.
+    """Write the distinct texts of a column to `path`, of those with the same words the first by `text_order`.
 
     Raises:
         BatchError: no row has a text; there is no file then.
     """
     found = DistinctTexts(path)
-    numbers: dict[bytes, int] = {}  # by digest: the texts themselves stay on disk
-    with naming(path), open(open_alone(path), "w", encoding="utf-8", newline="\n") as file:
-        for row, text in _texts(source, column, found.line_of_row):
-            if isinstance(text, BadRow):
-                found.bad[row] = text
-            if not isinstance(text, str):
-                found.of_row.append(MISSING)
-                continue
-            key = blake2b(same_words(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            number = numbers.setdefault(key, len(numbers))
-            if number == len(found.first_row):
-                found.first_row.append(row)
-                file.write(json.dumps({TEXT: text}) + "\n")
-            found.of_row.append(number)
+    numbers: dict[bytes, int] = {}  # by digest, in the order of the rows
+    texts: list[str] = []
+    first_row: list[int] = []
+    of_row: list[int] = []
+    for row, text in _texts(source, column, found.line_of_row):
+        if isinstance(text, BadRow):
+            found.bad[row] = text
+        if not isinstance(text, str):
+            of_row.append(MISSING)
+            continue
+        key = blake2b(same_words(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        number = numbers.setdefault(key, len(numbers))
+        of_row.append(number)
+        if number == len(texts):
+            texts.append(text)
+            first_row.append(row)
+        else:
+            texts[number] = min(texts[number], text, key=text_order)
     if not numbers:
-        path.unlink()
         raise BatchError(f"{source.file.path}: no row has a text in the column {column!r}")
+    order = sorted(range(len(texts)), key=lambda number: text_order(texts[number]))
+    places = {number: place for place, number in enumerate(order)} | {MISSING: MISSING}
+    found.of_row.extend(places[number] for number in of_row)
+    found.first_row.extend(first_row[number] for number in order)
+    with naming(path), open(open_alone(path), "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(json.dumps({TEXT: texts[number]}) + "\n" for number in order)
     return found
 
 

@@ -166,7 +166,7 @@ class TextClusters(NamedTuple):
 
     Attributes:
         texts: [N].
-        leaders: of each the first one of its cluster, [N].
+        leaders: of each that of its cluster whose row comes first, [N].
         apart: of a text the nearest row that differs in a fact, and how; None: nothing was kept apart so.
         answers: of a person, by pairs of texts.
         to_review: pairs on which a verdict is least sure, and those that a person has answered, which are all where
@@ -213,9 +213,9 @@ async def _decide(
         pairs = [duplicates.candidates[i].pair for i in duplicates.to_read]
         readings = await session.read_pairs([(texts[a], texts[b]) for a, b in pairs], pair_model) if pairs else []
     try:
-        leaders, judged = duplicates.decide(readings, answers, joined_from)
+        groups, judged = duplicates.decide(readings, answers, joined_from)
     except ContradictoryAnswers as error:
-        rows = " and ".join(str(corpus.first_row(text) + 1) for text in error.pair)
+        rows = " and ".join(map(str, sorted(corpus.first_row(text) + 1 for text in error.pair)))
         raise BatchError(
             f"--reviewed: one answer says that rows {rows} differ, others imply that they say the same"
         ) from None
@@ -224,6 +224,10 @@ async def _decide(
         asked = questions(judged, len(texts), joined_from)
         to_review = [*(each for each in asked if each.pair not in answers), *to_review]
         others = left_apart(judged, to_review)
+    first: dict[int, int] = {}
+    for text in sorted(range(len(texts)), key=corpus.first_row):
+        first.setdefault(groups[text], text)
+    leaders = [first[group] for group in groups]
     apart = None if kept_apart is None else _kept_apart(duplicates, corpus)
     reasons = _reasons(cosine, pair_model, duplicates, len(answers))
     return TextClusters(texts, leaders, apart, answers, to_review, others, recall, reasons)
@@ -242,7 +246,7 @@ class RowClusters:
 
         Args:
             corpus: the file, its texts and their vectors.
-            text_leaders: of each embedded text the first one of its cluster, [N].
+            text_leaders: of each embedded text that of its cluster whose row comes first, [N].
             apart: of an embedded text, what `kept_apart` says; None: there is no such column.
         """
         self._corpus, self._apart = corpus, apart
