@@ -9,15 +9,16 @@ import base64
 import hashlib
 import re
 from functools import cache
-from os import PathLike, stat_result
+from importlib.resources import files
+from mimetypes import guess_type
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.responses import RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from service.routes.dialects import OURS
 from service.routes.paths import OPEN
@@ -39,7 +40,7 @@ _POLICY = (
 )
 
 
-def _headers(html: bytes, *, inline_styles: bool = True) -> dict[str, str]:
+def _headers(html: bytes, *, inline_styles: bool) -> dict[str, str]:
     """The headers of a page, by which only its own scripts run, and it connects only to this host."""
     digests = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _INLINE_SCRIPT.findall(html)]
     hashes = "".join(f" 'sha256-{digest}'" for digest in digests)
@@ -52,12 +53,23 @@ def _headers(html: bytes, *, inline_styles: bool = True) -> dict[str, str]:
     }
 
 
-class _Files(StaticFiles):
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        response = await super().get_response(path, scope)
-        # A browser asks each time whether a file has changed, so that no page runs with files of another version.
-        response.headers["cache-control"] = "no-cache"
-        return response
+class _Files:
+    """The files of a folder, answered from memory: however many do not read their answer, it is held once."""
+
+    def __init__(self, folder: Path) -> None:
+        """List them; links that lead out of the folder are none."""
+        top = folder.resolve()
+        files = (each for each in folder.rglob("*") if each.is_file() and each.resolve().is_relative_to(top))
+        self._files = {each.relative_to(folder).as_posix(): each for each in files}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for one of them, or with the index for the folder itself."""
+        if scope["method"] != "GET":  # HEAD comes as GET
+            raise HTTPException(405, headers={"Allow": "GET, HEAD"})
+        path = self._files.get(scope["path"].removeprefix(f"{scope['root_path']}/") or "index.html")
+        if path is None:
+            raise HTTPException(404)
+        await _answer(path, Request(scope))(scope, receive, send)
 
 
 _HTML: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
@@ -65,42 +77,31 @@ router, docs_router = (router_for(OURS, "operations") for _ in range(2))
 
 
 @router.get(PAGE, summary="A page for people", responses=_HTML, response_class=Response, openapi_extra=OPEN)
-async def playground() -> Response:
+async def playground(request: Request) -> Response:
     """Show the page on which a person tries the models."""
-    return _page("page.html", inline_styles=False)
+    return _answer(_FOLDER / "page.html", request, inline_styles=False)
 
 
 @docs_router.get(DOCS, summary="The routes, for people", responses=_HTML, response_class=Response, openapi_extra=OPEN)
-async def docs() -> Response:
+async def docs(request: Request) -> Response:
     """Show the routes, by Swagger."""
-    return _page("docs.html", inline_styles=True)
+    return _answer(_FOLDER / "docs.html", request)
 
 
-def _page(name: str, *, inline_styles: bool) -> Response:
-    html, headers = _html(name, inline_styles=inline_styles)
-    return HTMLResponse(html, headers=headers)
+def _answer(path: Path, request: Request, *, inline_styles: bool = True) -> Response:
+    """A file; or 304, where the browser has it."""
+    whole, unchanged = _read(path, inline_styles)
+    return unchanged if whole.headers["etag"] in request.headers.get("if-none-match", "") else whole
 
 
 @cache
-def _html(name: str, *, inline_styles: bool) -> tuple[bytes, dict[str, str]]:
-    """A page and its headers: a policy has a hash of each script, which takes as long as all else of an answer."""
-    html = (_FOLDER / name).read_bytes()
-    return html, {"cache-control": "no-cache", **_headers(html, inline_styles=inline_styles)}
-
-
-class _Pages(StaticFiles):
-    """Static files, HTML pages in one piece: their Content-Security-Policy has a hash of each script in them."""
-
-    def file_response(
-        self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        """One file, or 304 where the browser has it."""
-        response = super().file_response(full_path, stat_result, scope, status_code)
-        if not isinstance(response, FileResponse) or response.media_type != "text/html":
-            return response
-        kept = {name: response.headers[name] for name in ("etag", "last-modified")}
-        html = Path(full_path).read_bytes()
-        return Response(html, status_code, kept | _headers(html), "text/html")
+def _read(path: Path, inline_styles: bool) -> tuple[Response, Response]:
+    """A file as it is answered, and that it is unchanged; a browser asks each time, and mixes no two versions."""
+    content, kind = path.read_bytes(), guess_type(path.name)[0] or "application/octet-stream"
+    headers = {"cache-control": "no-cache", "etag": f'"{hashlib.sha256(content).hexdigest()}"'}
+    if kind == "text/html":
+        headers |= _headers(content, inline_styles=inline_styles)
+    return Response(content, headers=headers, media_type=kind), Response(status_code=304, headers=headers)
 
 
 def add_pages(app: FastAPI, settings: Settings) -> tuple[str, ...]:
@@ -108,12 +109,12 @@ def add_pages(app: FastAPI, settings: Settings) -> tuple[str, ...]:
 
     Returns the folders of these and of Swagger's files: they hold nothing secret and need no API key.
     """
-    app.mount(_SWAGGER, _Pages(packages=[("fastapi_offline", "static")]), name="swagger")
+    app.mount(_SWAGGER, _Files(Path(str(files("fastapi_offline"))) / "static"), name="swagger")
     shown: tuple[str, ...] = (f"{_SWAGGER}/",)
     app.include_router(docs_router)
     if settings.playground:
         app.include_router(router)
-        app.mount(_FILES, _Files(directory=_FOLDER / "files"), name="playground")
+        app.mount(_FILES, _Files(_FOLDER / "files"), name="playground")
         shown += (f"{_FILES}/",)
     if (GUIDE_FOLDER / "index.html").is_file():
 
@@ -122,6 +123,6 @@ def add_pages(app: FastAPI, settings: Settings) -> tuple[str, ...]:
             # Relative, so that it also holds behind a proxy that serves this under a prefix.
             return RedirectResponse(_GUIDE.removeprefix("/") + "/")
 
-        app.mount(_GUIDE, _Pages(directory=GUIDE_FOLDER, html=True))
+        app.mount(_GUIDE, _Files(GUIDE_FOLDER))
         shown += (f"{_GUIDE}/",)
     return shown

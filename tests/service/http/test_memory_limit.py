@@ -125,6 +125,30 @@ async def test_what_a_body_is_parsed_to_is_held_before_it_is_parsed(
         await until(lambda: app.scoring.buffered.bytes == 0, "nothing is held of what is answered")
 
 
+@pytest.mark.parametrize("path", ["/static-offline-docs/swagger-ui-bundle.js", "/openapi.json", "/models?full"])
+async def test_what_all_are_answered_alike_is_held_once(models: Path, path: str) -> None:
+    """However many do not read it."""
+    asks = b"GET %s HTTP/1.1\r\nhost: a\r\n\r\n" % path.encode()
+    async with serving(models) as (app, address):
+        loop = asyncio.get_running_loop()
+
+        async def ask(connections: list[socket.socket]) -> int:
+            for connection in connections:
+                await loop.sock_connect(connection, address)
+                await loop.sock_sendall(connection, asks)
+                assert (await loop.sock_recv(connection, 9)) == b"HTTP/1.1 "
+            return tracemalloc.get_traced_memory()[0]
+
+        with connected(address, 60) as connections:
+            tracemalloc.start()
+            try:
+                before = await ask(connections[:10])
+                after = await ask(connections[10:])
+            finally:
+                tracemalloc.stop()
+        assert (after - before) / 50 < 16_384
+
+
 async def test_bodies_of_requests_that_are_given_up_do_not_wait_for_the_garbage_collector(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
