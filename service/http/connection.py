@@ -71,6 +71,7 @@ class Connection(HttpToolsProtocol):
         """Stop the clocks of a connection that has ended, and drop the requests that it still had waiting."""
         self._stop_waiting()
         self._stop_send_clock()
+        self._unset_keepalive_if_required()  # which uvicorn leaves, and all of a connection with it, after a reset
         self._give_up()
         super().connection_lost(exc)
 

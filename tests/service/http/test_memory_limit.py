@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import socket
+import struct
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from uvicorn.protocols.http import httptools_impl
 
 from service.app import Application
 from service.http.connection import Connection
+from service.process.config import KEEP_ALIVE_SECONDS
 from service.routes.routing import BodyLimits, parse
 from tests.harness.process import BODY, question
 from tests.harness.server import MB, post, serving
@@ -129,7 +131,7 @@ async def test_what_a_body_is_parsed_to_is_held_before_it_is_parsed(
 async def test_what_all_are_answered_alike_is_held_once(models: Path, path: str) -> None:
     """However many do not read it."""
     asks = b"GET %s HTTP/1.1\r\nhost: a\r\n\r\n" % path.encode()
-    async with serving(models) as (app, address):
+    async with serving(models) as (_, address):
         loop = asyncio.get_running_loop()
 
         async def ask(connections: list[socket.socket]) -> int:
@@ -169,7 +171,8 @@ async def test_bodies_of_requests_that_are_given_up_do_not_wait_for_the_garbage_
     assert LIMIT / 2 < sum(each.size for each in bodies.statistics("filename")) < 1.5 * LIMIT
 
 
-async def test_connections_that_have_closed_do_not_wait_for_the_garbage_collector(models: Path) -> None:
+@pytest.mark.parametrize("end", ["the server closes", "the client resets"])
+async def test_connections_that_have_closed_do_not_wait_for_the_garbage_collector(models: Path, end: str) -> None:
     def alive() -> int:
         return sum(isinstance(each, Connection) for each in gc.get_objects())
 
@@ -180,10 +183,18 @@ async def test_connections_that_have_closed_do_not_wait_for_the_garbage_collecto
             before = alive()
             for _ in range(5):
                 incoming, out = await asyncio.open_connection(*address)
-                out.write(question())
-                assert (await incoming.read()).startswith(b"HTTP/1.1 200")  # until it is closed
-                out.close()
-            await until(lambda: alive() <= before, "all are freed")
+                out.write(question(close=end == "the server closes"))
+                if end == "the server closes":
+                    assert (await incoming.read()).startswith(b"HTTP/1.1 200")  # until it is closed
+                    out.close()
+                else:
+                    assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
+                    out.get_extra_info("socket").setsockopt(
+                        socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                    )
+                    out.transport.abort()
+            async with asyncio.timeout(KEEP_ALIVE_SECONDS / 2):  # when one that is idle would be closed
+                await until(lambda: alive() <= before, "all are freed")
         finally:
             gc.enable()
 
