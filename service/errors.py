@@ -131,9 +131,8 @@ class UnknownModel(RequestError):
         others = f"the closest for {task}: {some(near, len(able))}" if near else f"models for {task}: {some(able)}"
         message = f"no model {quote(name)}; {others}{more}"
         if not near:  # of another service
-            alias = f"SEMBLANCE_MODEL_ALIASES={quote(name)[1:-1]}=MODEL"
-            message += f"; without a model the default answers; {alias} serves this name to other clients"
-            message += " (docs/dialects.md)"
+            message += "; without a model the default answers; SEMBLANCE_MODEL_ALIASES=NAME=MODEL serves other names"
+            message += " to other services' clients alone (docs/dialects.md)"
         super().__init__(message, field=field)
 
 

@@ -158,7 +158,7 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(
         default=4 * 1_048_576, ge=1, description="of one request; enough for 10,000 candidates of 400 characters"
     )
-    max_pairs: int = Field(default=256, ge=1, description="of one request; texts times labels, and claims, count too")
+    max_pairs: int = Field(default=256, ge=1, description="of one request; texts times labels count too")
     max_candidates: int = Field(default=10_000, ge=1, description="of one request to /rank")
     max_sentences: int = Field(default=2048, ge=1, description="of one request to /embed or /classify")
 

@@ -92,7 +92,7 @@ def usage(tokens: int) -> Usage:
 
 def _one_or_many(value: object) -> str | list[str]:
     first = value[0] if isinstance(value, list) and value else None
-    if isinstance(first[0] if isinstance(first, list) and first else first, int):
+    if type(first[0] if isinstance(first, list) and first else first) is int:  # true is none
         raise PydanticCustomError(
             "token_ids",
             "token ids are of another model's vocabulary, send texts "

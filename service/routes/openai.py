@@ -254,15 +254,19 @@ async def score(request: ScoreRequest, call: ServedRequest) -> Response:
     """Score one text and one, one and many, or as many as many."""
     service, context, left = call.service, call.context, request.truncation_side == "left"
     sent = await call.json()
+    named = [[str(name) for name in names.choices if name in sent] for names in (_FIRST, _SECOND)]
+    for name, *others in named:
+        if others:
+            raise InvalidRequest(f"{name} says it already: send one of the two", field=others[0])
     a, b = (
         RequestTexts.of(
-            next(str(name) for name in names.choices if name in sent),
+            name,
             texts,
             Truncation.to(own or None, request.truncate_prompt_tokens, keep_end=left),
         )
-        for names, texts, own in (
-            (_FIRST, request.text_1, request.max_tokens_per_query),
-            (_SECOND, request.text_2, request.max_tokens_per_doc),
+        for (name,), texts, own in (
+            (named[0], request.text_1, request.max_tokens_per_query),
+            (named[1], request.text_2, request.max_tokens_per_doc),
         )
     )
     call.check_count(b.field, len(b.texts), "max_pairs")

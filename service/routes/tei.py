@@ -271,13 +271,13 @@ async def predict(request: TeiPredictRequest, call: ServedRequest) -> Response:
         return RequestTexts([row[which] for row in rows], place.format, request.cutting)
 
     if len(rows[0]) == 1:
-        texts = RequestTexts.of("inputs", [text for (text,) in rows])
+        texts = RequestTexts.of("inputs", rows[0][0] if one else [text for (text,) in rows])
         scorer, answer = await own_labels(call, texts, meant(service, name))
         found = answer["results"]
         model, answers = scorer.id, [each["probabilities"] for each in found]
         cut = next((i for i, each in enumerate(found) if each["truncated"]), None)
         if cut is not None:
-            refusal = request.cutting.refusal(scorer.manifest.limits.max_tokens, side(0).where(cut))
+            refusal = request.cutting.refusal(scorer.manifest.limits.max_tokens, texts.where(cut))
             if refusal is not None:
                 raise refusal
     elif name is not None and _has_one_output(find_model(service, name).manifest):

@@ -139,8 +139,8 @@ async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path:
         vectors = await client.post("/v1/embeddings", json={"input": "a", "model": "text-embedding-3-small"})
         cohere = await client.post("/v2/rerank", json={"query": "a", "documents": ["a"], "model": "rerank-v4.0-fast"})
     assert str(ranking[1]["message"]).endswith(
-        "without a model the default answers; SEMBLANCE_MODEL_ALIASES=rerank-v3.5=MODEL "
-        "serves this name to other clients (docs/dialects.md)"
+        "without a model the default answers; SEMBLANCE_MODEL_ALIASES=NAME=MODEL "
+        "serves other names to other services' clients alone (docs/dialects.md)"
     )
     for _, error in (ranking, second):
         assert str(error["message"]).startswith(
@@ -150,13 +150,35 @@ async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path:
         "no model 'rerank-v3.5'; models for similarity: avg-paraphrase, cross-encoder, gran-5"
     )
     assert str(slip[1]["message"]).startswith("no model 'gran5'; the closest for similarity: gran-5")
-    assert vectors.json()["error"]["message"].endswith(
-        "without a model the default answers; SEMBLANCE_MODEL_ALIASES=text-embedding-3-small=MODEL "
-        "serves this name to other clients (docs/dialects.md)"
-    )
+    assert vectors.json()["error"]["message"].startswith("no model 'text-embedding-3-small'; models for embedding: avg")
     assert cohere.json()["message"].startswith(
         "no model 'rerank-v4.0-fast'; models for ranking: cross-encoder, avg-paraphrase, gran-5; without"
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"text_1": "a", "queries": "a", "text_2": "a"}, "queries"),
+        ({"text_1": "a", "documents": ["a"], "data_2": ["a"]}, "documents"),
+    ],
+)
+async def test_one_text_by_two_names_is_refused(client: Client, body: dict[str, object], field: str) -> None:
+    response = await client.post("/openai/v1/score", json=body)
+    assert (response.status_code, response.json()["error"]["param"]) == (400, field)
+
+
+async def test_a_text_that_is_not_in_a_list_has_no_number(serve: Serve, tmp_path: Path) -> None:
+    fakes.labelling_model(tmp_path / "sentiment")
+    async with serve(models_dir=tmp_path, preload=()) as client:
+        for inputs, field in ((" ", "inputs"), ([["a"], [" "]], "inputs.1")):
+            response = await client.post("/tei/predict", json={"inputs": inputs, "model": "sentiment"})
+            assert response.json()["error"].startswith(f"{field}: ")
+
+
+async def test_what_is_no_text_is_no_token_id(client: Client) -> None:
+    ids, flag = [(await client.post("/v1/embeddings", json={"input": [each]})).text for each in (1, True)]
+    assert ("token ids" in ids, "token ids" in flag) == (True, False)
 
 
 @pytest.mark.parametrize(
