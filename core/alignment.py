@@ -22,6 +22,8 @@ from core.units import (
     LIMITS,
     MARKS,
     MONTHS,
+    NAMES,
+    PERIODS,
     SOME_BOUNDS,
     UNITS,
     Fact,
@@ -45,7 +47,7 @@ _FAHRENHEIT = re.compile("\u2109|f(?:ahrenheit)?$", re.IGNORECASE)
 _A_UNIT = re.compile(r"\s*an?\s+\S+", re.IGNORECASE)
 _ONE_BEFORE = re.compile(r"\b(?:by|in|after|for|takes?|took|lasts?|lasted|than)\s+$", re.IGNORECASE)
 _ONE_AFTER = re.compile(r"\s+(?:ago|later|earlier|longer|more)\b", re.IGNORECASE)
-_NAMES = {unit: word for word, unit in reversed(UNITS.items())}  # the first of each
+_BEHIND = 40  # characters behind an amount that tell whether it is one: half of it
 _MAX_PLACES = 13  # of decimals
 _MAX_WORDS = 6  # of a bound: a minimum stay of two nights
 _MORNING = range(60, 780)  # minutes: 1:00 to 12:59 may be of either half of the day
@@ -159,17 +161,19 @@ def _in_its_unit(kind: str, value: Fraction, written: str) -> tuple[Fraction, st
     if kind == "degree":
         unit = FAHRENHEIT if _FAHRENHEIT.search(written) else CELSIUS
         return value / unit.factor + unit.zero, "\u00b0f" if unit is FAHRENHEIT else "\u00b0c"
-    parts = kind.split("/")  # of km/h two
-    said = [CASED.get(word) or UNITS.get(word.lower()) for word in _WORD.findall(written)]
-    found = [unit for unit in said if unit is not None and unit.kind in parts]
-    first = [Unit(part) for part in parts]
-    if kind == "s" and found:
-        first = [UNITS["day" if found[0].factor >= UNITS["day"].factor else "min"]]
+    said = [CASED.get(word) or UNITS.get(word.lower()) or PERIODS.get(word.lower()) for word in _WORD.findall(written)]
+    first = [UNITS.get(part, Unit(part)) for part in kind.split("/")]  # of km/h two
+    kinds = [unit.kind for unit in first]
+    found = [unit for unit in said if unit is not None and unit.kind in kinds]
+    if kinds[0] == "s" and found:
+        first[0] = UNITS["day" if found[0].factor >= UNITS["day"].factor else "min"]
+    if len(kinds) > 1 and found and found[-1] in PERIODS.values():
+        first[1] = found[-1]  # 60 GB a year are not for each month 5
     for units in (first, found):
-        if [unit.kind for unit in units] == parts and _NAMES.keys() >= set(units):
+        if [unit.kind for unit in units] == kinds and NAMES.keys() >= set(units):
             own = value / units[0].factor * (units[-1].factor if len(units) > 1 else 1)
             if _decimal(own) is not None:
-                return own, "/".join(_NAMES[unit] for unit in units)
+                return own, "/".join(NAMES[unit] for unit in units)
     return value, ""
 
 
@@ -188,11 +192,11 @@ def _decimal(value: Fraction) -> str | None:
 
 
 def whole_amounts(claim: str) -> list[Amount]:
-    """The amounts of a claim that say all that their words do.
+    """The amounts of a claim that say the same without what stands before them.
 
     Not "more than four", which nobody may take: a negation before it is a part of the bound.
     """
-    found = ((each, amounts_in(claim[each.start : each.end])) for each in amounts_in(claim))
+    found = ((each, amounts_in(claim[each.start : each.end + _BEHIND])) for each in amounts_in(claim))
     return [each for each, alone in found if alone[:1] == [Amount(each.facts, 0, each.end - each.start)]]
 
 
@@ -230,7 +234,15 @@ def _first_word(text: str, amount: Amount) -> str:
 
 
 def _is_same(a: Amount, b: Amount) -> bool:
-    return any(x == y or (x.exact == y.exact and x.kind != "date" and agrees(x, y)) for x in a.facts for y in b.facts)
+    every = ((x, y) for x in a.facts for y in b.facts)
+    return any(x == y or (_is_value(x) == _is_value(y) and x.kind != "date" and agrees(x, y)) for x, y in every)
+
+
+def _is_value(fact: Fact) -> bool:
+    """Whether a fact is one value, or one that people round, as a third."""
+    if fact.exact or fact.kind != "%" or fact.low is None or fact.high is None:
+        return fact.exact
+    return fact.high - fact.low < 1
 
 
 def _keeps(said: Amount, bound: Amount, open_too: bool) -> bool:

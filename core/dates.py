@@ -5,9 +5,8 @@ from fractions import Fraction
 
 from core import units
 from core.numerals import Tokens
-from core.units import Fact, is_grouped
+from core.units import DAY, Fact, is_grouped
 
-DAY = 1440  # minutes
 Found = tuple[list[Fact], int] | None  # and the position of the token after them
 ORDINAL_ENDS = ("st", "nd", "rd", "th")
 _DAY_MONTH_YEAR = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})$")

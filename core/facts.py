@@ -12,7 +12,7 @@ from typing import NamedTuple
 from core.attributes import attributes, negated, stem
 from core.mentions import mentions
 from core.numerals import plain_spelling
-from core.units import Fact, values_of
+from core.units import PERIODS, Fact, values_of
 
 # Of a text; what is beyond is not compared.
 MAX_CHARS, MAX_MENTIONS, MAX_FACTS, MAX_INEXACT, MAX_AMOUNTS = 20_000, 2000, 64, 8, 32
@@ -90,6 +90,7 @@ def amounts_of(text: str) -> Facts:
 
 def has_other_unit(claim: Facts, passage: Facts) -> bool:
     """Whether a passage has an amount of a claim with the same digits, but in another unit or currency."""
+    claim, passage = _beside(claim, passage), _beside(passage, claim)
     digits = {found[0] for fact, written in passage.spellings.items() if (found := _digits(fact, written))}
     return any(
         (found := _digits(fact, written)) is not None and found[0] in digits and not _agrees_with_any(fact, passage)
@@ -157,6 +158,7 @@ def rules_out(passage: Facts, claim: Facts) -> bool:
 
 def differences(a: Facts, b: Facts) -> Iterator[Difference]:
     """For each kind of which both texts have some: one that each has and the other has not."""
+    a, b = _beside(a, b), _beside(b, a)
     of_a, of_b = _by_kind(a), _by_kind(b)
     for kind in sorted(of_a.keys() & of_b.keys()):
         own, other = _unmatched(of_a[kind], of_b[kind]), _unmatched(of_b[kind], of_a[kind])
@@ -168,6 +170,20 @@ def differences(a: Facts, b: Facts) -> Iterator[Difference]:
     for one, two, swapped in ((a, b, False), (b, a, True)):
         for names in _more_specific_codes(one, two):
             yield Difference(*(reversed(names) if swapped else names))
+
+
+def _beside(facts: Facts, other: Facts) -> Facts:
+    """With 10 mg per day as 10 mg if the other text says no such rate, but an amount: who says more agrees."""
+    kinds = {_kind(fact) for fact in other.spellings}
+    found: dict[Fact, str] = {}
+    for fact, written in facts.spellings.items():
+        above, _, below = fact.kind.partition("/")
+        period = next((PERIODS[word] for word in reversed(_WORD.findall(written.lower())) if word in PERIODS), None)
+        if below and period and _COMPARED_AS.get(above, above) in kinds and fact.kind not in kinds:
+            low, high = (value if value is None else value * period.factor for value in (fact.low, fact.high))
+            fact = fact._replace(kind=above, low=low, high=high)
+        found.setdefault(fact, written)
+    return facts._replace(spellings=found)
 
 
 def _unit_differences(a: Facts, b: Facts) -> Iterator[Difference]:

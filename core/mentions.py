@@ -8,14 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
-from math import floor
 from typing import NamedTuple
 
 from core import units
 from core.attributes import NEGATIONS
-from core.dates import DAY, ORDINAL_ENDS, Found, clock, date, version
+from core.dates import ORDINAL_ENDS, Found, clock, date, version
 from core.numerals import Tokens, plain_spelling
-from core.units import MAX_DIGITS, Fact, Unit
+from core.units import DAY, MAX_DIGITS, Fact, Unit, bounded, rate, share
 
 _CHUNK = re.compile(r"\w+(?:-\w+)*")
 _TIMES = re.compile(r"(?<=\d)[x\u00d7](?=\d)", re.IGNORECASE)
@@ -72,7 +71,7 @@ class _Scanner(Tokens):
         """The facts that begin at a token, and the position of the token after them."""
         if self.word(i) in ("no", "nos", "nr") and self.word(i + 1) == ".":  # no. 2231
             if (found := self.number(i + 2)) and not self.glued(found[1]):
-                return [_exact(Unit("number"), value) for value in found[0]], found[1]
+                return [Unit("number").fact(value) for value in found[0]], found[1]
             return self._code(i + 2)
         if self.words[i] not in _FIRST and not self.words[i][0].isdecimal():
             return self._code(i)
@@ -98,12 +97,12 @@ class _Scanner(Tokens):
             farther = last in ("than", "exceed") and not turned and self._denied(i)
             side, strict = (_TURNED[bound[0]], not bound[1]) if turned or farther else bound
             if found := self._quantity(self._passed_over(end)):
-                return [_bound(fact, side, strict) for fact in found[0]], found[1]
+                return [bounded(fact, side, strict) for fact in found[0]], found[1]
         if self.word(i) in units.SOME_BOUNDS:
             side, kinds = units.SOME_BOUNDS[self.word(i)]
             found = self._quantity(self._passed_over(i + 1))
             if found and all(fact.kind in kinds and _may_follow_from(fact) for fact in found[0]):
-                return [_bound(fact, side, False) for fact in found[0]], found[1]
+                return [bounded(fact, side, False) for fact in found[0]], found[1]
         return self._quantity(i + 1, between=True) if self.word(i) == "between" else None
 
     def _passed_over(self, i: int) -> int:
@@ -117,19 +116,20 @@ class _Scanner(Tokens):
         return not NEGATIONS.isdisjoint(clause)
 
     def _quantity(self, i: int, between: bool = False) -> Found:
-        found = date(self, i) or self._hours(i) or version(self, i) or self._part(i) or self._amount(i, between)
+        found = date(self, i) or self._hours(i) or version(self, i)
+        found = found or self._rated(self._part(i) or self._amount(i, between))
         if found is None:
             return None
         for length in (3, 2, 1):
             bound = units.BOUNDS_AFTER.get(after := tuple(self.words[found[1] : found[1] + length]))
             if bound is not None and len(after) == length:
-                return [_bound(fact, *bound) for fact in found[0]], found[1] + length
+                return [bounded(fact, *bound) for fact in found[0]], found[1] + length
         return found
 
     def _hours(self, i: int) -> Found:
         """A time of day, or from one to a later one."""
         first = clock(self, i)
-        if first and self.word(first[1]) in (*units.RANGES, "and", "until", "till"):
+        if first and self.word(first[1]) in (*units.RANGES, "and"):
             last = clock(self, first[1] + 1)
             if last and (low := first[0][0].low) is not None and low < (high := last[0][0].low or Fraction(DAY)):
                 return [Fact("time", low, high)], last[1]
@@ -148,8 +148,6 @@ class _Scanner(Tokens):
         if found := self._range(*first, money, between):
             return found
         values, end = first
-        if money and (factor := units.MILLIONS.get(self.word(end))) and self.glued(end):
-            values, end = [*values[:-1], values[-1] * factor], end + 1
         unit, after = self._unit(end, money)
         if self.word(end) == '"' and self.glued(end) and not self.quoted[end]:
             unit, after = units.UNITS["inch"], end + 1
@@ -157,30 +155,29 @@ class _Scanner(Tokens):
             unit, after = Unit("money", Fraction(1, 100), "\u00a3"), end + 1
         in_feet = self.word(end) == "'" and self.word(end + 2) == '"' and all(map(self.glued, range(end, end + 3)))
         if in_feet and (inches := self.small(end + 1, 11)) is not None:  # 5'6"
-            return [_exact(units.UNITS["inch"], 12 * values[-1] + inches)], end + 3
+            return [units.UNITS["inch"].fact(12 * values[-1] + inches)], end + 3
         parts = 0 if money else units.IN_PARTS.get(unit, 0)
         below = self.small(after, parts - 1) if self.glued(after) or self.word(after + 1) in units.AFTER_PARTS else None
         if below is not None and len(self.word(after)) == 2:  # 1h30, 1 m 80, 5 pounds 50
             unit = units.UNITS["\u00a3"] if unit.kind == "pound" else unit
-            return [_exact(unit, values[-1] + Fraction(below, parts))], after + 1
+            return [unit.fact(values[-1] + Fraction(below, parts))], after + 1
         if not self._ends(after, unit):
             return None
         is_size = self.word(after).upper() in ("XXL", "XL", "XS") and not self.glued(after)
         if unit.kind == "number" and after == i + 1 and self.words[i].isdecimal() and is_size:
             name = self.words[i] + self.words[after]  # 603 XL as if nothing stood between
-            return [
-                _exact(Unit("model"), values[0], name) if _MODEL.match(name) else Fact("code", name=name)
-            ], after + 1
+            said = Unit("model").fact(values[0], name) if _MODEL.match(name) else Fact("code", name=name)
+            return [said], after + 1
         if unit.kind not in ("number", "money") and end == start + 1 and _THREE_PLACES.match(self.word(start)):
             values = [values[0] / 1000]  # 1.000 kg
         if unit.kind not in ("number", "money") and end == start + 2 and self._may_count(start):
             values = [*values, Fraction(int(self.word(start + 1)))]  # 2 500 g may be two of 500 g
         if self._may_be_two(start, unit, after):
             low, high = (unit.value(Fraction(self.word(place))) for place in (start, start + 2))
-            return [_exact(unit, values[0]), Fact(unit.kind, low, high)], after
+            return [unit.fact(values[0]), Fact(unit.kind, low, high)], after
         meant = units.EITHER.get(unit.kind, (unit,))
         longer = self._longer(meant, values[0], after) if len(values) == 1 else None
-        return longer or ([_exact(each, value) for value in values for each in meant], after)
+        return longer or ([each.fact(value) for value in values for each in meant], after)
 
     def _may_be_two(self, i: int, unit: Unit, after: int) -> bool:
         """Whether a fraction with its unit, 2/3 days, may be either of two numbers: two or three days."""
@@ -202,6 +199,7 @@ class _Scanner(Tokens):
     def _range(self, values: list[Fraction], end: int, money: str, between: bool) -> Found:
         """5 to 7 days, 10 % to 20 %, 3 or 5 kg; "and" joins only `between` two."""
         own, middle = self._unit(end, money)
+        per, middle = self._per(middle) or (None, middle)  # 5 km/h to 6 km/h
         joined = self.word(middle)
         if joined not in (*units.RANGES, "or", "and") or (joined == "and" and not between):
             return None
@@ -214,23 +212,27 @@ class _Scanner(Tokens):
         if (own.kind, own.name) != (unit.kind, unit.name) or not self._ends(after, unit):
             return None
         plain = unit.kind == "number"
+        if (plain and joined in ("till", "until")) or (per and per != (self._per(after) or (None,))[0]):
+            return None  # 5 until 30 June
         if joined == "or":
             return None if plain else ([Fact(unit.kind, each, each, unit.name) for each in (low, high)], after)
         return ([Fact(unit.kind, low, high, unit.name)], after) if low < high else None
 
     def _longer(self, meant: Sequence[Unit], value: Fraction, after: int) -> Found:
         """An amount that a smaller unit goes on: 1 h 20 min, two years and six months, 5 dollars and 99 cents."""
-        joined = self.word(after) if self.word(after) in (",", "and") else ""
+        pointed = self.word(after) == "." and self.word(after - 1) in units.POINTED
+        joined = self.word(after) if self.word(after) in (",", "and") or pointed else ""
         second = self.number(after + bool(joined)) if meant[0].kind in units.MIXED else None
         if second is None:
             return None
         inches = meant[0] == units.UNITS["ft"] and self.word(second[1]) == "in"
+        inches = inches and (not pointed or self.word(second[1] + 1) in units.AFTER_PARTS)
         more, end = (units.UNITS["inch"], second[1] + 1) if inches else self._unit(second[1], "")
         for unit, less in product(meant, units.EITHER.get(more.kind, (more,))):
             part = second[0][0] * less.factor
             # 1 kg, 500 g are two, and 1 l and 500 ml; 5 feet and 6 inches are one.
             joins = unit.kind == "money" or unit.factor < 100 * less.factor
-            one = not joined or unit.kind in ("s", "month") or (joined == "and" and joins)
+            one = not joined or unit.kind in ("s", "month") or ((joined == "and" or pointed) and joins)
             if one and (less.kind, less.name) == (unit.kind, unit.name) and 0 <= part < unit.factor > less.factor:
                 total = unit.value(value) + (part if value >= 0 else -part)
                 return [Fact(unit.kind, total, total, unit.name)], end
@@ -250,14 +252,14 @@ class _Scanner(Tokens):
         """A week, half an hour, an hour and a half, twice, once a year."""
         times = units.TIMES.get(self.word(i), 0)
         if times > 1 or (times and self.word(i + 1) in units.OFTEN):
-            return [_exact(Unit("times"), Fraction(times))], i + 1
+            return [Unit("times").fact(Fraction(times))], i + 1
         half = self.word(i) == "half"
         if self.word(i + half) not in ("a", "an") or self.word(i + half + 1) not in units.SPANS:
             return None
         unit, end = units.UNITS[self.word(i + half + 1)], i + half + 2
         if self.are(end, "and", "a", "half") and not half:
-            return [_exact(unit, Fraction(3, 2))], end + 3
-        return [_exact(unit, Fraction(1, 1 + half))], end
+            return [unit.fact(Fraction(3, 2))], end + 3
+        return [unit.fact(Fraction(1, 1 + half))], end
 
     def _part(self, i: int) -> Found:
         """Half of the seats, two thirds of it, one in three, as percentages; a quarter of an hour."""
@@ -276,10 +278,10 @@ class _Scanner(Tokens):
             return None
         end = start + 1 + (self.word(start + 1) == "of")
         if self.word(end) in ("a", "an") and self.word(end + 1) in units.SPANS:
-            return [_exact(units.UNITS[self.word(end + 1)], count * part)], end + 2
+            return [units.UNITS[self.word(end + 1)].fact(count * part)], end + 2
         if end == start + 1 and self.word(end) not in units.OWNED:
             return None
-        return [_share(count * part)], start + 1
+        return [share(count * part)], start + 1
 
     def _ratio(self, i: int) -> Found:
         """One in three, nine in ten, 3 out of 4."""
@@ -298,7 +300,7 @@ class _Scanner(Tokens):
             return None
         if not out and whole in _YEARS and "," not in self.word(end - 1):
             return None
-        return [_share(part / whole) if whole <= _MAX_ROUNDED else _exact(Unit("%"), 100 * part / whole)], end
+        return [share(part / whole) if whole <= _MAX_ROUNDED else Unit("%").fact(100 * part / whole)], end
 
     def _unit(self, i: int, money: str) -> tuple[Unit, int]:
         """The unit after a number, and the token after it."""
@@ -326,12 +328,29 @@ class _Scanner(Tokens):
         if square or (unit.kind == "m" and self.word(i + 1) in ("2", "3") and self.glued(i + 1)):
             power = 3 if self.word(i + 1) == "3" and not square else 2
             return Unit(f"m{power}", unit.factor**power), i + 2
-        speed = self.word(i + 1) in ("per", "a", "an") and self.word(i + 2) in units.OF_SPEED and unit.kind == "m"
-        slash = self.word(i + 1) == "/" and self.glued(i + 2)
-        below = units.UNITS.get(self.word(i + 2)) if slash or speed else None
-        if below is not None and unit.kind != "money":
-            return Unit(f"{unit.kind}/{below.kind}", unit.factor / below.factor), i + 3
+        hours = i + 1 + (self.word(i + 1) == "-" and self.glued(i + 1) and self.glued(i + 2))
+        if unit.kind in units.BY_THE_HOUR and self.word(hours) in ("hour", "hours"):
+            return Unit(units.BY_THE_HOUR[unit.kind], unit.factor), hours + 1
         return unit, i + 1
+
+    def _rated(self, found: Found) -> Found:
+        """An amount, or what of it is for each of something: 5 GB per month, 38 hours a week, 100 km/h, 10 mg daily."""
+        per = self._per(found[1]) if found and all(fact.kind in units.RATED for fact in found[0]) else None
+        return ([rate(fact, per[0]) for fact in found[0]], per[1]) if found and per else found
+
+    def _per(self, i: int) -> tuple[Unit, int] | None:
+        """What an amount is for each of, and the token after it."""
+        word, after = self.word(i), self.word(i + 1)
+        if word in units.PERIODS and word.endswith("ly"):
+            return units.PERIODS[word], i + 1
+        period = after in units.SPANS or after == "second"
+        each = word in units.OFTEN and period and self.word(i + 2) not in ("ago", "later", "earlier")
+        if not (each or word == "per" or (word == "/" and (period or self.glued(i + 1)))):
+            return None
+        unit, end = self._unit(i + 1, "")
+        if unit.kind == "number":  # 100 MB/S
+            unit, end = units.UNITS.get(after, unit), i + 2
+        return (unit, end) if unit.kind in units.RATED else None
 
     def _ordinal(self, i: int) -> Found:
         word = self.word(i)
@@ -339,10 +358,10 @@ class _Scanner(Tokens):
         tens = units.SMALL.get(word, 0) * tied
         last = i + 2 * (tens >= 20)
         if number := units.ORDINALS.get(self.word(last)):
-            return [_exact(Unit("ordinal"), Fraction(number + tens * (last > i)))], last + 1
+            return [Unit("ordinal").fact(Fraction(number + tens * (last > i)))], last + 1
         numbered = word.isdecimal() and len(word) < MAX_DIGITS and self.glued(i + 1)
         if numbered and self.word(i + 1) in ORDINAL_ENDS:
-            return [_exact(Unit("ordinal"), Fraction(int(word)))], i + 2
+            return [Unit("ordinal").fact(Fraction(int(word)))], i + 2
         return None
 
     def _code(self, i: int) -> Found:
@@ -361,34 +380,9 @@ class _Scanner(Tokens):
             end += 1
         name = re.sub("[-_]", "", written).casefold()
         if model := _MODEL.match(name):
-            return [_exact(Unit("model"), Fraction(int(model[1])), name)], end
+            return [Unit("model").fact(Fraction(int(model[1])), name)], end
         return [Fact("code", name=name)], end
 
 
 def _may_follow_from(fact: Fact) -> bool:
     return fact.kind != "number" or (fact.high is not None and fact.high <= units.MAX_FROM)
-
-
-def _bound(fact: Fact, side: str, strict: bool) -> Fact:
-    """The fact as a bound, of a version by its name; of dates and of ranges but those of shares as it is."""
-    if (not fact.exact and fact.kind != "%") or fact.kind == "date":
-        return fact
-    if fact.kind == "version":
-        return fact._replace(name=f"{fact.name} {'beyond' if strict else 'from'} {side}")
-    if fact.kind == "time" and side == "high" and not fact.high:  # until midnight
-        fact = fact._replace(high=Fraction(DAY))
-    low, high = (None, fact.high) if side == "high" else (fact.low, None)
-    return Fact(fact.kind, low, high, fact.name, strict)
-
-
-def _share(part: Fraction) -> Fact:
-    """A part of a whole as a percentage; a third is 33 to 33.4 %, as people round it."""
-    percent = 100 * part
-    if percent * 10 % 1 == 0:
-        return Fact("%", percent, percent)
-    whole, tenths = Fraction(round(percent)), Fraction(floor(percent * 10), 10)
-    return Fact("%", min(whole, tenths), max(whole, tenths + Fraction(1, 10)))
-
-
-def _exact(unit: Unit, value: Fraction, name: str = "") -> Fact:
-    return Fact(unit.kind, unit.value(value), unit.value(value), name or unit.name)

@@ -16,6 +16,7 @@ _CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(9)}
 _FULL_WIDTH = {chr(0xFF01 + i): chr(0x21 + i) for i in range(94)}
 _SPELT = str.maketrans(
     {**PLAIN, **_CIRCLED, **_FULL_WIDTH, **dict.fromkeys("\xa0\u2007\u2009\u202f", " "), "\u2215": "/", "`": "'"}
+    | {"\u03bc": "\xb5"}  # the Greek letter, and micro
 )  # one character for one
 APOSTROPHES = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")  # between thousands: 1'000
 _MARKS = "".join(units.PARTS)
@@ -26,6 +27,7 @@ _TOKEN = re.compile(
 _JOINED = frozenset((*units.RANGES, "or", "and"))  # 1/2 to 3/4 inch
 _BEFORE_SIGN = frozenset("($\u20ac\u00a3\u00a5\u20b9")
 _AFTER_MINUS = units.MONEY.keys() | units.SMALL.keys() | units.LARGE.keys()
+_SHORT = frozenset(("bn", "tn"))  # no numbers by themselves
 _AND_A = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
 Number = tuple[list[Fraction], int] | None  # values, and the position of the token after them
 
@@ -183,7 +185,18 @@ class Tokens:
             values, end = [values[0] * factor], end + 1
         if self.word(end) == "k" and self.glued(end) and values[-1] < 1000:  # 2700K is a temperature
             values, end = [*values[:-1], values[-1] * 1000], end + 1
+        if (factor := units.MILLIONS.get(self.word(end))) and self._are_millions(i, end):
+            values, end = [*values[:-1], values[-1] * factor], end + 1
         return values, end
+
+    def _are_millions(self, i: int, end: int) -> bool:
+        """Whether the letter behind a number is one of an amount of money: $5m, 5 m euros, but not 5 m, $20."""
+        glued, signed = self.glued(end), self.word(i - 1) == "-"
+        if (self.glued(end + 1) and self.word(end + 1).isalnum()) or (not glued and self.written[end].isupper()):
+            return False  # $25 M is of that size
+        before = self.word(i - 1 - signed) in units.MONEY and (glued or not self.begins_number(i - 2 - signed))
+        after = self.word(end + 1)
+        return before or ((after in units.MONEY or after in ("pound", "pounds")) and not self.begins_number(end + 2))
 
     def _is_group(self, i: int) -> bool:
         """Whether three digits stand after a space: the 000 of 1 000."""
@@ -208,14 +221,15 @@ class Tokens:
             current, i = 1, i + 1
         while i - start < _MAX_WORDS:
             skip = self.word(i) in ("-", "and") and current >= 0
-            small, large = units.SMALL.get(self.word(i + skip)), units.LARGE.get(self.word(i))
-            if skip and self.word(i) == "and" and room not in (100, 1000):
+            word = self.word(i)
+            small, large = units.SMALL.get(self.word(i + skip)), units.LARGE.get(word)
+            if skip and word == "and" and room not in (100, 1000):
                 break
             if current >= 0 and not skip and self._is_tied(i):
                 break
             if small is not None and small < room and (current < 0 or small):
                 current, room, i = max(current, 0) + small, (10 if small >= 20 else 0), i + skip + 1
-            elif large is not None and large < power and (0 < current < large or start == i):
+            elif large is not None and large < power and (0 < current < large or (start == i and word not in _SHORT)):
                 current = max(current, 1) * large
                 room = 100 if large == 100 else 0
                 if large >= 1000:

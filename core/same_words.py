@@ -16,7 +16,7 @@ from core.alignment import in_one_spelling
 from core.attributes import BEFORE_A_LETTER
 from core.numerals import APOSTROPHES, Tokens
 from core.text import normalise_within
-from core.units import LARGE, RANGES, SMALL, word_set
+from core.units import LARGE, RANGES, SMALL, SPANS, word_set
 
 _UMLAUTS = {
     0xE4: "ae", 0xF6: "oe", 0xFC: "ue", 0xC4: "Ae", 0xD6: "Oe", 0xDC: "Ue", 0xE6: "ae", 0xC6: "Ae", 0xF8: "oe",
@@ -235,6 +235,6 @@ def _without_articles(words: Sequence[str]) -> Iterator[str]:
     for word, after in pairwise([*words, ""]):
         named = word == "a" and (before in BEFORE_A_LETTER or before[-1:].isdecimal() or after in _AFTER_A_NAME)
         kept = word not in _ARTICLES or not after or named
-        if kept and word != "please":
+        if kept and word != "please" and not (word == "per" and after in SPANS):
             yield "a" if word == _NAME_A else word
         before = word

@@ -3,8 +3,10 @@
 import re
 import unicodedata
 from fractions import Fraction
+from math import floor
 from typing import NamedTuple
 
+DAY = 1440  # minutes
 MAX_DIGITS = 30  # of a number; longer ones are codes
 _PIECE = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)*")
 _POINTED = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?$|\d+,\d+$")  # 1.250,50 and 0,5
@@ -51,6 +53,10 @@ class Unit(NamedTuple):
         """So many of it, in the first unit."""
         return (count - self.zero) * self.factor
 
+    def fact(self, count: Fraction, name: str = "") -> Fact:
+        """So many of it, exactly."""
+        return Fact(self.kind, self.value(count), self.value(count), name or self.name)
+
 
 CELSIUS, FAHRENHEIT = Unit("degree"), Unit("degree", Fraction(5, 9), zero=Fraction(32))
 
@@ -84,7 +90,7 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
     ),
     "night": (("1", "night nights"),),  # three nights are two days or four
     "month": (
-        *(("1", "month months"), ("12", "year years yr yrs"), ("120", "decade decades")),
+        *(("1", "month months"), ("12", "year years yr yrs annum"), ("120", "decade decades")),
         *(("1200", "century centuries"),),
     ),
     "byte": (
@@ -97,7 +103,10 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
         *(("0.001", "milliwatt milliwatts"), ("1", "w watt watts"), ("1000", "kw kilowatt kilowatts")),
         *(("1000000", "megawatt megawatts mw"), ("1000000000", "gw gigawatt gigawatts")),
     ),
-    "Wh": (("0.001", "milliwatthour"), ("1", "wh"), ("1000", "kwh"), ("1000000", "megawatthour mwh")),
+    "Wh": (
+        *(("0.001", "milliwatthour"), ("1", "wh watthour watthours"), ("1000", "kwh kilowatthour kilowatthours")),
+        *(("1000000", "megawatthour megawatthours mwh"), ("1000000000", "gwh"), ("1000000000000", "twh")),
+    ),
     "bit": (("1", "bit bits"), ("1000000", "mbit megabit megabits"), ("1000000000", "gbit gigabit gigabits")),
     "J": (
         ("0.001", "millijoule"),
@@ -109,7 +118,7 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
     ),
     "Pa": (("100", "hpa mbar"), ("1000", "kpa"), ("100000", "bar"), ("6894.757", "psi")),
     "V": (("1", "v volt volts"), ("0.001", "millivolt millivolts mv"), ("1000", "kv"), ("1000000", "megavolt")),
-    "A": (("0.001", "ma"), ("1", "ampere amperes amp amps")),
+    "A": (("0.001", "ma milliamp milliamps milliampere milliamperes"), ("1", "ampere amperes amp amps")),
     "K": (("1", "kelvin kelvins"),),
     "dB": (("1", "db"),),
     "ppm": (("1", "ppm"),),
@@ -166,7 +175,20 @@ PHRASES = {
     ("percentage", "points"): UNITS["%"],
     ("basis", "points"): Unit("%", Fraction(1, 100)),
 }
-MILLIONS = {"m": 10**6, "mn": 10**6, "b": 10**9}  # behind an amount of money: $5M
+NAMES = {unit: word for word, unit in reversed(UNITS.items())}  # the first of each
+BY_THE_HOUR = {"W": "Wh", "A": "Ah"}  # kilowatt-hours
+_DURATIONS = frozenset(("s", "night", "month"))
+RATED = _WRITTEN.keys() - {"m/s"}  # kinds of which there may be so many per something
+PERIODS = {
+    **{
+        word: unit
+        for word, unit in UNITS.items()
+        if unit.kind == "month" or (unit.kind == "s" and unit.factor >= 86400)
+    },
+    **{"daily": UNITS["day"], "weekly": UNITS["week"], "monthly": UNITS["month"]},
+    **dict.fromkeys(("yearly", "annually"), UNITS["year"]),
+}
+MILLIONS = {"m": 10**6, "mn": 10**6, "b": 10**9}  # beside a currency: $5M, 5m euros
 # What may be either: 12 pounds, 50 cents.
 EITHER = {
     **dict.fromkeys(("pound", "pounds"), (Unit("money", name="\u00a3"), UNITS["lb"])),
@@ -178,14 +200,15 @@ IN_PARTS = {UNITS["hour"]: 60, **dict.fromkeys((*map(UNITS.get, ("m", "euro", "d
 # Letters before a dollar sign, and the currency.
 DOLLARS = {"us": "$", "a": "aud", "au": "aud", "c": "cad", "ca": "cad", "nz": "nzd", "hk": "hkd", "s": "sgd"}
 # One letter is a unit in this case only: "5 M" is a size.
-RANGES = frozenset(("-", "to", "through", "thru"))  # between two amounts
+RANGES = frozenset(("-", "to", "through", "thru", "till", "until"))  # between two amounts
 LETTERS = frozenset("mgtsh") | frozenset("HlLwWvVK")
 # Of these "a" is one: a week.
 SPANS = frozenset(("minute", "hour", "day", "week", "fortnight", "month", "year", "decade", "century"))
-OF_SPEED = frozenset(("hour", "second"))  # miles per hour
 ADJECTIVES = frozenset(("business", "working", "calendar", "consecutive", "full", "whole", "straight", "more"))
 MARKS = frozenset(".,;:!?()")  # end a clause
 AFTER_PARTS = MARKS | frozenset(("", "long", "tall", "high", "wide", "deep"))  # 1 m 80 long
+# Behind these a smaller unit may follow after a point: 6 ft. 2 in.
+POINTED = frozenset(("ft", "lb", "lbs", "hr", "hrs", "min", "mins", "yr", "yrs"))
 TIMES = {"once": 1, "twice": 2, "thrice": 3}
 OFTEN = frozenset(("a", "an", "per", "every", "each", "daily", "weekly", "monthly", "yearly"))  # once a week
 OWNED = frozenset(("the", "all", "my", "your", "his", "her", "its", "our", "their"))  # half the seats
@@ -212,6 +235,8 @@ LARGE = {
     "million": 10**6,
     "bn": 10**9,
     "billion": 10**9,
+    "tn": 10**12,
+    "trillion": 10**12,
 }
 FRACTIONS = {
     name + plural: Fraction(1, below)
@@ -310,6 +335,37 @@ DOTTED = frozenset(
         *("\u00a7", "paragraph"),
     )
 )
+
+
+def rate(fact: Fact, below: Unit) -> Fact:
+    """So much for each of a unit, as 20 litres per minute.
+
+    A duration is per day, per week or whatever is said: eight hours a day are forty a week to some.
+    """
+    unit = NAMES.get(below, below.kind) if fact.kind in _DURATIONS else below.kind
+    low, high = (value if value is None else value / below.factor for value in (fact.low, fact.high))
+    return fact._replace(kind=f"{fact.kind}/{unit}", low=low, high=high)
+
+
+def bounded(fact: Fact, side: str, strict: bool) -> Fact:
+    """The fact as a bound, of a version by its name; of dates and of ranges but those of shares as it is."""
+    if (not fact.exact and fact.kind != "%") or fact.kind == "date":
+        return fact
+    if fact.kind == "version":
+        return fact._replace(name=f"{fact.name} {'beyond' if strict else 'from'} {side}")
+    if fact.kind == "time" and side == "high" and not fact.high:  # until midnight
+        fact = fact._replace(high=Fraction(DAY))
+    low, high = (None, fact.high) if side == "high" else (fact.low, None)
+    return Fact(fact.kind, low, high, fact.name, strict)
+
+
+def share(part: Fraction) -> Fact:
+    """A part of a whole as a percentage; a third is 33 to 33.4 %, as people round it."""
+    percent = 100 * part
+    if percent * 10 % 1 == 0:
+        return Fact("%", percent, percent)
+    whole, tenths = Fraction(round(percent)), Fraction(floor(percent * 10), 10)
+    return Fact("%", min(whole, tenths), max(whole, tenths + Fraction(1, 10)))
 
 
 def is_grouped(written: str) -> bool:

@@ -52,6 +52,14 @@ def alike(claim: str, passage: str) -> str:
         ("It costs \u20ac12.", "It costs $12.", "It costs \u20ac12."),
         ("24 months or 1.5 kg", "two years or 1500 g", "two years or 1500 g"),
         ("no amounts", "12 kg", "no amounts"),
+        ("Half of it is paid.", "50% of it is paid.", "50% of it is paid."),
+        ("Up to half of it is paid.", "Up to 50 % of it is paid.", "Up to 50 % of it is paid."),
+        ("Three quarters of them agreed.", "75 % agreed.", "75 % of them agreed."),
+        ("A third of them came.", "33 % came.", "33 % of them came."),
+        ("33 % came.", "One in three came.", "One in three came."),
+        ("34 % came.", "One in three came.", "34 % came."),
+        ("More than a third of them came.", "33 % came.", "More than a third of them came."),
+        ("The plan has 5 GB/month.", "It has 5 GB per month.", "The plan has 5 GB per month."),
     ],
 )
 def test_what_is_equal_is_written_as_the_passage_has_it(claim: str, passage: str, written: str) -> None:

@@ -112,13 +112,26 @@ def in_words(number: int) -> str:
         ("version 3.1 is used", "version 3.1 or later is used", "version 3.1 is not version 3.1 or later"),
         ("version 3.1 or newer", "at most version 3.1", "version 3.1 or newer is not at most version 3.1"),
         ("It is 10% off.", "It is 10 off.", "10% is not 10"),
-        ("twice a day", "thrice a day", "twice is not thrice"),
+        ("twice a day", "thrice a day", "twice a day is not thrice a day"),
         ("it lasts 5 nights", "it lasts 5 days", "5 nights is not 5 days"),
         ("a tank of 10 gallons", "a tank of 10 litres", "10 gallons is not 10 litres"),
         ("it lasts a decade", "it lasts a century", "a decade is not a century"),
         ("he is 5'6\" tall", "he is 5'7\" tall", "5'6\" is not 5'7\""),
         ("Not gluten-free", "gluten-free", "free is not not free"),
         ("at most 16 A", "at least 16 A", "at least 16 is not at most 16"),
+        ("take 10 mg per day", "take 10 mg per week", "10 mg per day is not 10 mg per week"),
+        ("take 10 mg per day", "take 20 mg", "10 mg per day is not 20 mg"),
+        (
+            "open 12 hours a day, 7 days a week",
+            "open 24 hours a day, 7 days a week",
+            "12 hours a day is not 24 hours a day",
+        ),
+        ("10 mg per kg", "10 mg", "10 mg per kg is not 10 mg"),
+        ("a 5 m rope for $20", "a 5 m rope for $25", "$20 is not $25"),
+        ("cable 5 m, $20", "cable 6 m, $20", "5 m is not 6 m"),
+        ("a debt of 3 trillion", "a debt of 3 billion", "3 trillion is not 3 billion"),
+        ("$1.5tn", "$1.5bn", "$1.5tn is not $1.5bn"),
+        ("It weighs 2 lbs. 300 g are flour", "It weighs 3 lbs. 300 g are flour", "2 lbs is not 3 lbs"),
     ],
 )
 def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:
@@ -192,6 +205,16 @@ def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:
         ("I want it as my login from now on", "the address I log in with"),
         ("I cannot log on", "I cannot log in"),
         ("Read pages 3 through 5", "read pages 3 to 5"),
+        ("5 to 6 km/h", "5 km per hour till 6 km per hour"),
+        ("10 mg per day", "10 mg"),  # who says more agrees
+        ("24 hours a day", "7 days a week"),
+        ("a week of 38 hours", "38 hours a week"),
+        ("2 to 3 hours a day", "2.5 hours per day"),
+        ("8 hours a day", "40 hours a week"),  # to some
+        ("3 to 5 days", "3 till 5 days"),
+        ("1 hour 20 minutes a day", "80 min/day"),
+        ("it took 3 hours a week ago", "3 hours, a week ago"),
+        ("$25 M", "$25, M"),  # a size
     ],
 )
 def test_texts_that_say_it_otherwise_do_not_differ(a: str, b: str) -> None:
