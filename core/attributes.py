@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-from core.units import SMALL
+from core.units import EITHER, FRACTIONS, LARGE, NUMBERED, SMALL, UNITS, word_set
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
 _WORD_OR_MARK = re.compile(r"[^\W_]+(?:'[^\W_]*)?|[^\w\s]")
@@ -47,6 +47,18 @@ _VALUES = {
     word: (_SAME_KIND.get(attribute, attribute), value)
     for attribute, words in _ATTRIBUTES.items()
     for word, value in words.items()
+}
+_SUBJECTS = word_set(
+    "i you he she we they it who was were be been being have has had having get got never i've you've we've they've"
+)
+# Words that are no value behind some words or before others: was left, left me, right now, the voucher that I used.
+_NO_VALUES = {
+    "left": (
+        _SUBJECTS | {"is", "are"},
+        word_set("me us him her them you it my our his their the a an over out behind unable without"),
+    ),
+    "right": (word_set("all is are was were be it's that's you're"), word_set("now away here there")),
+    "used": (_SUBJECTS, word_set("to it the my our your this that for by as")),
 }
 _LETTER_SIZE = re.compile(r"(?<![\w.&'-])(?<!\d )(?:XXS|XS|S|M|L|XL|XXL|XXXL)(?![\w&'-]|\.(?!\s*$))")
 _BLOOD = re.compile(r"(?<!\w)(?:AB|A|B|O)(?:[+-](?![\w+-])|[ -](?:positive|negative)\b)")
@@ -103,7 +115,7 @@ NEGATIONS = frozenset(
 _PASSED_OVER = frozenset(
     (
         *("a", "an", "the", "be", "been", "being", "any", "it", "to", "do", "longer", "more", "very"),
-        *("of", "one", "these", "those", "is", "are", "was", "were", "has", "have", "had"),
+        *("of", "one", "able", "these", "those", "is", "are", "was", "were", "has", "have", "had"),
     )
 )
 _HOW_MANY = {
@@ -117,6 +129,20 @@ _PEOPLE = {
     **dict.fromkeys(("someone", "somebody"), "some"),
     "nobody": "none",
 }
+# Behind these a number is another one, or a limit: at least one, one or two, this one, version one.
+_NOT_SO_MANY = NUMBERED | word_set(
+    "least most than to or under over within about up not no the this that another every each any which version phase"
+)
+_NOT_COUNTED = word_set(
+    """
+    a am an and another are as at be because been before but by can cannot could did do does else for from had has have
+    he i if in into is it may me might more must my needs not of off on or our out over per please she should so than
+    that the their then they this to until up was we were what when where which while who will with would you your
+    """
+)
+_NOT_COUNTED |= UNITS.keys() | EITHER.keys() | FRACTIONS.keys() | SMALL.keys() | LARGE.keys()
+_MAX_COUNTED = 2  # words behind a number that may be what it counts
+_GREETING = re.compile(r"\s*(?:dear|hi|hello|hey)\b[^\d.,!:;?\n]{0,40}[,!:\n]", re.IGNORECASE)
 _OF_NOUN = frozenset(("of", "the", "these", "those", "my", "our", "your", "their", "its"))
 # Nouns that these words make other phrases of: "all day" is no number of days.
 _NO_NOUN = frozenset(("day", "time", "way", "kind", "one", "thing", "reason", "more", "in", "at", "it", "is", "are"))
@@ -139,7 +165,7 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
     in_full = _SHORT_DAYS.sub(lambda days: _SHORT_DAY.sub(_in_full, days[0]), text)
     words = _WORD.findall(in_full.casefold())
     for i, word in enumerate(words):
-        if word in _VALUES:
+        if word in _VALUES and not _is_no_value(*words[max(0, i - 1) : i] or [""], *words[i : i + 2], ""):
             found[_VALUES[word]] = word
         if directions := _SWITCHED.get(stem(word)):
             switched = next((each for each in words[i + 1 : i + 5] if each in directions), None)
@@ -160,7 +186,13 @@ def attributes(text: str) -> dict[tuple[str, str], str]:
     for match in spans:
         first, last = (_SHORT.index(each[:3].lower()) for each in match.groups())
         found |= _weekdays(first, last, match[0])
-    return found | _quantifiers(words) | _named_by_letter(text)
+    return found | _quantifiers(words) | _one_or_more(words) | _named_by_letter(text)
+
+
+def _is_no_value(before: str, word: str, after: str, *_: str) -> bool:
+    """Whether a word of the table is another one there: right now, I used it; left of the door is a side."""
+    befores, afters = _NO_VALUES.get(word, ((), ()))
+    return after in afters or (before in befores and after != "of")
 
 
 def _in_full(day: re.Match[str]) -> str:
@@ -174,11 +206,13 @@ def _named_by_letter(text: str) -> dict[tuple[str, str], str]:
     """
     found: dict[tuple[str, str], str] = {}
     article = ("a", "A") if text.isupper() else ("a",)
-    for word, after in pairwise([*_WORD_OR_MARK.findall(text), ""]):
+    greeting = _GREETING.match(text)
+    greeted = len(_WORD_OR_MARK.findall(greeting[0])) if greeting else 0  # "dear team" names none
+    for i, (word, after) in enumerate(pairwise([*_WORD_OR_MARK.findall(text), ""])):
         noun = word.casefold()
         lettered = len(after) == 1 and after.isalpha() and after not in "Ii"  # a numeral, who writes
         listed = noun in BEFORE_A_LETTER
-        if listed and (not lettered or after in article):
+        if listed and i >= greeted and (not lettered or after in article):
             found.setdefault((f"which {noun}", ""), word)
         if lettered and (listed or (word.isalpha() and after.isupper())):
             found[f"which {noun}", after.upper()] = f"{word} {after}"
@@ -206,6 +240,25 @@ def _quantifiers(words: list[str]) -> dict[tuple[str, str], str]:
     return found
 
 
+def _one_or_more(words: list[str]) -> dict[tuple[str, str], str]:
+    """Whether a text counts one or more of something: one lift, two lifts."""
+    found: dict[tuple[str, str], str] = {}
+    for i, word in enumerate(words):
+        before = words[i - 1] if i else ""
+        if not (word in SMALL or word in LARGE or (word.isdecimal() and len(word) < 4)):  # no year
+            continue
+        if before in _NOT_SO_MANY or before.isdecimal():
+            continue
+        one = word in ("one", "1") and before not in SMALL
+        for noun in words[i + 1 : i + 1 + _MAX_COUNTED]:
+            if noun in _NOT_COUNTED or stem(noun) in _NO_NOUN or not noun.isalpha():
+                break
+            if one or noun.endswith("s"):
+                single = f"{noun[:-3]}y" if noun.endswith("ies") else noun
+                found[f"number of {stem(single)}", "one" if one else "more"] = f"{word} {noun}"
+    return found
+
+
 MIN_STEM = 3  # letters
 
 
@@ -225,7 +278,7 @@ def negated(words: Iterable[str | None]) -> frozenset[str]:
     found: set[str] = set()
     after = False
     for word in words:
-        if word in NEGATIONS:
+        if word in NEGATIONS or word == "unable":
             after = True
         elif word is None:
             after = False

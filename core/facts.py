@@ -110,7 +110,7 @@ def is_sum(claim: Facts, passage: Facts) -> bool:
 
 
 def _digits(fact: Fact, written: str) -> re.Match[str] | None:
-    return None if _kind(fact) in _UNITLESS else _DIGITS.search(written)
+    return None if _kind(fact) in _UNITLESS or fact.low is fact.high is None else _DIGITS.search(written)
 
 
 def _agrees_with_any(fact: Fact, facts: Facts) -> bool:
@@ -314,10 +314,13 @@ def _negated_affirmed(a: Facts, b: Facts) -> Iterator[tuple[str, str]]:
     if not a.negated:
         return
     affirmed = {stem(word): word for word in sorted(b.affirmed)}
+    # Who asks to unlock what is locked does not deny it.
+    asked = {word for word in a.negated if f"un{word}" in a.affirmed and not word.endswith("ed")}
     also = {stem(word) for word in b.negated}
     for word in sorted(a.negated):
-        if stem(word) in affirmed.keys() - also:
-            yield word, affirmed[stem(word)]
+        other = affirmed.get(stem(word), "")
+        if other and stem(word) not in also and not (word in asked and other.endswith("ed")):
+            yield word, other
 
 
 def words_between(text: str, start: int, end: int) -> list[str]:

@@ -119,6 +119,13 @@ def in_words(number: int) -> str:
         ("he is 5'6\" tall", "he is 5'7\" tall", "5'6\" is not 5'7\""),
         ("Not gluten-free", "gluten-free", "free is not not free"),
         ("at most 16 A", "at least 16 A", "at least 16 is not at most 16"),
+        ("There is one error in it.", "It contains ten errors.", "one error is not ten errors"),
+        ("one new battery", "3 batteries", "one battery is not 3 batteries"),
+        ("How do I unlock it?", "How do I lock it?", "not lock is not lock"),
+        ("The car is unlocked.", "The car is locked.", "not locked is not locked"),
+        ("I am unable to log in.", "I can log in.", "not log is not log"),
+        ("The door is left of it.", "The door is right of it.", "left is not right"),
+        ("that used car", "that new car", "used is not new"),
         ("take 10 mg per day", "take 10 mg per week", "10 mg per day is not 10 mg per week"),
         ("take 10 mg per day", "take 20 mg", "10 mg per day is not 20 mg"),
         (
@@ -206,6 +213,21 @@ def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:
         ("I cannot log on", "I cannot log in"),
         ("Read pages 3 through 5", "read pages 3 to 5"),
         ("5 to 6 km/h", "5 km per hour till 6 km per hour"),
+        ("one error", "1 error"),
+        ("one of the lifts", "two lifts"),
+        ("at least one lift", "two lifts"),
+        ("one or two lifts", "one lift"),
+        ("one can ask", "two cans"),
+        ("This one lifts it.", "two lifts"),
+        ("no one", "two ones"),
+        ("one lift and two stairs", "one lift"),
+        ("two lifts", "2 kg and two"),
+        ("I cannot log in right now.", "I was left unable to log in."),
+        ("I am not able to log in.", "I am unable to log in."),
+        ("The agent left me on hold.", "All right, the right agent."),
+        ("The voucher that I used was refused.", "My new voucher was refused."),
+        ("Please unlock my account.", "My account is locked."),
+        ("Dear team, the router is down.", "Team A: the router is down."),
         ("10 mg per day", "10 mg"),  # who says more agrees
         ("24 hours a day", "7 days a week"),
         ("a week of 38 hours", "38 hours a week"),
@@ -295,9 +317,8 @@ def test_every_character_for_a_fraction_is_one(whole: int, mark: str, unit: str)
 def test_the_spelling_of_a_number_does_not_change_it(number: int) -> None:
     groups = [f"{number:,}".replace(",", mark) for mark in (",", ".", " ", "\u00a0", "\u202f", "")]
     for written in (*groups, in_words(number), in_words(number).replace("-", " "), in_words(number).title()):
-        assert list(facts_of(f"it has {written} parts").spellings) == [
-            Fact("number", Fraction(number), Fraction(number))
-        ]
+        said = [each.fact for each in mentions(f"it has {written} parts")]
+        assert said == [Fact("number", Fraction(number), Fraction(number))]
 
 
 @given(st.dates(date(1000, 1, 1), date(2999, 12, 31)))
