@@ -271,7 +271,7 @@ async def predict(request: TeiPredictRequest, call: ServedRequest) -> Response:
         return RequestTexts([row[which] for row in rows], place.format, request.cutting)
 
     if len(rows[0]) == 1:
-        texts = RequestTexts.of("inputs", rows[0][0] if one else [text for (text,) in rows])
+        texts = RequestTexts.of("inputs", rows[0][0], request.cutting) if one else side(0)
         scorer, answer = await own_labels(call, texts, meant(service, name))
         found = answer["results"]
         model, answers = scorer.id, [each["probabilities"] for each in found]

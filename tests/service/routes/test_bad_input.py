@@ -171,7 +171,7 @@ async def test_one_text_by_two_names_is_refused(client: Client, body: dict[str, 
 async def test_a_text_that_is_not_in_a_list_has_no_number(serve: Serve, tmp_path: Path) -> None:
     fakes.labelling_model(tmp_path / "sentiment")
     async with serve(models_dir=tmp_path, preload=()) as client:
-        for inputs, field in ((" ", "inputs"), ([["a"], [" "]], "inputs.1")):
+        for inputs, field in ((" ", "inputs"), ([["a"], [" "]], "inputs.1.0")):
             response = await client.post("/tei/predict", json={"inputs": inputs, "model": "sentiment"})
             assert response.json()["error"].startswith(f"{field}: ")
 
