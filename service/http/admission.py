@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -13,7 +13,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.engine.admission import RequestContext
 from service.errors import BodyTimeout, Overloaded, TookTooLong, TooLarge, UnsupportedMedia
-from service.http.connection import ABORT
 from service.http.middleware import CLIENT_LEFT, ClientLeft
 from service.observe.logs import ThrottledWarning
 from service.routes.paths import Paths
@@ -27,7 +26,7 @@ _OBJECT_BYTES, _VALUE_BYTES = 240, 72  # of an object that is parsed; and of a l
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 _over_limit = ThrottledWarning(
     logging.getLogger(__name__),
-    "bodies and unread answers take too much memory: the requests of the largest caller are dropped",
+    "bodies and unread answers take too much memory: requests are refused",
 )
 
 
@@ -36,45 +35,38 @@ class HeldRequest:
     """A request and its share of the buffered bytes."""
 
     caller: str
-    end: Callable[[Overloaded], None]  # ends the request
     size: int = 0
-    stalled: bool = True  # whether it waits for its client to send or to read
 
 
 class BufferedBytes:
     """All bytes that are held.
 
-    Beyond the limit, requests of the caller with the most bytes are ended, so that nobody takes the room of others: the
-    oldest one that is stalled, or else the newest, so that those before it are answered.
+    A caller may hold half of what others leave, so that the next one finds room too; nothing that is held is dropped.
     """
 
     def __init__(self, limit: int) -> None:
         """Begin with none; `limit` is in bytes."""
         self.limit = limit
         self.bytes = 0
-        self._by_caller: dict[str, dict[HeldRequest, None]] = {}  # each caller's requests, the oldest first
+        self._by_caller: Counter[str] = Counter()
 
     def hold(self, request: HeldRequest, size: int) -> None:
-        """Hold `size` bytes of a request in all from now on, and end others, or itself, where all are too many."""
-        self._set(request, size)
-        while self.bytes > self.limit:
-            sizes = {caller: sum(each.size for each in requests) for caller, requests in self._by_caller.items()}
-            largest = max(sizes, key=sizes.__getitem__)
-            requests = self._by_caller[largest]
-            chosen = next((each for each in requests if each.stalled), None) or next(reversed(requests))
-            _over_limit.note(bytes=self.bytes, caller=largest)
-            self._set(chosen, 0)
-            chosen.end(Overloaded(f"requests and answers of {self.limit} bytes are held", limit=self.limit))
+        """Hold `size` bytes of a request in all from now on.
 
-    def _set(self, request: HeldRequest, size: int) -> None:
-        self.bytes += size - request.size
+        Raises:
+            Overloaded: these are too many; what the request held before it holds on.
+        """
+        more = size - request.size
+        held = self._by_caller[request.caller]
+        most = (self.limit - self.bytes + held) // 2
+        if more > 0 and held + more > most:
+            _over_limit.note(bytes=self.bytes, caller=request.caller)
+            raise Overloaded(f"requests and answers of {held} bytes are held, of {most}", limit=most)
+        self.bytes += more
         request.size = size
-        if size:
-            self._by_caller.setdefault(request.caller, {})[request] = None
-        elif request.caller in self._by_caller:
-            self._by_caller[request.caller].pop(request, None)
-            if not self._by_caller[request.caller]:
-                del self._by_caller[request.caller]
+        self._by_caller[request.caller] += more
+        if not self._by_caller[request.caller]:
+            del self._by_caller[request.caller]
 
 
 class ScoringMiddleware:
@@ -96,7 +88,7 @@ class ScoringMiddleware:
         """Pass a request on.
 
         Raises:
-            Overloaded: too many requests are being answered, or too much work is waiting.
+            Overloaded: too many requests are being answered, too much work is waiting, or too much is held.
             BodyTimeout: the body did not arrive in time.
             TookTooLong: there is no answer in time.
             ClientLeft: the client disconnected.
@@ -111,36 +103,32 @@ class ScoringMiddleware:
         state.context, buffered = context, limits.buffered
         context.deadline = perf_counter() + self._seconds
         leaving: asyncio.Task[None] | None = None
-        ended_by: Exception | type[Exception] | None = None
-
-        def end(error: Exception | type[Exception]) -> None:
-            nonlocal ended_by
-            if not state.started and not limit.expired():
-                ended_by = error
-                limit.reschedule(0)
+        left = False
 
         async def send_in_chunks(message: Message) -> None:
             limits.leave(context)  # what is sent needs no work any more
+            if message["type"] == "http.response.start":  # the last moment to refuse it
+                size = length_of(dict(message["headers"]))
+                if size > ANSWER_CHUNK_BYTES:
+                    buffered.hold(request, size)
             if not state.started and not limit.expired():
                 limit.reschedule(None)  # the rest may take however long
             content = message.get("body", b"")
             if len(content) > ANSWER_CHUNK_BYTES:
-                if (abort := scope.get("extensions", {}).get(ABORT)) is not None:
-                    request.end, request.stalled = lambda _: abort["call"](), True
-                buffered.hold(request, len(content))
-                if not request.size:  # it was too much: the connection is gone
-                    return
                 for at in range(0, len(content) - ANSWER_CHUNK_BYTES, ANSWER_CHUNK_BYTES):
                     await send({**message, "body": content[at : at + ANSWER_CHUNK_BYTES], "more_body": True})
                 message = {**message, "body": content[at + ANSWER_CHUNK_BYTES :]}
             await send(message)
 
         async def watch_disconnect() -> None:
+            nonlocal left
             await receive()
             state.status = CLIENT_LEFT
-            end(ClientLeft)
+            if not state.started and not limit.expired():
+                left = True
+                limit.reschedule(0)
 
-        request = HeldRequest(context.caller, end)
+        request = HeldRequest(context.caller)
         state.hold = lambda size: buffered.hold(request, request.size + size)
         try:
             async with asyncio.timeout(self._seconds) as limit:
@@ -149,13 +137,13 @@ class ScoringMiddleware:
                 leaving = asyncio.get_running_loop().create_task(watch_disconnect())
                 await self._app(scope, receive, send_in_chunks)
         except TimeoutError as error:
-            if ended_by is not None:
-                raise ended_by from error
+            if left:
+                raise ClientLeft from error
             if state.arrived:
                 raise TookTooLong(f"no answer within {self._seconds:g} seconds") from None
             raise BodyTimeout(f"no whole body within {self._seconds:g} seconds") from None
         finally:
-            state.body, ended_by = b"", None  # its traceback has this frame: a circle would keep what was read
+            state.body = b""
             buffered.hold(request, 0)
             limits.leave(context)
             if leaving is not None:
@@ -167,7 +155,7 @@ class ScoringMiddleware:
         """The whole body of a request, which is what it holds from then on.
 
         Raises:
-            Overloaded: too many requests are being answered.
+            Overloaded: too many requests are being answered, or too much is held.
             UnsupportedMedia: it is no JSON, or compressed.
             TooLarge: it has more bytes than it may; no more than that were read.
             ClientLeft: the client disconnected before the body was complete.
@@ -183,7 +171,7 @@ class ScoringMiddleware:
             raise self._too_large()
         body = await self._read(receive, request)
         self._limits.arrived(context)
-        state.arrived, request.stalled = True, False
+        state.arrived = True
         if len(body) > _UNCOUNTED_BYTES:
             self._limits.buffered.hold(request, self._limits.memory_of(body))
         return body
@@ -220,7 +208,7 @@ class ScoringLimits:
         """Prepare; of a `traced` request it is kept when each phase began."""
         self.settings = settings = service.settings
         self.max_in_flight = most = settings.max_in_flight  # requests received and not yet answered
-        self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * most, 5 * settings.max_body_bytes))
+        self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * most, 10 * settings.max_body_bytes))
         self._most = max_counts(settings, strict=False)  # with more a body is refused before it is parsed
         self.queue = service.queue
         self._answering: set[RequestContext] = set()
@@ -235,7 +223,7 @@ class ScoringLimits:
         objects, lists, commas, colons = (int(np.count_nonzero(characters == ord(each))) for each in "{[,:")
         parsed = _OBJECT_BYTES * min(objects, self._most.values)
         parsed += _VALUE_BYTES * min(lists + commas + colons, self._most.values + self._most.keys)
-        return min(len(body) * (2 if body.isascii() else 5) + parsed, self.buffered.limit)
+        return min(len(body) * (2 if body.isascii() else 5) + parsed, self.buffered.limit // 2)
 
     def check_room(self, context: RequestContext) -> None:
         """Check that a request may be answered beside others.

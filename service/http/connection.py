@@ -9,9 +9,8 @@ import logging
 import resource
 import secrets
 from asyncio import TimerHandle
-from functools import cache, partial
+from functools import cache
 from typing import Any
-from weakref import proxy
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -20,7 +19,6 @@ from service.errors import HeadTimeout, HeadTooLarge, NotHttp, RequestError
 from service.observe.logs import ThrottledWarning
 from service.settings import Settings
 
-ABORT = "semblance.abort"  # in a scope's extensions: what ends the connection at once
 MAX_HEAD_BYTES = 65_536  # of a request line and its headers; or received without a byte of a body or a request's end
 MAX_HEADERS = 100
 MAX_PIPELINED = 16  # requests that wait behind one that is answered
@@ -135,8 +133,6 @@ class Connection(HttpToolsProtocol):
             self._stop_parsing(NotHttp(f"more than {MAX_PIPELINED} requests wait on one connection"))
         self._in_head, self._progressed = False, True
         self._stop_waiting()
-        # A request that runs keeps its connection; its scope, which the connection has, would be a circle.
-        self.scope["extensions"] = {ABORT: {"call": partial(Connection._abort, proxy(self))}}
         super().on_headers_complete()
         if not self.pipeline:
             self._answered = self.cycle

@@ -16,7 +16,6 @@ import pytest
 from core.tokenizer import Encoded
 from service.app import Application
 from service.engine.queue import INLINE_SECONDS
-from service.errors import Overloaded
 from service.http.connection import MAX_PIPELINED
 from tests.harness.process import BODY, address_of, question, raw, running
 from tests.harness.process import until as wait_until
@@ -77,22 +76,6 @@ async def test_who_stays_is_answered_where_others_of_the_same_pair_have_left(mod
         assert (await callers[2][0].readline()).startswith(b"HTTP/1.1 200")
         assert gate.ran == [1, 1]  # the first one's had begun
         callers[2][1].close()
-
-
-async def test_who_is_given_up_while_a_graph_runs_is_told_at_once(models: Path) -> None:
-    async with serving(models, worker_threads=1) as (app, address):
-        gate = Gate(app, "pair-sick")
-        incoming, out = await asyncio.open_connection(*address)
-        out.write(post(pairs_of("a dog"), spaces=100_000))  # which is held
-        await until(lambda: len(app.service.queue.admissions) == 1, "it runs")
-        (request,) = (each for requests in app.scoring.buffered._by_caller.values() for each in requests)
-        request.end(Overloaded("too much is held", limit=1))
-        async with asyncio.timeout(NEEDED_SECONDS):
-            assert (await incoming.readline()).startswith(b"HTTP/1.1 429")
-        assert gate.ran == []
-        gate.open.set()
-        await until(lambda: counted(app, 429) == 1, "it is counted")
-        out.close()
 
 
 async def test_who_is_not_answered_when_the_service_stops_is_told_to_ask_again(models: Path) -> None:
