@@ -10,7 +10,7 @@ from getpass import getpass
 
 from service.errors import SettingsError
 from service.machine import counts
-from service.observe import logs
+from service.observe import METRICS_FOLDER, logs
 from service.process import EXIT_SETTINGS
 from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, Settings, hash_key
 
@@ -66,6 +66,8 @@ def serve() -> int:
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return EXIT_SETTINGS
+    for name in (METRICS_FOLDER, METRICS_FOLDER.lower()):  # another service's, of whom this was started
+        os.environ.pop(name, None)
     workers = counts(settings).workers
     logs.configure(settings.log_level, **({"pid": os.getpid()} if workers > 1 else {}))
     for name in Settings.unknown(os.environ):

@@ -96,10 +96,13 @@ class Application(FastAPI):
         files = add_pages(self, service.settings)
         self.state.body_limits = {strict: max_counts(service.settings, strict=strict) for strict in (False, True)}
         self.openapi = cache(self._described)  # type: ignore[method-assign]
-        written = cache(lambda: orjson.dumps(self.openapi()))
+        made: asyncio.Future[bytes] | None = None
 
         async def document(_: Request) -> Response:
-            return Response(written(), media_type="application/json")
+            nonlocal made
+            if made is None:  # in a thread: it takes half a second
+                made = asyncio.ensure_future(asyncio.to_thread(lambda: orjson.dumps(self.openapi())))
+            return Response(await asyncio.shield(made), media_type="application/json")
 
         self.add_route("/openapi.json", document)
         self._stack = self._with_middleware(Paths(self.routes, files), rate_limit, tracing)

@@ -4,22 +4,28 @@ OpenTelemetry's standard variables switch it on and are read by its SDK. Spans a
 thread. They have the labels of metrics and the request id, and no text.
 """
 
+import logging
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from service.errors import SettingsError
+from service.observe.logs import fields
 from service.observe.metrics import PHASES
 from service.version import DISTRIBUTION
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
 
+log = logging.getLogger(__name__)
+
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _PROTOCOL = "http/protobuf"
 _FAILED = 500
+_CLOSE_SECONDS = 1.0  # after which a stop waits for the collector no longer
 METHOD, ROUTE, STATUS = "http.request.method", "http.route", "http.response.status_code"  # names of attributes
 
 
@@ -78,8 +84,14 @@ class Tracing:
         return self._trace.format_trace_id(span.get_span_context().trace_id) if recorded else None
 
     def close(self) -> None:
-        """Send the remaining spans, within the exporter's timeout."""
-        self._provider.shutdown()
+        """Send the remaining spans; those that a collector does not take within a second are lost."""
+        closing = Thread(target=self._provider.shutdown, daemon=True)  # which may take the exporter's timeout
+        closing.start()
+        closing.join(_CLOSE_SECONDS)
+        if closing.is_alive():
+            log.warning(
+                "the last traces are lost: the collector does not take them", extra=fields(seconds=_CLOSE_SECONDS)
+            )
 
 
 def open_tracing(environment: Mapping[str, str], version: str = "") -> Tracing | None:
@@ -102,4 +114,12 @@ def open_tracing(environment: Mapping[str, str], version: str = "") -> Tracing |
             f"{endpoint} is set, but OpenTelemetry is not installed ({error.name}): "
             f"{sys.executable} -m pip install '{DISTRIBUTION}[tracing]'"
         ) from None
-    return Tracing(BatchSpanProcessor(OTLPSpanExporter()), version)
+    try:
+        return Tracing(BatchSpanProcessor(OTLPSpanExporter()), version)
+    except ValueError as error:  # which does not always name the variable
+        given = ", ".join(f"{name}={environment[name]!r}" for name in sorted(environment) if _is_number(name))
+        raise SettingsError(f"a variable of OpenTelemetry is invalid ({given}): {error}") from None
+
+
+def _is_number(name: str) -> bool:
+    return name.startswith("OTEL_") and name.endswith(("_SIZE", "_LIMIT", "_DELAY", "_TIMEOUT"))

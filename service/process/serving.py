@@ -49,6 +49,7 @@ class Server(uvicorn.Server):
 def serve_alone(settings: Settings) -> int:
     """Serve in this process until SIGTERM or SIGINT; the exit code."""
     hangup = HangupHandler(Terminal())
+    signal.signal(signal.SIGUSR2, _no_successor)  # its default action would end the process
     app = _opened(settings)
     if isinstance(app, int):
         return app
@@ -142,6 +143,10 @@ def _end_at_once(*_: object) -> None:
     """End the process while its models are opened, whatever their graphs do."""
     logs.write_out()
     os._exit(0)
+
+
+def _no_successor(*_: object) -> None:
+    log.warning("SIGUSR2 is ignored: only several workers are replaced while they serve (SEMBLANCE_WORKERS > 1)")
 
 
 def _end_threads() -> None:

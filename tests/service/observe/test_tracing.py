@@ -1,7 +1,9 @@
 """Traces: a span for each request with its phases inside, to where OpenTelemetry's variables say."""
 
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +102,32 @@ def test_another_protocol_is_refused_and_ends_the_start(models, monkeypatch) -> 
     done = subprocess.run(**command(models_dir=models), timeout=NEEDED_SECONDS, check=False)
     assert done.returncode == 2
     assert done.stderr == "OTEL_EXPORTER_OTLP_PROTOCOL: only http/protobuf is spoken here, found 'grpc'\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "0"),
+        ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "9999"),
+        ("OTEL_ATTRIBUTE_COUNT_LIMIT", "-1"),
+    ],
+)
+def test_a_number_that_cannot_be_ends_the_start_with_its_name(models, monkeypatch, name: str, value: str) -> None:
+    for each, given in {**ENDPOINT, name: value}.items():
+        monkeypatch.setenv(each, given)
+    done = subprocess.run(**command(models_dir=models), timeout=NEEDED_SECONDS, check=False)
+    assert done.returncode == 2
+    assert re.fullmatch(f".*{name}='{value}'.*\n", done.stderr)
+
+
+def test_a_collector_that_takes_nothing_holds_a_stop_up_for_a_second(caplog) -> None:
+    class Hangs(memory.InMemorySpanExporter):
+        def export(self, spans: Any) -> Any:
+            time.sleep(8)
+
+    tracing = Tracing(sdk.BatchSpanProcessor(Hangs()))
+    tracing.record({}, (), {"http.request.method": "GET", "http.route": "/", "http.response.status_code": 200}, 0, 1)
+    began = time.monotonic()
+    tracing.close()
+    assert time.monotonic() - began < 5
+    assert [record.levelname for record in caplog.records if record.name == "service.observe.tracing"] == ["WARNING"]

@@ -248,3 +248,18 @@ def test_the_questions_of_two_pages_leave_vectors_in_redis(redis_server: RedisSe
             assert asked.status_code == 200, asked.text
             # Vectors are written after the answer.
             until(lambda before=before: kept.dbsize() > before, f"there are those of {path}")  # type: ignore[misc]
+
+
+def test_one_process_ignores_what_only_several_workers_can_do(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGUSR2, and another service's folder of metrics."""
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path / "nowhere"))
+    with running(models) as (process, url):
+        process.send_signal(signal.SIGUSR2)
+        assert httpx.get(f"{url}/metrics").status_code == 200
+        process.terminate()
+        _, errors = process.communicate(timeout=NEEDED_SECONDS)
+        assert process.returncode == 0
+    (warning,) = [event for event in map(json.loads, errors.splitlines()) if event["level"] == "warning"]
+    assert "SEMBLANCE_WORKERS > 1" in warning["message"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
+from fastapi import FastAPI
 
 from service.routes.limits import MAX_TOLD_TOKENS
 from service.routes.routing import write
@@ -81,6 +82,26 @@ async def test_others_are_answered_while_passages_of_documents_are_made(wide: Cl
     assert waited == []
     answered.set()
     assert (await waiting).status_code == 200
+
+
+async def test_others_are_answered_while_the_description_is_made_once(serve: Serve, monkeypatch) -> None:
+    began, answered, make = threading.Event(), threading.Event(), FastAPI.openapi
+    made: list[bool] = []
+
+    def slow(app: FastAPI) -> dict[str, Any]:
+        began.set()
+        made.append(answered.wait(10))
+        return make(app)
+
+    monkeypatch.setattr(FastAPI, "openapi", slow)
+    async with serve(request_timeout=200) as client:
+        waiting = [asyncio.create_task(client.get("/openapi.json")) for _ in range(2)]
+        await until(began.is_set)
+        assert (await client.get("/health/live")).status_code == 200
+        assert made == []
+        answered.set()
+        assert {(await each).status_code for each in waiting} == {200}
+    assert made == [True]
 
 
 async def test_so_many_tokens_are_told_and_no_more(serve: Serve) -> None:
