@@ -4,9 +4,9 @@ The series of a model begin when it is opened, those of its answers with the fir
 first scrape on, so that rates include their first increase.
 
 Several workers count in prometheus_client's multiprocess mode: each into files of its own in the folder that
-`PROMETHEUS_MULTIPROC_DIR` names, and whichever is scraped adds up all of them. The files of a worker that ended keep
-what it counted; its gauges go (`mark_process_dead`). That mode has no series that end, no exemplars, and shares neither
-`Info` nor what the system says of a process, so these are collected apart (`Telemetry.collect`).
+`PROMETHEUS_MULTIPROC_DIR` names, and whichever is scraped adds up all of them. What an ended worker counted is kept
+(`shared.py`). That mode has no series that end, no exemplars, and shares neither `Info` nor what the system says of a
+process, so these are collected apart (`Telemetry.collect`).
 """
 
 import collections
@@ -29,10 +29,9 @@ from prometheus_client import (
     disable_created_metrics,
 )
 from prometheus_client.core import InfoMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from service.observe import METRICS_FOLDER, logs
+from service.observe import METRICS_FOLDER, logs, shared
 from service.observe.metrics import PHASES
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a series for each series, which nobody asks
@@ -288,7 +287,7 @@ class Telemetry(Collector):
         if self._folder is None:
             yield from self.registry.collect()
             return
-        yield from MultiProcessCollector(None, self._folder).collect()  # type: ignore[no-untyped-call]
+        yield from shared.read(self._folder)
         yield from self._model_info.collect()
         yield from self._platform.collect()
 

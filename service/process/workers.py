@@ -76,6 +76,7 @@ class Workers(Multiprocess):
         self._grace_seconds = grace_seconds
         self._restarts = restarts_counter(CollectorRegistry())
         self._next_look = 0.0
+        self._ended: set[int | None] = set()  # whose figures are to be added up
 
     def init_processes(self) -> None:
         """Start the first worker and, when it serves, the others."""
@@ -108,12 +109,15 @@ class Workers(Multiprocess):
         """Count the workers that are replaced within the block, by the reason."""
         from prometheus_client.multiprocess import mark_process_dead
 
+        from service.observe.shared import add_up_ended
+
         before = [(process, process.process.is_alive()) for process in self.processes]
         yield
         for process, was_alive in before:
             if process in self.processes or self.should_exit.is_set():
                 continue
             mark_process_dead(process.pid)  # type: ignore[no-untyped-call]
+            self._ended.add(process.pid)
             code = process.exitcode or 0
             reason = "asked" if code in (0, -signal.SIGTERM) else "failed" if code > 0 else "killed"
             if was_alive and reason == "killed":  # by uvicorn
@@ -128,6 +132,8 @@ class Workers(Multiprocess):
                 self._next_look = monotonic() + PAUSE_SECONDS
                 if not any(each.is_ready(1) for each in self.processes):
                     self._give_up(code)
+        if self._ended:
+            add_up_ended(os.environ[METRICS_FOLDER], self._ended)
 
     def handle_signals(self) -> None:
         """As uvicorn's; SIGHUP is heard here alone."""

@@ -1,6 +1,7 @@
 """Several workers' metrics as one: what is added, what is not, and what remains of those that ended."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families as families
 
 from service.observe import METRICS_FOLDER
 from service.observe.metrics import Exposition
+from service.observe.shared import add_up_ended, locked
 from service.observe.telemetry import NO_MODEL, ModelTelemetry, Telemetry
 
 Start = Callable[[int], Telemetry]
@@ -38,7 +40,7 @@ def shown(telemetry: Telemetry) -> dict[str, float]:
 
 
 def test_whichever_worker_is_scraped_answers_for_all_and_for_those_that_ended(start: Start) -> None:
-    workers = []
+    workers, folder = [], os.environ[METRICS_FOLDER]
     for pid in (1, 2):
         workers.append(telemetry := start(pid))
         model = ModelTelemetry(["encoder.onnx"])
@@ -57,6 +59,13 @@ def test_whichever_worker_is_scraped_answers_for_all_and_for_those_that_ended(st
     assert seen["semblance_model_info f m"] == 1
     assert seen["process_resident_memory_bytes"] > 0
     mark_process_dead(2)
+    ended: set[int | None] = {2}
+    with locked(folder):  # as somebody else's scrape
+        add_up_ended(folder, ended)
+    assert ended == {2}
+    add_up_ended(folder, ended)
+    assert ended == set()
+    assert not list(Path(folder).glob("*_2.db"))
     after = shown(workers[0])
     assert after["semblance_worker_processes"] == 1
     assert [name for name in seen if name.endswith(("_total", "_count", "_sum")) and after[name] < seen[name]] == []
