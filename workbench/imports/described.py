@@ -38,7 +38,7 @@ _SHIFTED = {"roberta", "xlm-roberta", "xlm-roberta-xl", "mpnet", "camembert", "l
 PairTask = Literal["entailment", "relevance"]
 NOT: EntailmentLabel = "not_entailment"
 _KNOWN = {*LABELS, NOT, "relevant", "irrelevant"}  # labels of pairs
-_SENTENCES = "config_sentence_transformers.json"
+_SENTENCES, _EMBEDDER = "config_sentence_transformers.json", "SentenceTransformer"
 _SETTINGS = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -201,6 +201,8 @@ def read_prompts(folder: Path, given: Mapping[str, str | None]) -> Prompts | Non
     path = folder / _SENTENCES
     content = object_or_none(path)
     _check_known(path, content, _READ_OF_SENTENCES)
+    if (kind := content.get("model_type", _EMBEDDER)) != _EMBEDDER:
+        raise ImportRefused(f"{path}: model_type is {kind!r}, and the network has no head: taken is {_EMBEDDER}")
     name = content.get("similarity_fn_name")
     if name not in (None, "cosine", "dot"):
         raise ImportRefused(f"{path}: similarity_fn_name is {name!r}; taken are 'cosine' and 'dot'")
@@ -214,12 +216,11 @@ def read_prompts(folder: Path, given: Mapping[str, str | None]) -> Prompts | Non
     default = content.get("default_prompt_name")
     if default is not None and default not in prompts:
         raise ImportRefused(f"{path}: default_prompt_name is {default!r}, prompts are {', '.join(prompts) or 'none'}")
-    text = prompts[default] if default is not None else ""
-    found = {
-        "text": text,
-        "query": prompts.get("query", text),
-        "passage": next((prompts[name] for name in _PASSAGES if name in prompts), text),
-    }
+    if (wanted := given.get("text")) is not None:  # a side that the folder leaves empty has none
+        prompts = {name: prompt for name, prompt in prompts.items() if prompt}
+    text = wanted if wanted is not None else "" if default is None else prompts[default]
+    passage = next((prompts[name] for name in _PASSAGES if name in prompts), text)
+    found = {"text": text, "query": prompts.get("query", text), "passage": passage}
     made = Prompts(**(found | {role: prompt for role, prompt in given.items() if prompt is not None}))
     return made if any((made.text, made.query, made.passage)) else None
 
@@ -251,17 +252,17 @@ def read_dimensions(folder: Path, dim: int) -> tuple[int, ...]:
 def max_tokens(folder: Path, let_through: int, special: int, wanted: int | None) -> int:
     """Most tokens of a sequence without its special ones: what is wanted, else what the folder's files say.
 
-    Of `max_seq_length` and what the tokenizer lets through the former counts, as in sentence-transformers; never more
-    than the network has positions for.
+    As in sentence-transformers `max_seq_length` counts, if it is there; else what the tokenizer lets through, and the
+    network has positions for.
 
     Raises:
         ImportRefused: more are wanted than the model reads, or it reads none.
     """
     config = object_or_none(folder / "config.json")
-    stated = read_settings(folder).get("max_seq_length") or let_through
     positions = config.get("max_position_embeddings") or MAX_TOKENS
     shift = int(config.get("pad_token_id") or 1) + 1 if config.get("model_type") in _SHIFTED else 0
-    limit = int(min(stated, positions - shift if positions > 0 else MAX_TOKENS, MAX_TOKENS + special)) - special
+    most = min(let_through, positions - shift if positions > 0 else MAX_TOKENS)
+    limit = int(min(read_settings(folder).get("max_seq_length") or most, MAX_TOKENS + special)) - special
     if limit < 1:
         raise ImportRefused(f"{folder / 'config.json'}: max_position_embeddings leaves no token for a text")
     if wanted is not None and wanted > limit:

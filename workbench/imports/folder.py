@@ -33,6 +33,7 @@ from workbench.imports.model import (
     ImportOptions,
     Storage,
     check_id,
+    in_roles,
 )
 from workbench.imports.sources import Source, open_source
 from workbench.imports.static import read_model2vec, read_static
@@ -208,12 +209,13 @@ def _publish(
 
 
 def answers(model: PublishedModel, a: Sequence[str], b: Sequence[str]) -> Floats:
-    """What the graph that reads texts gives for n pairs: embeddings of a, as queries, and of b, as passages [2 n, D],
-    or its outputs [n, K]."""
+    """What the graph that reads texts gives for n pairs: embeddings of a and b, in the roles of `in_roles` [2 n, D], or
+    its outputs [n, K]."""
     if model.manifest.encoder is None:
         (graph,) = model.manifest.graphs
         return model.outputs(graph, a, b).astype(np.float64)
-    return np.concatenate([model.embed(a, "query"), model.embed(b, "passage")]).astype(np.float64)
+    made = [model.embed(texts, role) for role, texts in in_roles(a, b) if texts]
+    return np.concatenate(made).astype(np.float64)
 
 
 def _texts(model: PublishedModel) -> tuple[list[str], list[str]]:
@@ -226,7 +228,7 @@ def _texts(model: PublishedModel) -> tuple[list[str], list[str]]:
     half = len(found) // 2
     a, b = found[:half], found[half : 2 * half]
     tried = min(limit, _CUT)  # what is cut, and where
-    a[0], b[1] = "the cat sat here. " * tried, " ".join(found * (1 + tried // len(found)))
+    a[0], a[-1], b[1] = ("the cat sat here. " * tried,) * 2 + (" ".join(found * (1 + tried // len(found))),)
     return a, b
 
 
@@ -244,8 +246,8 @@ def _check(ours: Floats, reference: Floats, found: tuple[list[str], list[str]], 
 
 def _check_alone(model: PublishedModel, ours: Floats, found: tuple[list[str], list[str]]) -> None:
     """Whether an answer is the same alone and among others."""
-    step = max(1, len(found[0]) // _ALONE_SAMPLE)
-    for i in range(0, len(found[0]), step):
+    step = max(1, len(found[0]) // 2 // _ALONE_SAMPLE)
+    for i in range(len(found[0]) // 2, len(found[0]), step):  # alone it is a query
         alone = answers(model, found[0][i : i + 1], found[1][i : i + 1])
         among = ours[[i, len(found[0]) + i]] if len(ours) == 2 * len(found[0]) else ours[i : i + 1]
         if not (difference := float(_differences(alone, among).max())) <= TOLERANCE:
@@ -264,9 +266,10 @@ def _parity(library: str, ours: Floats, published: Floats, reference: Floats, ma
 def _least_cosine(ours: Floats, reference: Floats, manifest: Manifest) -> float:
     """Of each embedding with the other one; of a graph's outputs, of all together."""
     a, b = (each if manifest.encoder is not None else each.reshape(1, -1) for each in (ours, reference))
-    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    nonzero = lengths != 0
-    return float(((a * b).sum(axis=1)[nonzero] / lengths[nonzero]).min(initial=1.0))
+    lengths = np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1)
+    read = (lengths[0] != 0) | (lengths[1] != 0)  # of one that is lost the cosine is 0
+    products = np.maximum(lengths[0] * lengths[1], np.finfo(np.float64).tiny)
+    return float(((a * b).sum(axis=1)[read] / products[read]).min(initial=1.0))
 
 
 def _differences(ours: Floats, reference: Floats) -> Floats:

@@ -11,12 +11,23 @@ import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
 from core.labels import NLI
-from core.manifest import MANIFEST_NAME, ModelId, Prompts, SimilarityTask, TrainingData
+from core.manifest import (
+    MANIFEST_NAME,
+    EntailmentTask,
+    ModelId,
+    ProbabilityTask,
+    Prompts,
+    Role,
+    SimilarityTask,
+    TrainingData,
+)
+from core.scoring import Logistic
 from core.sequences import PoolingMode
 from training.data.pairs import Pair
 from workbench.imports.files import ImportRefused
 
 Head = Literal["similarity", "relevance"]
+Task = Literal["embedding", "similarity", "relevance", "entailment", "labels"]
 Floats = npt.NDArray[np.float64]
 Storage = Literal["float32", "float16", "int8"]  # of the weights
 COSINE = SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), symmetric=True)  # without a calibration
@@ -49,17 +60,38 @@ class ImportOptions:
 NO_OPTIONS = ImportOptions()
 
 
+def in_roles(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[Role, Sequence[str]], ...]:
+    """What an encoder is asked about n pairs: half of a as plain texts, the other half as queries, b as passages."""
+    half = len(a) // 2
+    return ("text", a[:half]), ("query", a[half:]), ("passage", b)
+
+
 def prompted(prompts: Prompts | None, a: Sequence[str], b: Sequence[str]) -> list[str]:
-    """Texts behind their prompts: a as queries, then b as passages."""
+    """The texts in these roles, behind their prompts."""
     found = prompts or Prompts()
-    return [*(found.query + text for text in a), *(found.passage + text for text in b)]
+    return [found.of(role) + text for role, texts in in_roles(a, b) for text in texts]
 
 
 def encoded(model: Any, prompts: Prompts | None, a: Sequence[str], b: Sequence[str]) -> Floats:
-    """What a model of sentence-transformers makes of a as queries, then of b as passages, each text alone."""
-    sides = ((a, prompts.query), (b, prompts.passage)) if prompts else ((a, ""), (b, ""))
-    made = [model.encode(list(texts), prompt=way, batch_size=1, show_progress_bar=False) for texts, way in sides]
+    """What a model of sentence-transformers makes of the texts in these roles, each text alone."""
+    asked = [((prompts or Prompts()).of(role), list(texts)) for role, texts in in_roles(a, b) if texts]
+    made = [model.encode(texts, prompt=prompt, batch_size=1, show_progress_bar=False) for prompt, texts in asked]
     return np.concatenate(made).astype(np.float64)
+
+
+def tasks_of(graph: str, task: Task, labels: tuple[Any, ...]) -> dict[str, Any]:
+    """The manifest's entries of a pair graph's tasks, which read logits; a relevance is a similarity as well."""
+    if task == "entailment":
+        return {"entailment": EntailmentTask(graph=graph, labels=labels)}
+    common: dict[str, Any] = {"graph": graph, "symmetric": False}
+    if labels:  # relevant and irrelevant, in some order
+        right = (1, 0) if labels[0] == "relevant" else (0, 1)
+        similarity = SimilarityTask(classes=right, raw_range=(0.0, 1.0), **common)
+        return {"similarity": similarity, "relevance": ProbabilityTask(classes=right, **common)}
+    similarity = SimilarityTask(sigmoid=True, raw_range=(0.0, 1.0), **common)
+    if task == "similarity":
+        return {"similarity": similarity}
+    return {"similarity": similarity, "relevance": ProbabilityTask(calibration=Logistic(slope=1.0), **common)}
 
 
 @dataclass(frozen=True)
@@ -121,7 +153,7 @@ class ImportedModel(Protocol):
         """What is said of it."""
 
     def library_answers(self, a: Sequence[str], b: Sequence[str]) -> Floats:
-        """The library's own answers about n pairs: embeddings of a, as queries, and of b, as passages [2 n, D], or the
+        """The library's own answers about n pairs: embeddings of a and b, in the roles of `in_roles` [2 n, D], or the
         outputs that its graph has [n, K]; ModuleNotFoundError: it is not installed."""
 
     def write(self, folder: Path, model_id: str, storage: Storage) -> dict[str, Any]:

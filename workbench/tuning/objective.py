@@ -36,6 +36,7 @@ class TuneObjective(Objective):
         development: Sequence[Pair],
         tokenizer: AnyTokenizer,
         *,
+        prompt: str = "",
         max_tokens: int,
         batch_size: int,
         seed: int,
@@ -48,7 +49,8 @@ class TuneObjective(Objective):
             training: pairs.
             development: pairs.
             tokenizer: text -> ids.
-            max_tokens: of a sentence; longer ones are cut.
+            prompt: put before each text.
+            max_tokens: of a sentence, with its prompt; longer ones are cut.
             batch_size: pairs.
             seed: of the order.
         """
@@ -56,7 +58,8 @@ class TuneObjective(Objective):
         self.model: SiamesePair = model
         self.kind = kind
         self.pairs, self.development = training, development
-        self.tokens, self.held = (PairTokens(part, tokenizer, max_tokens) for part in (training, development))
+        read = ([Pair(prompt + pair.a, prompt + pair.b) for pair in part] for part in (training, development))
+        self.tokens, self.held = (PairTokens(part, tokenizer, max_tokens) for part in read)
         places: dict[str, int] = {}
         self.groups = np.array([places.setdefault(pair.group, len(places)) for pair in training])
         self.targets = np.array([pair.target for pair in training], dtype=np.float64)

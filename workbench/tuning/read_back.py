@@ -59,6 +59,11 @@ class Start:
         """Whether it is an average of words."""
         return not isinstance(self.network, SequenceEncoder)
 
+    @property
+    def prompt(self) -> str:
+        """What stands before both texts of a similarity."""
+        return self.manifest.prompts.text if self.manifest.prompts is not None else ""
+
 
 def look_for(folders: Iterable[Path], name: str) -> Path:
     """The folder of a model, in the first of these folders that has it; raises TuneRefused, which names those there."""

@@ -91,6 +91,9 @@ def tune(options: TuningOptions) -> TuningResult:
     read = read_own(options.pairs, options.columns, scale=options.scale, read_as=options.read_as)
     if read.kind == "entailment":
         raise TuneRefused(f"{options.pairs}: labels of entailment are not learnt: ask minilm-cross, or import a model")
+    prompts = start.manifest.prompts
+    if read.kind == "ranking" and prompts is not None and {prompts.query, prompts.passage} != {prompts.text}:
+        raise TuneRefused(f"{options.start}: its queries and passages have prompts of their own: give scores or labels")
     for note in read.notes:
         logger.info("%s", note)
     material = from_pairs(options.pairs, read, start.tokenizer, options.seed)
@@ -105,6 +108,7 @@ def tune(options: TuningOptions) -> TuningResult:
         material.part("train"),
         material.part("dev"),
         start.tokenizer,
+        prompt=start.prompt,
         max_tokens=min(TRAINED_TOKENS, start.manifest.limits.max_tokens),
         batch_size=plan.schedule.batch_size,
         seed=options.seed,
@@ -211,7 +215,8 @@ def _agrees(folder: Path, start: Start, objective: TuneObjective) -> None:
     golden = GoldenPairs.load(start.manifest.path_of(folder, start.manifest.golden)).pairs
     asked = [pair for pair in golden if start.tokenizer.encode(pair.a, 1).ids and start.tokenizer.encode(pair.b, 1).ids]
     objective.model.eval()
-    tokens = PairTokens([Pair(pair.a, pair.b) for pair in asked], start.tokenizer, start.manifest.limits.max_tokens)
+    pairs = [Pair(start.prompt + pair.a, start.prompt + pair.b) for pair in asked]
+    tokens = PairTokens(pairs, start.tokenizer, start.manifest.limits.max_tokens)
     wanted = np.array([pair.raw_score for pair in asked], dtype=np.float64)
     off = float(np.abs(objective.answers(tokens) - wanted).max())
     integers = start.manifest.network_config is not None and start.storage != "float32"

@@ -46,6 +46,22 @@ class TestPrompts:
             import_model(tmp_path / "ce", "x", tmp_path / "models")
         assert import_model(tmp_path / "without", "x", tmp_path / "models").parity is not None
 
+    def test_that_of_plain_texts_is_compared_with_the_library(self, tmp_path: Path) -> None:
+        prompts = {"query": "the cat ", "document": "a dog ", "sts": "[CLS] the cat "}
+        folder = foreign.encoder(tmp_path / "bert", prompts=prompts, default_prompt_name="sts")
+        with pytest.raises(ParityError, match="differs from sentence-transformers by"):
+            import_model(folder, "x", tmp_path / "models")
+        changed(folder / SENTENCES, prompts={**prompts, "sts": "the cat and a dog "})
+        model = PublishedModel(import_model(folder, "x", tmp_path / "models").folder)
+        assert model.embed(A) == pytest.approx(foreign.embedded(folder, A, "the cat and a dog "), abs=1e-4)
+
+    def test_one_that_is_given_stands_before_every_text(self, tmp_path: Path) -> None:
+        given = ImportOptions(prompts={"text": "the dog: ", "query": None, "passage": None})
+        done = import_model(foreign.encoder(tmp_path / "bert"), "x", tmp_path / "models", options=given)
+        prompts = Manifest.load(done.folder).prompts
+        assert prompts is not None
+        assert {prompts.text, prompts.query, prompts.passage} == {"the dog: "}
+
     @pytest.mark.parametrize("make", [foreign.static, foreign.model2vec])
     def test_a_table_of_rows_gets_those_of_queries_and_documents(
         self, make: Callable[[Path], Path], tmp_path: Path
@@ -245,16 +261,44 @@ def test_a_tokenizer_with_more_ids_than_the_network_has_rows_is_refused(tmp_path
         import_model(folder, "x", tmp_path / "models")
 
 
-@pytest.mark.parametrize("labels", [None, ("entailment", "neutral", "contradiction")])
-def test_a_graph_beside_weights_of_another_model_is_refused(tmp_path: Path, labels: tuple[str, ...] | None) -> None:
-    made = foreign.encoder(tmp_path / "a") if labels is None else foreign.transformer(tmp_path / "a", "bert", labels)
-    folder = foreign.with_graph(made)
-    import_model(folder, "x", tmp_path / "models")
-    _weights(folder, lambda name, tensor: tensor.flip(0) if "word_embeddings" in name else tensor)
+def _moved(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    return tensor * 1.01 if "word_embeddings" in name else tensor  # as after little training
+
+
+def _another_head(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    return -tensor if name == "classifier.weight" else tensor
+
+
+@pytest.mark.parametrize(
+    ("labels", "change"),
+    [(None, _moved), (("entailment", "neutral", "contradiction"), _moved), (("score",), _another_head)],
+)
+def test_a_graph_beside_weights_of_another_model_is_refused(
+    tmp_path: Path, labels: tuple[str, ...] | None, change: Callable[[str, torch.Tensor], torch.Tensor]
+) -> None:
+    folder = foreign.encoder(tmp_path / "a") if labels is None else foreign.transformer(tmp_path / "a", "bert", labels)
+    _weights(folder, lambda name, tensor: tensor - 100 if name == "classifier.bias" else tensor)
+    import_model(foreign.with_graph(folder), "x", tmp_path / "models")
+    _weights(folder, change)
     with pytest.raises(ImportRefused, match=r"model\.onnx: the graph gives other answers than the weights beside it"):
         import_model(folder, "y", tmp_path / "models")
     (folder / "model.safetensors").unlink()
     import_model(folder, "z", tmp_path / "models")
+
+
+def test_a_cross_encoder_of_modules_is_no_embedder(tmp_path: Path) -> None:
+    folder = foreign.encoder(tmp_path / "scores", normalise=False, dense=1)
+    changed(folder / SENTENCES, model_type="CrossEncoder")
+    with pytest.raises(ImportRefused, match=rf"{SENTENCES}: model_type is 'CrossEncoder', and the network has no head"):
+        import_model(folder, "x", tmp_path / "models")
+
+
+@pytest.mark.parametrize("family", ["deberta-v2", "qwen3"])
+def test_a_network_without_absolute_positions_reads_what_the_folder_states(tmp_path: Path, family: str) -> None:
+    folder = foreign.encoder(tmp_path / "relative", family, limit=100)
+    model = PublishedModel(import_model(folder, "x", tmp_path / "models").folder)
+    texts = ["a cat and the dog " * 30]
+    assert model.embed(texts) == pytest.approx(foreign.embedded(folder, texts), abs=1e-4)
 
 
 def test_labels_of_which_several_may_be_right_are_refused(tmp_path: Path) -> None:

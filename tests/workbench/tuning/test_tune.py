@@ -171,6 +171,19 @@ def test_what_was_imported_is_tuned_and_can_be_tuned_again(tmp_path: Path, tuned
     assert (found * mine.embed(texts)).sum(axis=1).min() > 0.99 * np.linalg.norm(found, axis=1).max()
 
 
+@pytest.mark.extras
+@pytest.mark.filterwarnings("ignore")
+def test_what_was_imported_with_a_prompt_is_tuned_behind_it(tmp_path: Path, tuned: Tune) -> None:
+    prompts = {"query": "q: ", "document": "", "sts": "the cat "}
+    folder = foreign.encoder(tmp_path / "theirs", prompts=prompts, default_prompt_name="sts")
+    import_model(folder, "imported", tmp_path / "models")
+    done = tuned(starts.rows("score", 300), start="imported", even_if_worse=True)
+    manifest = Manifest.load(done.folder)
+    assert manifest.prompts == Manifest.load(tmp_path / "models" / "imported").prompts
+    with pytest.raises(TuneRefused, match="imported: its queries and passages have prompts of their own"):
+        tuned(starts.rows("ranking", 300), start="imported", model_id="other")
+
+
 def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: Tune) -> None:
     rows = starts.rows("label", 300)
     with pytest.raises(FileExistsError, match="was not made by tuning: give another --id"):
