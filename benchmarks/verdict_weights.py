@@ -61,7 +61,7 @@ def read(part: written.Part) -> list[Claim]:
                 readings = asked[claim.text]
                 near = [(r.found.cosine, r.found.words, *(r.aux_scores or (0.0, 0.0))) for r in readings]
                 asked_for = amounts_of(claim.text)
-                features = [features_of(r, asked_for, amounts_of(r.passage.text)) for r in readings]
+                features = [features_of(r, asked_for, amounts_of(r.passage.said)) for r in readings]
                 stated, entailed = zip(*features, strict=True)
                 decides = [any(s in r.passage.text or r.passage.text in s for s in claim.deciding) for r in readings]
                 arrays = map(np.array, (near, stated, entailed, decides))

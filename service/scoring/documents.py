@@ -322,9 +322,9 @@ class _Reader:
         return "; ".join(said)
 
 
-def context_of(sentence: Sentence) -> str:
-    """The headings as a model reads them before the sentence: the last two."""
-    return "".join(f"{title} > " for title in sentence.headings[-2:])
+def context_of(sentence: Sentence, joint: str) -> str:
+    """The last two headings, each with a joint between it and what it is above."""
+    return "".join(f"{title}{joint}" for title in sentence.headings[-2:])
 
 
 def _shortened(lead: str) -> str:

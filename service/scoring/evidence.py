@@ -29,13 +29,15 @@ class Passage(NamedTuple):
         document: its position in the request.
         first: position of its first sentence among all.
         last: of its last one.
-        text: with its headings, as models read it.
+        text: with its headings, as models read it: "Fees > 5 euros".
+        said: the same as amounts are read in it, to which that is more than 5 euros: "Fees: 5 euros".
     """
 
     document: int
     first: int
     last: int
     text: str
+    said: str
 
 
 class Found(NamedTuple):
@@ -54,11 +56,11 @@ def passages_of(sentences: Sequence[Sentence], documents: Sequence[int]) -> list
         documents: n, of which document each is.
     """
     alone = [
-        Passage(document, i, i, context_of(each) + each.text)
+        Passage(document, i, i, context_of(each, " > ") + each.text, context_of(each, ": ") + each.text)
         for i, (each, document) in enumerate(zip(sentences, documents, strict=True))
     ]
     pairs = [
-        Passage(one.document, i, i + 1, f"{one.text} {other.text}")
+        Passage(one.document, i, i + 1, f"{one.text} {other.text}", f"{one.said} {other.text}")
         for i, (one, other) in enumerate(zip(alone, sentences[1:], strict=False))
         if one.document == documents[i + 1]
         and sentences[i].block == other.block

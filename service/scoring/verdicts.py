@@ -90,7 +90,7 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
     entailing, contradicting, differing = [], [], []
     asked = amounts_of(claim[:MAX_CHARS])
     for share, each in zip(shares, readings, strict=True):
-        said = amounts_of(each.passage.text) if asked.spellings else asked
+        said = amounts_of(each.passage.said) if asked.spellings else asked
         stated_by, entailed_by = features_of(each, asked, said)
         weights = (
             (_STATED_WEIGHTS_WITHOUT_AUX, _ENTAILED_WEIGHTS_WITHOUT_AUX)

@@ -218,9 +218,9 @@ def _compared(documents: Documents, claim: str, found: Sequence[Found], known: d
         if each.passage not in known:
             short = len(text) <= 2 * MAX_CHARS
             words = same_words(text).split() if short else []
-            known[each.passage] = _Words(amounts_in(passage.text), words, said_in(passage.text) if short else None)
+            known[each.passage] = _Words(amounts_in(passage.said), words, said_in(passage.said) if short else None)
         theirs, words, said = known[each.passage]
-        spelt = written_alike(claim, amounts, passage.text, theirs) if amounts else claim
+        spelt = written_alike(claim, amounts, passage.said, theirs) if amounts else claim
         if spelt not in own:
             own[spelt] = same_words(spelt).split() if own[claim] else []
         if "only" not in own[spelt]:

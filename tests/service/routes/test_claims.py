@@ -212,6 +212,21 @@ def test_neither_lines_without_full_stops_nor_items_are_one_sentence(
     assert said["label"] == "contradicted"
 
 
+@pytest.mark.parametrize(
+    ("document", "claim", "label"),
+    [
+        ("# Fees\n\n- 20 euros for adults\n- 10 euros for children", "Adults pay 20 euros.", "entailed"),
+        ("## Minimum age\n\n16 years.", "The minimum age is 16 years.", "entailed"),
+        ("## Check-in\n3 pm\n\n## Check-out\n11 am", "Check-out is at 3 pm.", "contradicted"),
+    ],
+)
+def test_an_amount_beneath_a_heading_is_that_amount(
+    published: Callable[..., Any], document: str, claim: str, label: str
+) -> None:
+    (said,) = published("/claims", documents=document, claims=[claim])
+    assert said["label"] == label
+
+
 async def test_a_document_that_states_nothing_is_refused(client: Client) -> None:
     for document in ("# Dogs", "~~A dog runs.~~", "<!-- A dog runs. -->"):
         response = await client.post("/claims", json={"documents": document, "claims": CLAIMS})

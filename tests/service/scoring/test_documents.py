@@ -202,8 +202,8 @@ def test_a_long_sentence_is_cut_at_white_space_of_its_second_half_alone() -> Non
 def test_a_model_reads_the_last_two_headings_each_cut() -> None:
     (last,) = sentences_in("# One\n\n## Two\n\n### " + "three " * 100 + "\n\nText.")
     assert len(last.headings) == 3
-    assert context_of(last).startswith("Two > three ")
-    assert len(context_of(last)) < 200
+    assert context_of(last, " > ").startswith("Two > three ")
+    assert len(context_of(last, " > ")) < 200
 
 
 @pytest.mark.parametrize(

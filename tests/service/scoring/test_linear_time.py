@@ -67,7 +67,7 @@ def log_lines(text: str) -> None:
 def verdict_of(text: str) -> None:
     """As a claim and as a passage."""
     for claim, passage in ((text, "The fee is 5 EUR."), ("The fee is 5 EUR.", text)):
-        verdict(claim, [Reading(Found(0, 0.5, 0.5), Passage(0, 0, 0, passage), 0.4, 0.4)])
+        verdict(claim, [Reading(Found(0, 0.5, 0.5), Passage(0, 0, 0, passage, passage), 0.4, 0.4)])
 
 
 READERS: dict[str, Callable[[str], object]] = {

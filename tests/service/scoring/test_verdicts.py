@@ -15,7 +15,7 @@ SURE, NEVER = 0.97, 0.01
 
 def reading(place: int, text: str, e: float, c: float, cosine: float = 0.8, last: int | None = None) -> Reading:
     return Reading(
-        Found(place, cosine, 0.5), Passage(0, place, place if last is None else last, text), e, c, (1.0, 1.0)
+        Found(place, cosine, 0.5), Passage(0, place, place if last is None else last, text, text), e, c, (1.0, 1.0)
     )
 
 
@@ -71,7 +71,7 @@ def test_certainty_without_end_is_bounded() -> None:
 def test_a_mixture_by_hand() -> None:
     """How near each passage is decides how much counts what it says."""
     near, far = (
-        Reading(Found(i, cosine, words), Passage(0, i, i, text), e, c, beside)
+        Reading(Found(i, cosine, words), Passage(0, i, i, text, text), e, c, beside)
         for i, (cosine, words, text, e, c, beside) in enumerate(
             [
                 (0.75, 0.5, "It takes 5 days.", 0.125, 0.5, (2.0, 1.0)),
