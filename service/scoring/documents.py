@@ -15,11 +15,12 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 from unicodedata import category
 
+from service.scoring.markup import marks_of, plain, said_in_place
 from service.scoring.sentences import begins, spans_of
 
-_NO_BREAK = re.compile(r"[^\n]")
 LONGEST = 500  # characters of a sentence; longer ones are cut, so that a model reads all of it
 _SHORT_WORDS, _SHORT_CHARS = 10, 70  # of a line that may be a heading without markup
+_FEW_WORDS = 3  # of a heading directly above a number, with which a sentence may go on
 _PLAIN = 10  # level of headings without markup, beneath Markdown's six; those of numbers: 10 + how many
 _HEADING_CHARS = 120  # of one heading, or of a line above a list, that is kept
 _MAX_HEADINGS = 8  # of a sentence, the innermost: lists may stand in lists without end
@@ -28,20 +29,12 @@ _ENDS_OF_SENTENCES = frozenset(".!?:")
 _STOPS = frozenset(".!?;,\u2026")  # that a heading does not end in
 _NAME_CHARS = 60  # of a column's name
 _NAMES_SHARE = 4  # times a document's own characters, that the names of columns add to its rows at most
-_MARKER = re.compile(
-    r"(?:[-*+\u2022\u2023\u25e6\u2013\u2014]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\d+(?:\.\d+)+\.?(?!\s+[a-z]))\s+"
-)  # 3.5 tonnes are an amount
 _NUMBER = re.compile(r"(?:section |article |chapter |part |\u00a7 ?)?(\d{1,3}(?:\.\d{1,3})*)[.):]?\s", re.IGNORECASE)
 _MARKDOWN = re.compile(r"(#{1,6})\s+")
 _RULE = re.compile(r"([-=*_])(?:\s*+\1){2,}+\s*+")
 _SEPARATOR = re.compile(r"\|?[\s:]*+-[\s:|-]*+")  # between a table's names and its rows
-_STRUCK = re.compile(r"~~[^~\n]{1,500}~~")
-_OPEN_TASK = re.compile(r"^[^\S\n]*[-*+] \[ \] [^\n]*", re.MULTILINE)
-_COMMENT = ("<!--", "-->")
 _FENCE = re.compile(r"```|~~~")
 _BOLD = re.compile(r"(?:\*\*|__)(?!\s)([^*_]++)(?:\*\*|__):?")
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\s]{0,500}\)")
-_EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 
 
 class Sentence(NamedTuple):
@@ -80,53 +73,18 @@ def sentences_in(document: str) -> list[Sentence]:
 
     What is struck out, commented out or an open task ("- [ ] Repair it.") states nothing, and is left out.
     """
-    said = _without_comments(document)
-    for pattern in (_STRUCK, _OPEN_TASK):
-        said = pattern.sub(_blank, said)
-    return [sentence for sentence in _Reader(said).read() if _is_visible(sentence.text)]
-
-
-def _without_comments(text: str) -> str:
-    """The text with spaces for HTML's comments; one that does not end is text."""
-    parts, after = [], 0
-    start, (opening, closing) = text.find(_COMMENT[0]), _COMMENT
-    while start >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
-        parts += [text[after:start], _blanked(text[start : end + len(closing)])]
-        after = end + len(closing)
-        start = text.find(opening, after)
-    return "".join((*parts, text[after:]))
-
-
-def _blank(match: re.Match[str]) -> str:
-    return _blanked(match[0])
-
-
-def _blanked(text: str) -> str:
-    """Spaces in its place; its lines stay lines."""
-    return _NO_BREAK.sub(" ", text)
+    return [sentence for sentence in _Reader(said_in_place(document)).read() if _is_visible(sentence.text)]
 
 
 def _is_visible(text: str) -> bool:
     return any(category(char) not in _INVISIBLE for char in text)
 
 
-def plain(text: str) -> str:
-    """A text without Markdown's links and emphasis, white space as single spaces."""
-    if "](" in text:
-        text = _LINK.sub(r"\1", text)
-    return " ".join(_EMPHASIS.sub("", text).split())
-
-
-def claim_in(text: str) -> str:
-    """A claim as a document has it: without the mark of an item and Markdown's links and emphasis, if more is there."""
-    marked = _MARKER.match(text := text.strip())
-    return plain(text[marked.end() :] if marked else text) or text
-
-
 class _Reader:
     def __init__(self, document: str) -> None:
         self._document = document
         self._lines = list(_lines_of(document))
+        self._marks = list(marks_of([line.text for line in self._lines]))
         self._headings: list[tuple[int, str]] = []
         self._items: list[_Item] = []
         self._lead = ""  # a line above a list
@@ -145,7 +103,7 @@ class _Reader:
             elif (found := self._heading(i)) is not None:
                 level, title, i = found
                 self._open(level, title)
-            elif _is_row(line.text):
+            elif self._is_row(i):
                 rows, i = self._table(i)
                 yield from rows
             else:
@@ -166,8 +124,8 @@ class _Reader:
         if (match := _MARKDOWN.match(line.text)) is not None:
             return len(match[1]), plain(line.text[match.end() :].rstrip("# ")), i + 1
         below = self._lines[i + 1].text if i + 1 < len(self._lines) else ""
-        marked = _MARKER.match(line.text)
-        if below[:1] in ("=", "-") and len(set(below)) == 1 and len(below) > 2 and marked is None:
+        marked = self._marks[i]
+        if below[:1] in ("=", "-") and len(set(below)) == 1 and len(below) > 2 and not marked:
             return (1 if below[0] == "=" else 2), plain(line.text), i + 2
         if (bold := _BOLD.fullmatch(line.text)) is not None and len(line.text) <= _SHORT_CHARS:
             title = plain(bold[1])
@@ -182,10 +140,11 @@ class _Reader:
                 return None
             is_title = _is_title(line.text[number.end() :]) and self._is_above_text(i)
             return (level, plain(line.text), i + 1) if is_title else None
-        if marked is not None or not _is_title(line.text):
+        if marked or not _is_title(line.text):
             return None
         if below:
-            starts = above and (begins(below) or _MARKER.match(below) is not None)
+            is_new = begins(below) and (not below[0].isdigit() or len(line.text.split()) <= _FEW_WORDS)
+            starts = above and (is_new or self._marks[i + 1] or below[-1] == ";")
             if not starts or len(line.text) > _SHORT_CHARS - 20:
                 return None
         return (_PLAIN, plain(line.text), i + 1) if self._is_above_text(i) else None
@@ -197,16 +156,32 @@ class _Reader:
         text = self._lines[place].text
         if _MARKDOWN.match(text) or _BOLD.fullmatch(text) or _RULE.fullmatch(text):
             return False
-        if self._lines[i].text.endswith(":") or _MARKER.match(text) or self._separated_by(place):
+        if self._lines[i].text.endswith(":") or self._marks[place] or self._separated_by(place):
             return True
         stop = self._paragraph_end(place)
         is_block = place > i + 1 and stop > place + 1  # of lines, beneath a blank one
         return is_block or not self._are_apart(place, stop)
 
     def _are_apart(self, i: int, stop: int) -> bool:
-        """Whether lines are sentences of their own: each begins as one, and one is short and has no full stop."""
+        """Whether lines are sentences of their own.
+
+        All end in semicolons, or each begins as a sentence and one is short and has no full stop. A line goes on with
+        the number that alone is beneath it.
+        """
         texts = [line.text for line in self._lines[i:stop]]
-        return all(map(begins, texts)) and any(map(_is_title, texts))
+        if len(texts) > 1 and all(text[-1] == ";" for text in texts[:-1]):
+            return True
+        if len(texts) == 2 and texts[1][0].isdigit() and not texts[0][0].isdigit():
+            return False
+        return all(map(begins, texts)) and any(_is_short(plain(text)) for text in texts)
+
+    def _is_row(self, i: int) -> bool:
+        return _is_row(self._lines[i].text) or self._is_named(i)
+
+    def _is_named(self, i: int) -> bool:
+        """Whether a line has the names of a table's columns: a line of dashes with bars is beneath it."""
+        below = self._lines[i + 1].text if i + 1 < len(self._lines) else ""
+        return "|" in self._lines[i].text and "|" in below and _SEPARATOR.fullmatch(below) is not None
 
     def _next(self, i: int) -> int | None:
         """The place of the next line that is not empty."""
@@ -218,9 +193,9 @@ class _Reader:
         stop = i + 1
         while stop < len(self._lines):
             text = self._lines[stop].text
-            if not text or _MARKER.match(text) or _MARKDOWN.match(text) or _FENCE.match(text) or text[0] == "|":
+            if not text or self._marks[stop] or _MARKDOWN.match(text) or _FENCE.match(text) or text[0] == "|":
                 break
-            if _RULE.fullmatch(text) or (_BOLD.fullmatch(text) and len(text) <= _SHORT_CHARS):
+            if _RULE.fullmatch(text) or self._is_named(stop) or (_BOLD.fullmatch(text) and len(text) <= _SHORT_CHARS):
                 break
             stop += 1
         return stop
@@ -228,38 +203,38 @@ class _Reader:
     def _paragraph(self, i: int, stop: int) -> Iterator[Sentence]:
         first = self._lines[i]
         start, end = first.start, self._lines[stop - 1].end
-        marked = _MARKER.match(first.text)
+        marked = self._marks[i]
         place = self._next(stop - 1)
         follows = _Line(end, end, "", 0) if place is None else self._lines[place]
-        is_item = _MARKER.match(follows.text) is not None
+        is_item = place is not None and self._marks[place] > 0
         deeper = is_item and follows.indent > first.indent
-        if marked is not None:
-            start += marked.end()
+        if marked:
+            start += marked
             self._items = [item for item in self._items if item.indent < first.indent]
             self._block += 1
         elif first.indent <= (self._items[0].indent if self._items else 0):
             self._block += bool(self._items)
             self._items, self._lead = [], ""
         spans = list(spans_of(self._document, start, end))
-        if apart := marked is None and self._are_apart(i, stop):
+        if apart := not marked and self._are_apart(i, stop):
             spans = [span for line in self._lines[i:stop] for span in spans_of(self._document, line.start, line.end)]
         context = self._context()
         last = _shortened(plain(self._document[slice(*spans[-1])])) if spans else ""
-        leads = last.endswith(":") or (marked is not None and deeper and len(spans) == 1 and _is_title(last))
-        if leads and (_is_row(follows.text) or (is_item if marked is None else deeper)):
-            if marked is None:
+        leads = last.endswith(":") or (marked and deeper and len(spans) == 1 and _is_title(last))
+        if leads and ((place is not None and self._is_row(place)) or (deeper if marked else is_item)):
+            if not marked:
                 self._lead = last.rstrip(":")
             spans.pop()
         else:
             last = ""
-        if marked is not None:
+        if marked:
             self._items.append(_Item(first.indent, last.rstrip(":")))
         for each in spans:
             self._block += apart
             for a, b in _pieces(self._document, *each):
                 if text := plain(self._document[a:b]):
                     yield Sentence(a, b, text, context, self._block)
-        if marked is None and (leads or apart):
+        if not marked and (leads or apart):
             self._block += 1
 
     def _context(self) -> tuple[str, ...]:
@@ -290,10 +265,12 @@ class _Reader:
         stop = i
         if mark:
             stop += 1 + sum(1 for _ in self._rows_below(i, mark, len(_split(self._lines[i].text, mark))))
-        while not mark and stop < len(self._lines) and _is_row(self._lines[stop].text):
+        separated = self._is_named(i)
+        while not mark and stop < len(self._lines) and (text := self._lines[stop].text):
+            if not (_is_row(text) or (separated and "|" in text)):
+                break
             stop += 1
         lines = self._lines[i:stop]
-        separated = len(lines) > 1 and _SEPARATOR.fullmatch(lines[1].text) is not None
         names: list[str] = []
         if separated or mark or (len(lines) > 1 and not any(map(str.isdigit, lines[0].text))):
             names, lines = [name[:_NAME_CHARS] for name in _cells(lines[0].text, mark)], lines[2 if separated else 1 :]
@@ -343,9 +320,14 @@ def _lines_of(document: str) -> Iterator[_Line]:
 
 def _is_title(text: str) -> bool:
     """Whether a line without markup may be a heading of what follows."""
+    return _is_short(text) and (text[0].isupper() or text[0].isdigit())
+
+
+def _is_short(text: str) -> bool:
+    """Whether a line has few words, and ends as no sentence does."""
     if not text or len(text) > _SHORT_CHARS or len(text.split()) > _SHORT_WORDS or _is_row(text):
         return False
-    return text[-1] not in _STOPS and (text[0].isupper() or text[0].isdigit())
+    return text[-1] not in _STOPS
 
 
 def _is_row(text: str) -> bool:

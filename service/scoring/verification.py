@@ -19,8 +19,9 @@ from service.engine.admission import RequestContext
 from service.engine.queue import Queue
 from service.errors import TooLarge
 from service.schemas import Answer, ClaimsResponse
-from service.scoring.documents import Sentence, claim_in, sentences_in
+from service.scoring.documents import Sentence, sentences_in
 from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of
+from service.scoring.markup import claim_in
 from service.scoring.scorer import Scorer
 from service.scoring.verdicts import MAX_CHARS, Reading, Statement, Verdict, verdict
 

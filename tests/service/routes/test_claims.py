@@ -187,6 +187,7 @@ def test_a_text_entails_itself(published: Callable[..., Any], text: str) -> None
     [
         ("2. Members may bring two guests.", "2. Members may bring two guests."),
         ("- The fee is **20 euros**.", "* The fee is [20 euros](fees.md)."),
+        ("2) Members may bring two guests.", "\u00b7 Members may bring two guests."),
         ("No pets\nNo smoking\nNo parties", "No pets"),
         ("No pets\n\nNo smoking\n\nNo parties", "No parties"),
         ("We open at 9 am. The fee is 20 euros. Parking is free.", "The fee is 20 euros. Parking is free."),
@@ -203,6 +204,9 @@ def test_a_claim_is_read_as_the_document_says_it(published: Callable[..., Any], 
         ("Pets are not allowed\nSmoking is not allowed\nParties are not allowed", "Pets are allowed."),
         ("Single: 80 euros\nDouble: 120 euros", "A single costs 120 euros."),
         ("- Single: 80 euros\n- Double: 120 euros", "A single costs 120 euros."),
+        ("Room | Price\n--- | ---\nSingle | 80 euros\nDouble | 120 euros", "A single costs 120 euros."),
+        ("**Adults:** 5 euros\n**Children:** 3 euros", "Adults pay 3 euros."),
+        ("\u20ac5 adults\n\u20ac3 children", "Adults pay 3 euros."),
     ],
 )
 def test_neither_lines_without_full_stops_nor_items_are_one_sentence(
@@ -253,6 +257,8 @@ def test_what_only_some_may_do_they_may_do(published: Callable[..., Any]) -> Non
         ("He has type II diabetes.", "He has type I diabetes."),
         ("The room is open Monday to Friday.", "The room is open on Sunday."),
         ("The shop opens at 9 am and closes at 5 pm.", "The shop opens at 9 pm."),
+        ("1.5 GB of data are included.", "2.5 GB of data are included."),
+        ("Fees\n\n12.50 EUR for adults\n8.50 EUR for children", "99.50 EUR for adults"),
     ],
 )
 def test_what_differs_in_an_amount_alone_is_not_entailed(published: Callable[..., Any], text: str, claim: str) -> None:

@@ -21,8 +21,9 @@ from core.text import split_words
 from semblance.errors import BatchError
 from semblance.tables.formats import open_source
 from service.observe.logs import JsonFormatter, TextFormatter
-from service.scoring.documents import plain, sentences_in
+from service.scoring.documents import sentences_in
 from service.scoring.evidence import Found, Passage, stems_of
+from service.scoring.markup import plain
 from service.scoring.sentences import spans_of
 from service.scoring.verdicts import Reading, verdict
 from tests.harness import fakes
