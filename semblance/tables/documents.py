@@ -3,8 +3,10 @@
 Positions are those of this text: of the file itself for .txt and .md.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from semblance.errors import BatchError
 from semblance.extras import needs
@@ -14,8 +16,15 @@ from semblance.tables.rows import Say
 
 EXTRA = "documents"
 # Parts of a page that are not read: what is struck out, and what a browser does not show.
-_NO_TEXT = ("script", "style", "head", "nav", "template", "noscript", "del", "s", "strike")
-_HIDDEN = "[hidden], [style*='display:none' i], [style*='display: none' i], [style*='visibility:hidden' i]"
+_NO_TEXT = ("script", "style", "head", "title", "nav", "template", "noscript", "del", "s", "strike")
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+# What is raised behind ten or a length is its power; other small numbers are marks of footnotes, as those of links are.
+_POWER = re.compile(r"[+\-\u2212]?\d{1,2}")
+_HAS_POWER = re.compile(r"(?:(?<![\d.,])10|(?<![^\W\d_])(?:[cdkm]?m|ft|yd|s))$")
+_FOOTNOTE = re.compile(r"[\[(]?\d{1,3}(?:, ?\d{1,3})*[\])]?|[*\u2020\u2021]+")
+_RAISED = str.maketrans(
+    "0123456789+-\u2212", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207b"
+)
 
 
 def text_of_file(path: Path, encoding: str | None = None, say: Say = lambda _: None) -> str:
@@ -55,11 +64,29 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
         from bs4 import BeautifulSoup
         from markdownify import MarkdownConverter
     soup = BeautifulSoup(_plain(path, encoding, say), "html.parser")
-    for part in [*soup(_NO_TEXT), *soup.select(_HIDDEN)]:
+    for part in [*soup(_NO_TEXT), *soup(hidden=True), *soup(style=_HIDDEN)]:
         part.decompose()
+    for quote in soup("blockquote"):
+        quote.name = "div"  # Markdown's mark before each line may be a sign of amounts
+    for part in soup("sup"):
+        part.replace_with(_lowered(part))
+    soup.smooth()
     converter = MarkdownConverter(heading_style="ATX", bullets="-", escape_asterisks=False, escape_underscores=False)
     text: str = converter.convert_soup(soup)
     return text
+
+
+def _lowered(part: Any) -> str:
+    """What is written for raised text of a page: 10\u2076 and m\u00b2 as these, nothing for the marks of footnotes."""
+    text: str = part.get_text().strip()
+    before = part.previous_sibling
+    if part.a or (part.parent.name == "a" and part.parent.get_text().strip() == text):
+        return ""
+    if (str(part.next_sibling or "")).lstrip()[:1] in ("/", "\u2044"):  # of a fraction
+        return f" {text}"
+    if _POWER.fullmatch(text) and text != "1" and before and _HAS_POWER.search(before.get_text()):
+        return text.translate(_RAISED)
+    return "" if _FOOTNOTE.fullmatch(text) else text
 
 
 def _pdf(path: Path, encoding: str | None, say: Say) -> str:

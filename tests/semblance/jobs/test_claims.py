@@ -250,6 +250,26 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
     assert not re.search(r"Home|no\(\)|p \{|x\n|may enter|Cats|Or not", text)
 
 
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>It is 20<sup>1</sup> euros.</p>", "It is 20 euros."),
+        (
+            "<p>It is 20<sup><a href='#1'>a</a></sup> euros, 5<a href='#b'><sup>b</sup></a> at once.</p>",
+            "It is 20 euros, 5",
+        ),
+        ("<p>It holds 10<sup>6</sup> litres on 20 m<sup>2</sup>.</p>", "It holds 10\u2076 litres on 20 m\u00b2."),
+        ("<p>The 2<sup>nd</sup> takes 1<sup>1</sup>/<sub>2</sub> hours.</p>", "The 2nd takes 1 1/2 hours."),
+        ("<blockquote><p>Dogs bark.</p><p>5 cats.</p></blockquote>", "Dogs bark.\n\n5 cats."),
+        ("<title>Home</title><p style='color: red; display : none'>No.</p><p>Yes.</p>", "Yes."),
+    ],
+)
+def test_raised_and_quoted_text_of_a_page_changes_no_amount(page: str, text: str) -> None:
+    pytest.importorskip("markdownify", reason="no markdownify: pip install '.[documents]'")
+    Path("page.html").write_text(page, encoding="utf-8")
+    assert text_of_file(Path("page.html")).strip().startswith(text)
+
+
 def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
     pypdf = pytest.importorskip("pypdf", reason="no pypdf: pip install '.[documents]'")
     writer = pypdf.PdfWriter()
