@@ -102,7 +102,7 @@ def _print_found(found: _Found, written: Path | None, *, as_json: bool, cpu: boo
     wide = Console(width=max(console.width, _NARROWEST))
 
     def say(line: str) -> None:
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+        console.print(printable(line), soft_wrap=True, highlight=False, markup=False)
 
     known = sum(place != NONE for place in questions.right)
     size = len(questions.texts)
@@ -221,7 +221,7 @@ def _wrong(found: _Found) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    line = printable(" ".join(text.split()))
+    line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3].rstrip()}..."
 
 

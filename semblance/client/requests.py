@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -222,7 +222,8 @@ class ServiceRequests:
                 raise _invalid("candidates", f"they need several requests, and {name} is for those of one")
         if min_score is not None and not (isinstance(min_score, Real) and 0 <= min_score <= 1):
             raise _invalid("min_score", f"expected a number from 0 to 1, found {min_score!r}")
-        if min_score is None:
+        is_number = isinstance(top_k, Integral) and not isinstance(top_k, bool) and top_k > 0
+        if min_score is None or not (top_k is None or is_number):  # what is none the service refuses
             return (yield from self._merged(given, fixed))
         at_least = None if top_k is None else max(top_k, SUGGESTIONS)
         merged = yield from self._merged(given, {**fixed, "top_k": at_least})

@@ -5,6 +5,7 @@ Positions are those of this text: of the file itself for .txt and .md.
 
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,24 @@ from semblance.tables.rows import Say
 
 EXTRA = "documents"
 # Parts of a page that are not read: what is struck out, and what a browser does not show.
-_NO_TEXT = ("script", "style", "head", "title", "nav", "template", "noscript", "del", "s", "strike")
+_NO_TEXT = (
+    "script",
+    "style",
+    "head",
+    "title",
+    "nav",
+    "dialog",
+    "datalist",
+    "audio",
+    "video",
+    "canvas",
+    "iframe",
+    "template",
+    "noscript",
+    "del",
+    "s",
+    "strike",
+)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 # What is raised behind ten or a length is its power; other small numbers are marks of footnotes, as those of links are.
 _POWER = re.compile(r"[+\-\u2212]?\d{1,2}")
@@ -63,11 +81,15 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
     with needs("reading HTML", extra=EXTRA):
         from bs4 import BeautifulSoup
         from markdownify import MarkdownConverter
-    soup = BeautifulSoup(_plain(path, encoding, say), "html.parser")
+
+        import_module("lxml")
+    soup = BeautifulSoup(_plain(path, encoding, say), "lxml")  # which knows where ends may be left out
     for part in [*soup(_NO_TEXT), *soup(hidden=True), *soup(style=_HIDDEN)]:
         part.decompose()
     for quote in soup("blockquote"):
         quote.name = "div"  # Markdown's mark before each line may be a sign of amounts
+    for numbered in soup("ol"):
+        numbered.name = "ul"  # the converter counts the items before each
     for part in soup("sup"):
         part.replace_with(_lowered(part))
     soup.smooth()

@@ -181,7 +181,7 @@ class OutputFile:
         def rows() -> Iterator[Answered]:
             for chunk in source.chunks(0, 1000):
                 found = [
-                    row | {name: None for name in texts if not isinstance(row.get(name), str)}
+                    row | {name: None for name in texts if name in row and not isinstance(row[name], str | list)}
                     for row in chunk.rows
                     if isinstance(row, dict)
                 ]

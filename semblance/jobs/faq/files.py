@@ -149,4 +149,6 @@ def _text(path: Path, place: str, value: Any, column: str) -> str:
 
 
 def _id(value: Any) -> str:
+    if isinstance(value, float):  # a column of whole numbers with gaps, as pandas writes it
+        value = None if value != value else int(value) if value.is_integer() else value
     return "" if value is None else str(value).strip()

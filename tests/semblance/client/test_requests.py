@@ -267,6 +267,19 @@ def test_a_ranking_in_parts_that_answers_nothing_has_the_best_three_as_suggestio
     assert [each.index for each in found.results] == [4]
 
 
+@pytest.mark.parametrize("top_k", [0, -2, True, "3", 2.5])
+def test_a_top_k_of_a_ranking_in_parts_that_is_none_is_asked_as_it_is(top_k: Any) -> None:
+    asked = []
+
+    def refuse(_: str, body: dict[str, Any]) -> dict[str, Any]:
+        asked.append(body["top_k"])
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(rank(ServiceRequests(2), ["a", "bb", "ccc"], min_score=0.5, top_k=top_k), refuse)
+    assert asked == [top_k]
+
+
 @pytest.mark.parametrize("limit", [0, -1])
 def test_limits_of_which_no_item_is_within_are_no_answer_of_the_service(limit: int) -> None:
     with pytest.raises(UnexpectedAnswer, match=f"limits: max_pairs is {limit}"):

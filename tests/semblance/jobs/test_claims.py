@@ -77,6 +77,13 @@ def test_each_claim_gets_a_row_with_its_evidence_and_where_it_stands(semblance: 
     assert f"claims: 2, entailed: {counted['entailed']}, contradicted: {counted['contradicted']}" in done.out
 
 
+def test_claims_of_lines_are_written_to_parquet(semblance: Run, url: str) -> None:
+    assert semblance("claims", "man.md", "claims.txt", "-o", "out.csv", "--url", url).code == 0
+    done = semblance("claims", "man.md", "claims.txt", "-o", "out.parquet", "--url", url)
+    assert done.code == 0, done.err
+    assert [row["claim"] for row in read(Path("out.parquet"))] == [row["claim"] for row in read(Path("out.csv"))]
+
+
 def test_how_much_is_checked_is_told(url: str) -> None:
     """Claims that name other documents are asked apart from each other."""
     lines = [{"claim": f"a woman reads {n}", "document": name} for n in range(3) for name in ("man.md", "other.txt")]
@@ -261,6 +268,9 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
         ("<p>It holds 10<sup>6</sup> litres on 20 m<sup>2</sup>.</p>", "It holds 10\u2076 litres on 20 m\u00b2."),
         ("<p>The 2<sup>nd</sup> takes 1<sup>1</sup>/<sub>2</sub> hours.</p>", "The 2nd takes 1 1/2 hours."),
         ("<blockquote><p>Dogs bark.</p><p>5 cats.</p></blockquote>", "Dogs bark.\n\n5 cats."),
+        ("<html><head><meta charset=utf-8><body><ol><li>One<li>Two</ol><p>A.<p>B.", "- One\n- Two\n\nA.\n\nB."),
+        ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
+        ("<dialog>Dogs pay.</dialog><video>Cats pay.</video><p>Yes.</p>", "Yes."),
         ("<title>Home</title><p style='color: red; display : none'>No.</p><p>Yes.</p>", "Yes."),
     ],
 )

@@ -245,6 +245,13 @@ def test_entries_without_ids_are_numbered(tmp_path: Path) -> None:
     assert [entry.id for entry in read_faq(numbered).entries] == ["0", "1", "2", "3"]
 
 
+def test_ids_of_a_column_with_gaps_are_whole_numbers(tmp_path: Path) -> None:
+    entries = [{**each, "id": n} for n, each in enumerate(ENTRIES)]
+    faq = read_faq(write(tmp_path / "faq.parquet", entries))
+    asked = [{"question": each["question"], "expected": None if n > 5 else 1.0} for n, each in enumerate(QUESTIONS)]
+    assert read_questions(write(tmp_path / "asked.parquet", asked), faq).right == [1] * 6 + [NONE] * 4
+
+
 def test_columns_may_have_other_names(tmp_path: Path) -> None:
     faq = tmp_path / "faq.csv"
     faq.write_text("Question;Answer\nWhere?;Here.\nWhen?;Now.\n")
