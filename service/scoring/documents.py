@@ -144,7 +144,7 @@ class _Reader:
             return None
         if below:
             is_new = begins(below) and (not below[0].isdigit() or len(line.text.split()) <= _FEW_WORDS)
-            starts = above and (is_new or self._marks[i + 1] or below[-1] == ";")
+            starts = above and (is_new or self._marks[i + 1] or line.text[-1] == ":")
             if not starts or len(line.text) > _SHORT_CHARS - 20:
                 return None
         return (_PLAIN, plain(line.text), i + 1) if self._is_above_text(i) else None
@@ -165,11 +165,12 @@ class _Reader:
     def _are_apart(self, i: int, stop: int) -> bool:
         """Whether lines are sentences of their own.
 
-        All end in semicolons, or each begins as a sentence and one is short and has no full stop. A line goes on with
-        the number that alone is beneath it.
+        All end in semicolons, or all are as "adults: 5 euros", or each begins as a sentence and one is short and has
+        no full stop. A line goes on with the number that alone is beneath it.
         """
         texts = [line.text for line in self._lines[i:stop]]
-        if len(texts) > 1 and all(text[-1] == ";" for text in texts[:-1]):
+        entries = all(": " in f"{text} " and _is_short(text.rstrip(",")) for text in texts)
+        if len(texts) > 1 and (entries or all(text[-1] == ";" for text in texts[:-1])):
             return True
         if len(texts) == 2 and texts[1][0].isdigit() and not texts[0][0].isdigit():
             return False

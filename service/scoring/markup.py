@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 _BULLET = "[-*+\u2022\u2023\u25e6\u2013\u2014\u00b7\u25aa\u25a0\u25cf\u25cb\u25b8\u25ba\u2192\u2713\u2714]"
-# "1.", "a)", "(iv)", and of an outline "2.1"; "J." and the like are initials.
+# "1.", "a)", "(iv)", and of an outline "2.1", before no unit as GB; "J." and the like are initials.
 _NUMBER = r"\d{1,3}|[a-zA-Z]|[ivx]{2,4}"
 _MARK = re.compile(
     rf"(?:{_BULLET}|\((?:{_NUMBER})\)|(?:{_NUMBER})\)|(?![A-Z])(?:{_NUMBER})\.)\s+"
-    r"|[1-9]\d?(?:\.[1-9]\d?)+\.?\s+(?=[^\W\d_a-z])"
+    r"|[1-9]\d?(?:\.[1-9]\d?)+\.?\s+(?=[^\W\d_a-z][^\W\d_A-Z])"
 )
 _OF_CLAIM = re.compile(rf"(?:{_BULLET}|\d{{1,3}}[.)])\s+")
 _DIGITS = re.compile(r"\d+")
