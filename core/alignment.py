@@ -91,6 +91,8 @@ def in_one_spelling(text: str) -> str:
         facts = [each.fact for each in some]
         if {each.kind for each in facts} == {"money", "g"}:  # 20 pounds are sooner paid than weighed
             facts = facts[:1]
+        if (limit := _limit(facts[0])) and all(_limit(each) == limit for each in facts):  # after 30 days
+            facts = facts[:1]
         bounded = _bounded(facts[0], plain[start:end]) if len(facts) == 1 else None
         if bounded is not None:
             start, end, facts = start + bounded.start, start + bounded.end, [bounded.fact]

@@ -10,6 +10,10 @@ from core.units import DAY, Fact, is_grouped
 Found = tuple[list[Fact], int] | None  # and the position of the token after them
 ORDINAL_ENDS = ("st", "nd", "rd", "th")
 _DAY_MONTH_YEAR = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})$")
+# Before 1:10 as a time of day: else it is a ratio.
+_AT = units.RANGES | frozenset(
+    ("at", "from", "between", "and", "by", "before", "after", "since", "around", "about", "until")
+)
 _HOUR_MINUTE = re.compile(r"(\d{1,2})\.([0-5]\d)$")
 
 
@@ -44,6 +48,8 @@ def clock(tokens: Tokens, i: int) -> Found:
         end += 3 + (tokens.word(end + 3) == "." and tokens.glued(end + 3))
     elif not colon or end == i + 1:
         return None
+    elif tokens.word(i) == "1" and tokens.word(i - 1) not in _AT and half not in units.RANGES:
+        return None  # mixed 1:10
     else:
         half = ""
     hour = hour % 12 + 12 * (half[0] == "p") if half else hour
@@ -53,6 +59,23 @@ def clock(tokens: Tokens, i: int) -> Found:
 def _minutes(minutes: int, end: int) -> Found:
     value = Fraction(minutes % DAY)  # 24:00 is midnight
     return [Fact("time", value, value)], end
+
+
+def hours(tokens: Tokens, i: int) -> Found:
+    """A time of day, or from one to a later one."""
+    first = clock(tokens, i)
+    if first and tokens.word(first[1]) in (*units.RANGES, "and"):
+        last = clock(tokens, first[1] + 1)
+        if last and (low := first[0][0].low) is not None and low < (high := last[0][0].low or Fraction(DAY)):
+            return [Fact("time", low, high)], last[1]
+    joins = tokens.word(i + 1) in units.RANGES or (tokens.word(i + 1) == "and" and tokens.word(i - 1) == "between")
+    hour = tokens.small(i, 12) if joins else None
+    last = clock(tokens, i + 2) if hour else None
+    if hour and last and tokens.small(i + 2, 12) and tokens.word(last[1] - 1) in ("am", "pm", "m", "."):
+        high = last[0][0].low or Fraction(DAY)  # from 9 to 10 pm the first may be of either half of the day
+        lows = [low for half in (0, DAY // 2) if (low := Fraction(hour % 12 * 60 + half)) < high]
+        return [Fact("time", low, high) for low in reversed(lows)], last[1]
+    return first
 
 
 def date(tokens: Tokens, i: int) -> Found:
@@ -65,7 +88,8 @@ def date(tokens: Tokens, i: int) -> Found:
             one, two, three = map(int, parts)
             if len(parts[0]) == 4:
                 return _dated([(one, two, three)], i + 5)
-            return _dated([(three, two, one), (three, one, two)], i + 5)
+            # Votes are 12-2-1.
+            return _dated([(three, two, one), (three, one, two)], i + 5) if len(parts[2]) > 1 else None
     day, end = _day(tokens, i)
     if day:
         end += tokens.word(end) in ("of", "-")

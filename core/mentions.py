@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 from core import units
 from core.attributes import NEGATIONS
-from core.dates import ORDINAL_ENDS, Found, clock, date, version
-from core.numerals import Tokens, plain_spelling
-from core.units import DAY, MAX_DIGITS, Fact, Unit, bounded, rate, share
+from core.codes import MODEL, code, codes_in, ordinal
+from core.dates import Found, date, hours, version
+from core.numerals import GROUPED, Tokens, plain_spelling
+from core.units import Fact, Unit, bounded, rate, share
 
-_CHUNK = re.compile(r"\w+(?:-\w+)*")
-_TIMES = re.compile(r"(?<=\d)[x\u00d7](?=\d)", re.IGNORECASE)
-_MODEL = re.compile(r"(\d{3,30})([a-z]{1,3})$")
 _THREE_PLACES = re.compile(r"[1-9]\d{0,2}\.\d{3}$")
+_TIMES_OF = frozenset(("x", "\u00d7", "*", "by"))
 MAX_IN_WHOLE = 10  # nine in ten, but not 5 in 2019
 _YEARS = range(1100, 2200)  # number one in 1984
 _MAX_ROUNDED = 20  # a whole: up to it no two parts are rounded alike
@@ -65,19 +64,24 @@ class _Scanner(Tokens):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self._chunks = {match.start(): match for match in _CHUNK.finditer(text)}
+        self._codes = codes_in(text)
 
     def read(self, i: int) -> Found:
         """The facts that begin at a token, and the position of the token after them."""
         if self.word(i) in ("no", "nos", "nr") and self.word(i + 1) == ".":  # no. 2231
-            if (found := self.number(i + 2)) and not self.glued(found[1]):
+            found = None if self._is_grouped(i + 2) else self.number(i + 2)
+            if found and not self.glued(found[1]):
                 return [Unit("number").fact(value) for value in found[0]], found[1]
-            return self._code(i + 2)
+            return code(self, self._codes, i + 2)
         if self.words[i] not in _FIRST and not self.words[i][0].isdecimal():
-            return self._code(i)
+            return code(self, self._codes, i)
         if self.words[i] in _SIGNS and not any(map(self.begins_number, range(i + 1, i + 4))):
             return None
-        return self._bounded(i) or date(self, i) or self._quantity(i) or self._ordinal(i) or self._code(i)
+        return self._bounded(i) or date(self, i) or self._quantity(i) or ordinal(self, i) or code(self, self._codes, i)
+
+    def _is_grouped(self, i: int) -> bool:
+        """Whether digits in groups, which are one code, begin at a token."""
+        return i < len(self.starts) and GROUPED.fullmatch(self._codes.get(self.starts[i], "")) is not None
 
     def _bounded(self, i: int) -> Found:
         """At least 3, not within 30 days, a minimum stay of 2 nights, between 5 and 7, from 6 years."""
@@ -97,17 +101,29 @@ class _Scanner(Tokens):
             farther = last in ("than", "exceed") and not turned and self._denied(i)
             side, strict = (_TURNED[bound[0]], not bound[1]) if turned or farther else bound
             if found := self._quantity(self._passed_over(end)):
-                return [bounded(fact, side, strict) for fact in found[0]], found[1]
+                return [bounded(fact, side, strict) for fact in (*found[0], *self._age(found))], found[1]
         if self.word(i) in units.SOME_BOUNDS:
             side, kinds = units.SOME_BOUNDS[self.word(i)]
             found = self._quantity(self._passed_over(i + 1))
             if found and all(fact.kind in kinds and _may_follow_from(fact) for fact in found[0]):
-                return [bounded(fact, side, False) for fact in found[0]], found[1]
+                # From 5 % to 10 % is that range. After 30 days the 30th may be out.
+                return [
+                    bounded(fact, side, strict) if fact.exact else fact
+                    for strict in ((False, True) if self.word(i) == "after" else (False,))
+                    for fact in found[0]
+                ], found[1]
         return self._quantity(i + 1, between=True) if self.word(i) == "between" else None
 
     def _passed_over(self, i: int) -> int:
         """The token of an amount behind its bound: below the age of 6."""
-        return i + next((len(words) for words in units.PASSED_OVER if self.are(i, *words)), 0)
+        tied = self.word(i) == "-" and self.glued(i) and self.glued(i + 1)  # under-18s
+        return i + next((len(words) for words in units.PASSED_OVER if self.are(i, *words)), int(tied))
+
+    def _age(self, found: tuple[list[Fact], int]) -> list[Fact]:
+        """The years that seconds may be behind a bound: over 65s."""
+        (fact, *_), end = found
+        years = fact.low if fact.kind == "s" and self.word(end - 1) == "s" and self.glued(end - 1) else None
+        return [units.UNITS["year"].fact(years)] if years and years <= units.MAX_FROM else []
 
     def _denied(self, i: int) -> bool:
         """Whether a negation stands some words before a comparison: nobody may take more than four."""
@@ -116,7 +132,9 @@ class _Scanner(Tokens):
         return not NEGATIONS.isdisjoint(clause)
 
     def _quantity(self, i: int, between: bool = False) -> Found:
-        found = date(self, i) or self._hours(i) or version(self, i)
+        if self._is_grouped(i):
+            return None
+        found = date(self, i) or hours(self, i) or version(self, i)
         found = found or self._rated(self._part(i) or self._amount(i, between))
         if found is None:
             return None
@@ -125,15 +143,6 @@ class _Scanner(Tokens):
             if bound is not None and len(after) == length:
                 return [bounded(fact, *bound) for fact in found[0]], found[1] + length
         return found
-
-    def _hours(self, i: int) -> Found:
-        """A time of day, or from one to a later one."""
-        first = clock(self, i)
-        if first and self.word(first[1]) in (*units.RANGES, "and"):
-            last = clock(self, first[1] + 1)
-            if last and (low := first[0][0].low) is not None and low < (high := last[0][0].low or Fraction(DAY)):
-                return [Fact("time", low, high)], last[1]
-        return first
 
     def _amount(self, i: int, between: bool) -> Found:
         """3 kg, EUR 3, 5 to 7 days, a week, 30-day, 4711."""
@@ -160,13 +169,14 @@ class _Scanner(Tokens):
         below = self.small(after, parts - 1) if self.glued(after) or self.word(after + 1) in units.AFTER_PARTS else None
         if below is not None and len(self.word(after)) == 2:  # 1h30, 1 m 80, 5 pounds 50
             unit = units.UNITS["\u00a3"] if unit.kind == "pound" else unit
-            return [unit.fact(values[-1] + Fraction(below, parts))], after + 1
+            minutes = unit == units.UNITS["hour"] and self.word(after + 1) == "m" and self.glued(after + 1)
+            return [unit.fact(values[-1] + Fraction(below, parts))], after + 1 + minutes
         if not self._ends(after, unit):
             return None
         is_size = self.word(after).upper() in ("XXL", "XL", "XS") and not self.glued(after)
         if unit.kind == "number" and after == i + 1 and self.words[i].isdecimal() and is_size:
             name = self.words[i] + self.words[after]  # 603 XL as if nothing stood between
-            said = Unit("model").fact(values[0], name) if _MODEL.match(name) else Fact("code", name=name)
+            said = Unit("model").fact(values[0], name) if MODEL.match(name) else Fact("code", name=name)
             return [said], after + 1
         if unit.kind not in ("number", "money") and end == start + 1 and _THREE_PLACES.match(self.word(start)):
             values = [values[0] / 1000]  # 1.000 kg
@@ -175,9 +185,23 @@ class _Scanner(Tokens):
         if self._may_be_two(start, unit, after):
             low, high = (unit.value(Fraction(self.word(place))) for place in (start, start + 2))
             return [unit.fact(values[0]), Fact(unit.kind, low, high)], after
+        if unit.kind == "number" and (side := self._side(start, end)):
+            return [each.fact(value) for each in side for value in values], end
         meant = units.EITHER.get(unit.kind, (unit,))
         longer = self._longer(meant, values[0], after) if len(values) == 1 else None
         return longer or ([each.fact(value) for value in values for each in meant], after)
+
+    def _side(self, start: int, i: int) -> tuple[Unit, ...]:
+        """The unit that a number has from the last of a size: 60 x 40 x 40 cm; 2 x 4 m may be two of them."""
+        for sides in (2, 3):
+            found = self.number(i + 1) if self.word(i) in _TIMES_OF else None
+            unit, after = self._unit(found[1], "") if found else (Unit("number"), i)
+            if found is None or unit.kind != "number":
+                own = (unit,) * (unit.kind == "m" and self._ends(after, unit))
+                several = own and sides == 2 and self.word(start - 1) not in _TIMES_OF
+                return (*own, Unit("number")) if several else own
+            i = found[1]
+        return ()
 
     def _may_be_two(self, i: int, unit: Unit, after: int) -> bool:
         """Whether a fraction with its unit, 2/3 days, may be either of two numbers: two or three days."""
@@ -228,6 +252,8 @@ class _Scanner(Tokens):
         inches = meant[0] == units.UNITS["ft"] and self.word(second[1]) == "in"
         inches = inches and (not pointed or self.word(second[1] + 1) in units.AFTER_PARTS)
         more, end = (units.UNITS["inch"], second[1] + 1) if inches else self._unit(second[1], "")
+        if meant[0] == units.UNITS["hour"] and not joined and self.word(second[1]) == "m":  # 1h 30m
+            more = units.UNITS["min"]
         for unit, less in product(meant, units.EITHER.get(more.kind, (more,))):
             part = second[0][0] * less.factor
             # 1 kg, 500 g are two, and 1 l and 500 ml; 5 feet and 6 inches are one.
@@ -254,7 +280,7 @@ class _Scanner(Tokens):
         if times > 1 or (times and self.word(i + 1) in units.OFTEN):
             return [Unit("times").fact(Fraction(times))], i + 1
         half = self.word(i) == "half"
-        if self.word(i + half) not in ("a", "an") or self.word(i + half + 1) not in units.SPANS:
+        if self.word(i + half) not in ("a", "an") or self.word(i + half + 1).removesuffix("'s") not in units.SPANS:
             return None
         unit, end = units.UNITS[self.word(i + half + 1)], i + half + 2
         if self.are(end, "and", "a", "half") and not half:
@@ -313,21 +339,26 @@ class _Scanner(Tokens):
         if self.word(i) in units.ADJECTIVES and not self.glued(i):
             i += 1
         word = self.word(i)
-        if phrase := units.PHRASES.get((word, self.word(i + 1))):
-            return phrase, i + 2
+        if word == "st" and (more := self.number(i + 1)) and self.word(more[1]) in ("lb", "lbs"):
+            return units.UNITS["stone"], i + 1  # 12 st 4 lb
+        for length in (2, 3):
+            if phrase := units.PHRASES.get(tuple(self.words[i : i + length])):
+                return phrase, i + length
         if word in ("\u00b0", "degree", "degrees") and self.word(i + 1) in ("c", "f", "celsius", "fahrenheit"):
             return (units.CELSIUS if self.word(i + 1)[0] == "c" else units.FAHRENHEIT), i + 2
         if word in units.EITHER:
             return Unit(word.removesuffix("s")), i + 1
-        square = word in ("square", "sq")
-        unit = units.CASED.get(self.written[i]) if word else None
-        unit = unit or units.UNITS.get(self.word(i + 1) if square else word)
+        power = units.POWERS.get(word, 0)
+        i += power > 0 and 1 + (self.word(i + 1) == ".")  # sq. ft.
+        unit = units.CASED.get(self.written[i]) if self.word(i) else None
+        unit = unit or units.UNITS.get(self.word(i))
         letter = len(word) == 1 and word.isascii() and word.isalpha()
-        if unit is None or (letter and self.written[i] not in units.LETTERS) or (square and unit.kind != "m"):
+        if unit is None or (letter and self.written[i] not in units.LETTERS) or (power and unit.kind != "m"):
             return Unit("number"), start
-        if square or (unit.kind == "m" and self.word(i + 1) in ("2", "3") and self.glued(i + 1)):
-            power = 3 if self.word(i + 1) == "3" and not square else 2
-            return Unit(f"m{power}", unit.factor**power), i + 2
+        if not power and unit.kind == "m" and self.word(i + 1) in ("2", "3") and self.glued(i + 1):
+            i, power = i + 1, int(self.word(i + 1))
+        if power:
+            return Unit(f"m{power}", unit.factor**power), i + 1
         hours = i + 1 + (self.word(i + 1) == "-" and self.glued(i + 1) and self.glued(i + 2))
         if unit.kind in units.BY_THE_HOUR and self.word(hours) in ("hour", "hours"):
             return Unit(units.BY_THE_HOUR[unit.kind], unit.factor), hours + 1
@@ -351,37 +382,6 @@ class _Scanner(Tokens):
         if unit.kind == "number":  # 100 MB/S
             unit, end = units.UNITS.get(after, unit), i + 2
         return (unit, end) if unit.kind in units.RATED else None
-
-    def _ordinal(self, i: int) -> Found:
-        word = self.word(i)
-        tied = self.word(i + 1) == "-" and self.glued(i + 1) and self.glued(i + 2)
-        tens = units.SMALL.get(word, 0) * tied
-        last = i + 2 * (tens >= 20)
-        if number := units.ORDINALS.get(self.word(last)):
-            return [Unit("ordinal").fact(Fraction(number + tens * (last > i)))], last + 1
-        numbered = word.isdecimal() and len(word) < MAX_DIGITS and self.glued(i + 1)
-        if numbered and self.word(i + 1) in ORDINAL_ENDS:
-            return [Unit("ordinal").fact(Fraction(int(word)))], i + 2
-        return None
-
-    def _code(self, i: int) -> Found:
-        """KB-2041, M6, 603XL, and numbers too long for one."""
-        chunk = self._chunks.get(self.starts[i]) if i < len(self.starts) else None
-        if chunk is None or not any(map(str.isdecimal, chunk[0])):
-            return None
-        written = chunk[0]
-        long = written.isdecimal()
-        if not long and not any(map(str.isalpha, written)):
-            return None
-        if (times := _TIMES.search(written)) and not written[: times.start()].isdecimal():
-            written = written[: times.start()]
-        end, stop = i + 1, self.starts[i] + len(written)
-        while end < len(self.words) and self.starts[end] < stop:
-            end += 1
-        name = re.sub("[-_]", "", written).casefold()
-        if model := _MODEL.match(name):
-            return [Unit("model").fact(Fraction(int(model[1])), name)], end
-        return [Fact("code", name=name)], end
 
 
 def _may_follow_from(fact: Fact) -> bool:

@@ -18,6 +18,14 @@ _SPELT = str.maketrans(
     {**PLAIN, **_CIRCLED, **_FULL_WIDTH, **dict.fromkeys("\xa0\u2007\u2009\u202f", " "), "\u2215": "/", "`": "'"}
     | {"\u03bc": "\xb5"}  # the Greek letter, and micro
 )  # one character for one
+# The number of something, where digits are left out or come later: your customer no. and your name. It denies nothing.
+_NO = re.compile(r"\b[Nn][Oo]\.(?= ?(?:[a-z#\d]|[A-Z]{1,5}[ -]?\d))|(?<=[a-z] )no\.(?= \w)")
+# Digits in groups that are one code: a telephone number, an IBAN.
+GROUPED = re.compile(
+    r"(?<![\w.,+/:-])(?:(?=\+?(?:[ -]?\d){9})(?:\+[1-9]\d{0,2}|0\d{1,4})(?:[ -]\d{2,8}){1,6}|[+0]\d{8,29}"
+    r"|[A-Z]{2}\d\d(?: [A-Z]{4})?(?: \d{4}){2,7}(?: \d{1,3})?)(?!\w|[.,:/]\d|-\w)",
+    re.ASCII,
+)
 APOSTROPHES = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")  # between thousands: 1'000
 _MARKS = "".join(units.PARTS)
 _TOKEN = re.compile(
@@ -27,14 +35,14 @@ _TOKEN = re.compile(
 _JOINED = frozenset((*units.RANGES, "or", "and"))  # 1/2 to 3/4 inch
 _BEFORE_SIGN = frozenset("($\u20ac\u00a3\u00a5\u20b9")
 _AFTER_MINUS = units.MONEY.keys() | units.SMALL.keys() | units.LARGE.keys()
-_SHORT = frozenset(("bn", "tn"))  # no numbers by themselves
+_SHORT = frozenset(("bn", "tn", "mio", "mln"))  # no numbers by themselves
 _AND_A = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
 Number = tuple[list[Fraction], int] | None  # values, and the position of the token after them
 
 
 def plain_spelling(text: str) -> str:
-    """The text with plain quotes, dashes and spaces, one character for one; 1'000 is 1,000, a circled 2 is 2."""
-    return APOSTROPHES.sub(",", text.translate(_SPELT))
+    """The text with plain quotes, dashes and spaces, a character for each; 1'000 is 1,000, a circled 2 is 2, no. nr."""
+    return _NO.sub("nr.", APOSTROPHES.sub(",", text.translate(_SPELT)))
 
 
 class Tokens:
@@ -148,8 +156,8 @@ class Tokens:
         known = unit is not None or word in units.EITHER or word in units.PORTIONS or word in units.LARGE
         return (
             known
-            or word in ("\u00b0", "degree", "degrees", "square", "sq")
-            or (word, self.word(i + 1)) in units.PHRASES
+            or word in ("\u00b0", "degree", "degrees", *units.POWERS)
+            or any(tuple(self.words[i : i + length]) in units.PHRASES for length in (2, 3))
         )
 
     def _digits(self, i: int) -> Number:

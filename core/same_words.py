@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from core.alignment import in_one_spelling
 from core.attributes import BEFORE_A_LETTER
-from core.numerals import APOSTROPHES, Tokens
+from core.numerals import APOSTROPHES, GROUPED, Tokens
 from core.text import normalise_within
 from core.units import LARGE, RANGES, SMALL, SPANS, word_set
 
@@ -99,6 +99,7 @@ _CONTRACTED = {
     for word in word_set(words)
 } | {"cant": "can not", "cannot": "can not", "wont": "will not"}
 _NUMBERED = re.compile(r"\b(?:no\.|nos\.|nr\.?|number)\s*#?(?=\d)", re.IGNORECASE)
+_SAYING = frozenset(("say", "says", "said", "saying", "read", "reads", "write", "writes", "wrote"))  # thank you
 _THANKS = tuple(
     sorted(
         (
@@ -125,6 +126,7 @@ def same_words(text: str) -> str:
     text = " ".join(text.split())
     if not text.isupper():
         text = _NAMED_A.sub(_NAME_A, text)
+    text = GROUPED.sub(lambda groups: re.sub("[ -]", "", groups[0]), text)
     text = in_one_spelling(_SIGN_APART.sub(r"\1 -", text))
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
     normalised, rest = normalise_within(written, EXPANDED * len(written) + _EXPANDED_FEW)
@@ -217,7 +219,8 @@ def _without_thanks(tokens: Sequence[str]) -> Sequence[str]:
                 last -= 1
             thanks = next((each for each in _THANKS if tuple(tokens[max(0, last - len(each)) : last]) == each), None)
             signed = thanks and thanks[-1] in ("regards", "sincerely") and last < end and _is_name(tokens[last:end])
-            if thanks and last > len(thanks) and (not name or signed):
+            said = thanks and not _SAYING.isdisjoint(tokens[max(0, last - len(thanks) - 1) : last - len(thanks)])
+            if thanks and last > len(thanks) and (not name or signed) and not said:
                 tokens = tokens[: last - len(thanks)]
                 break
         else:

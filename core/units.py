@@ -76,26 +76,28 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
             ("1", "g gram grams gramme grammes"),
         ),
         *(("1000", "kg kilo kilos kilogram kilograms"), ("1000000", "t tonne tonnes")),
-        *(("453.59237", "lb lbs"), ("28.349523125", "oz ounce ounces")),
+        *(("6350.29318", "stone"), ("453.59237", "lb lbs"), ("28.349523125", "oz ounce ounces")),
     ),
     "l": (
         *(("0.001", "ml millilitre millilitres milliliter milliliters"), ("0.01", "cl centilitre centilitres")),
         *(("0.1", "dl decilitre decilitres"), ("1", "l litre litres liter liters")),
     ),
     "gallon": (("1", "gallon gallons"), ("1/4", "quart quarts"), ("1/8", "pint pints")),  # of Britain or the US
+    "fl oz": (("1", "floz"),),  # of either
     "s": (
         *(("0.001", "ms millisecond milliseconds"), ("1", "s sec secs second seconds")),
         *(("60", "min mins minute minutes"), ("3600", "h hr hrs hour hours"), ("86400", "day days")),
-        *(("604800", "week weeks"), ("1209600", "fortnight fortnights")),
+        *(("604800", "week weeks wk wks"), ("1209600", "fortnight fortnights")),
     ),
     "night": (("1", "night nights"),),  # three nights are two days or four
     "month": (
-        *(("1", "month months"), ("12", "year years yr yrs annum"), ("120", "decade decades")),
+        *(("1", "month months mth mths mos"), ("12", "year years yr yrs annum"), ("120", "decade decades")),
         *(("1200", "century centuries"),),
     ),
     "byte": (
         *(("1", "byte bytes"), ("1000", "kb kilobyte kilobytes"), ("1000000", "mb megabyte megabytes")),
         *(("1000000000", "gb gigabyte gigabytes"), ("1000000000000", "tb terabyte terabytes")),
+        *(("1024", "kib"), ("1048576", "mib"), ("1073741824", "gib"), ("1099511627776", "tib")),
     ),
     "mol": (("0.000001", "\u00b5mol"), ("0.001", "mmol"), ("1", "mol")),
     "IU": (("1", "iu"),),
@@ -107,16 +109,18 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
         *(("0.001", "milliwatthour"), ("1", "wh watthour watthours"), ("1000", "kwh kilowatthour kilowatthours")),
         *(("1000000", "megawatthour megawatthours mwh"), ("1000000000", "gwh"), ("1000000000000", "twh")),
     ),
-    "bit": (("1", "bit bits"), ("1000000", "mbit megabit megabits"), ("1000000000", "gbit gigabit gigabits")),
-    "J": (
-        ("0.001", "millijoule"),
-        ("1", "joule joules"),
-        ("1000000", "megajoule mj"),
-        ("1000", "kj"),
-        ("4.184", "cal"),
-        ("4184", "kcal"),
+    "bit": (
+        *(("1", "bit bits"), ("1000", "kbit kilobit kilobits"), ("1000000", "mbit megabit megabits")),
+        *(("1000000000", "gbit gigabit gigabits"),),
     ),
-    "Pa": (("100", "hpa mbar"), ("1000", "kpa"), ("100000", "bar"), ("6894.757", "psi")),
+    "bit/s": (("1000", "kbps"), ("1000000", "mbps"), ("1000000000", "gbps"), ("1000000000000", "tbps")),
+    "byte/s": (("1000", "kilobyteps"), ("1000000", "megabyteps"), ("1000000000", "gigabyteps")),
+    "J": (
+        *(("0.001", "millijoule"), ("1", "joule joules"), ("1000000", "megajoule mj"), ("1000", "kj")),
+        *(("4.184", "cal"), ("4184", "kcal")),
+    ),
+    "ohm": (("1", "ohm ohms \u03c9"), ("1000", "kohm kohms k\u03c9"), ("1000000", "megohm megohms")),
+    "Pa": (("100", "hpa mbar"), ("1000", "kpa"), ("1000000", "mpa"), ("100000", "bar"), ("6894.757", "psi")),
     "V": (("1", "v volt volts"), ("0.001", "millivolt millivolts mv"), ("1000", "kv"), ("1000000", "megavolt")),
     "A": (("0.001", "ma milliamp milliamps milliampere milliamperes"), ("1", "ampere amperes amp amps")),
     "K": (("1", "kelvin kelvins"),),
@@ -133,8 +137,9 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
 }
 CURRENCIES = {
     "\u20ac": "\u20ac eur euro euros", "$": "$ usd dollar dollars", "\u00a3": "\u00a3 gbp sterling quid",
-    "\u00a5": "\u00a5 jpy yen", "\u20b9": "\u20b9 inr rupee rupees", "chf": "chf", "sek": "sek", "nok": "nok",
-    "dkk": "dkk", "pln": "pln", "cny": "cny", "aud": "aud", "cad": "cad",
+    "\u00a5": "\u00a5 jpy yen", "\u20b9": "\u20b9 inr rupee rupees", "\u20bd": "\u20bd rub ruble rubles rouble roubles",
+    "sek": "sek krona kronor", "pln": "pln zloty zlotys", "chf": "chf", "nok": "nok", "dkk": "dkk", "cny": "cny",
+    "aud": "aud", "cad": "cad", "nzd": "nzd", "hkd": "hkd", "sgd": "sgd", "brl": "brl", "mxn": "mxn", "zar": "zar",
 }  # fmt: skip
 
 
@@ -169,16 +174,22 @@ CASED = {  # what another case would make another unit of
     "MV": UNITS["megavolt"],
     "Mb": UNITS["mbit"],
     "Gb": UNITS["gbit"],
+    "M\u03a9": UNITS["megohm"],
+    "mPa": Unit("Pa", Fraction(1, 1000)),
+    **dict.fromkeys(("kBps", "KBps"), UNITS["kilobyteps"]),
+    **{"MBps": UNITS["megabyteps"], "GBps": UNITS["gigabyteps"]},
 }
 PHRASES = {
     ("per", "cent"): UNITS["%"],
     ("percentage", "points"): UNITS["%"],
     ("basis", "points"): Unit("%", Fraction(1, 100)),
+    **dict.fromkeys((("fl", "oz"), ("fl", ".", "oz"), ("fluid", "ounce"), ("fluid", "ounces")), UNITS["floz"]),
 }
+POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 NAMES = {unit: word for word, unit in reversed(UNITS.items())}  # the first of each
 BY_THE_HOUR = {"W": "Wh", "A": "Ah"}  # kilowatt-hours
 _DURATIONS = frozenset(("s", "night", "month"))
-RATED = _WRITTEN.keys() - {"m/s"}  # kinds of which there may be so many per something
+RATED = frozenset(kind for kind in _WRITTEN if "/" not in kind)  # kinds of which there may be so many per something
 PERIODS = {
     **{
         word: unit
@@ -193,17 +204,30 @@ MILLIONS = {"m": 10**6, "mn": 10**6, "b": 10**9}  # beside a currency: $5M, 5m e
 EITHER = {
     **dict.fromkeys(("pound", "pounds"), (Unit("money", name="\u00a3"), UNITS["lb"])),
     **dict.fromkeys(("cent", "cents"), tuple(Unit("money", Fraction(1, 100), name) for name in ("$", "\u20ac"))),
+    "kr": (UNITS["nok"], UNITS["dkk"], UNITS["sek"]),
+    **dict.fromkeys(("krone", "kroner"), (UNITS["nok"], UNITS["dkk"])),
 }
 # Kinds whose amounts a smaller unit may go on: 5 ft 6 in; and units that two digits alone go on, before an end.
 MIXED = frozenset(("s", "month", "money", "m", "g", "l", "pound"))
 IN_PARTS = {UNITS["hour"]: 60, **dict.fromkeys((*map(UNITS.get, ("m", "euro", "dollar")), Unit("pound")), 100)}
 # Letters before a dollar sign, and the currency.
-DOLLARS = {"us": "$", "a": "aud", "au": "aud", "c": "cad", "ca": "cad", "nz": "nzd", "hk": "hkd", "s": "sgd"}
+DOLLARS = {
+    "us": "$",
+    "a": "aud",
+    "au": "aud",
+    "c": "cad",
+    "ca": "cad",
+    "nz": "nzd",
+    "hk": "hkd",
+    "s": "sgd",
+    "r": "brl",
+}
 # One letter is a unit in this case only: "5 M" is a size.
 RANGES = frozenset(("-", "to", "through", "thru", "till", "until"))  # between two amounts
 LETTERS = frozenset("mgtsh") | frozenset("HlLwWvVK")
 # Of these "a" is one: a week.
 SPANS = frozenset(("minute", "hour", "day", "week", "fortnight", "month", "year", "decade", "century"))
+UNITS |= {f"{span}'s": UNITS[span] for span in SPANS}  # one year's warranty
 ADJECTIVES = frozenset(("business", "working", "calendar", "consecutive", "full", "whole", "straight", "more"))
 MARKS = frozenset(".,;:!?()")  # end a clause
 AFTER_PARTS = MARKS | frozenset(("", "long", "tall", "high", "wide", "deep"))  # 1 m 80 long
@@ -227,30 +251,14 @@ SMALL = {
     for number, word in enumerate(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 2)
 }
 LARGE = {
-    "lakh": 10**5,
-    "crore": 10**7,
-    "hundred": 100,
-    "dozen": 12,
-    "thousand": 1000,
-    "million": 10**6,
-    "bn": 10**9,
-    "billion": 10**9,
-    "tn": 10**12,
-    "trillion": 10**12,
-}
-FRACTIONS = {
+    "dozen": 12, "hundred": 100, "thousand": 1000, "lakh": 10**5, "million": 10**6, "mio": 10**6, "mln": 10**6,
+    "crore": 10**7, "bn": 10**9, "billion": 10**9, "tn": 10**12, "trillion": 10**12,
+}  # fmt: skip
+FRACTIONS = {  # of something: a third of the seats
     name + plural: Fraction(1, below)
-    for name, below in (
-        ("half", 2),
-        ("third", 3),
-        ("quarter", 4),
-        ("fifth", 5),
-        ("sixth", 6),
-        ("eighth", 8),
-        ("tenth", 10),
-    )
+    for name, below in {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}.items()
     for plural in ("", "s")
-}  # of something: a third of the seats
+}
 # Characters for fractions, as \u00be: 3/4.
 PARTS = {
     mark: Fraction(unicodedata.normalize("NFKC", mark).replace("\u2044", "/"))
@@ -329,12 +337,7 @@ BOUNDS_AFTER = {
     **_phrases("low", False, "and over", "and above", "and older", "and up", "minimum", "at the earliest"),
 }
 # After these 3.10 is not 3.1.
-DOTTED = frozenset(
-    (
-        *("v", "version", "versions", "release", "section", "sections", "chapter", "clause", "article", "python"),
-        *("\u00a7", "paragraph"),
-    )
-)
+DOTTED = word_set("v version versions release section sections chapter clause article python \u00a7 paragraph")
 
 
 def rate(fact: Fact, below: Unit) -> Fact:

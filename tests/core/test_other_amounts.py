@@ -64,6 +64,7 @@ def test_another_amount_of_the_same(claim: str, passage: str) -> None:
         ("The train leaves at 5 pm.", "The train leaves at 5:00."),
         ("The maximum stay is 14 days.", "The maximum stay is two weeks."),
         ("You may stay 3 weeks.", "The maximum stay is 2 weeks."),
+        ("The poster is 50 cm by 70 cm.", "The poster is 50 by 70 cm."),
         # Computed:
         ("The bonus is \u00a39,000.", "The bonus is 18 % of \u00a350,000."),
         ("The fee is \u00a342,500.", "The fee is \u00a350,000 less 15 %."),

@@ -130,6 +130,16 @@ def test_marks_and_spaces_around_an_amount_never_matter(amount: str, wrap: str) 
         ("1 lb. 4 oz.", "20 oz"),
         ("3 till 5 days", "3 to 5 days"),
         ("5 \u03bcg", "5 \u00b5g"),
+        ("a line of 1 Gbps", "a line of 1,000 Mbit/s"),
+        ("5 k\u03a9", "5,000 ohms"),
+        ("16 fl. oz.", "16 fl oz"),
+        ("5 sq. ft.", "5 square feet"),
+        ("\u20ac5 Mio.", "5 million euros"),
+        ("$1.2 mln", "$1,200,000"),
+        ("60 x 40 x 40 cm", "60 cm x 40 cm x 40 cm"),
+        ("1h30m", "1h 30m"),
+        ("after 14 days", "after two weeks"),
+        ("Call 020 7946 0000", "call 02079460000"),
     ],
 )
 def test_the_same_words(a: str, b: str) -> None:
@@ -222,6 +232,9 @@ def test_the_same_words(a: str, b: str) -> None:
         ("5 GB per month", "60 GB per year"),
         ("24 hours a day", "7 days a week"),
         ("5 m euros", "5 euros"),
+        ("a line of 100 Mbps", "a line of 100 MBps"),
+        ("5 MPa", "5 mPa"),
+        ("The card says thank you.", "The card says kind regards."),
         ("The sofa is 6 ft. 2 in stock.", "The sofa is 6 ft 2 in."),
     ],
 )
