@@ -120,7 +120,10 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
         *(("4.184", "cal"), ("4184", "kcal")),
     ),
     "ohm": (("1", "ohm ohms \u03c9"), ("1000", "kohm kohms k\u03c9"), ("1000000", "megohm megohms")),
-    "Pa": (("100", "hpa mbar"), ("1000", "kpa"), ("1000000", "mpa"), ("100000", "bar"), ("6894.757", "psi")),
+    "Pa": (
+        *(("0.001", "millipascal"), ("1", "pascal pascals"), ("100", "hpa mbar"), ("1000", "kpa"), ("1000000", "mpa")),
+        *(("100000", "bar"), ("6894.757", "psi")),
+    ),
     "V": (("1", "v volt volts"), ("0.001", "millivolt millivolts mv"), ("1000", "kv"), ("1000000", "megavolt")),
     "A": (("0.001", "ma milliamp milliamps milliampere milliamperes"), ("1", "ampere amperes amp amps")),
     "K": (("1", "kelvin kelvins"),),
@@ -175,7 +178,7 @@ CASED = {  # what another case would make another unit of
     "Mb": UNITS["mbit"],
     "Gb": UNITS["gbit"],
     "M\u03a9": UNITS["megohm"],
-    "mPa": Unit("Pa", Fraction(1, 1000)),
+    "mPa": UNITS["millipascal"],
     **dict.fromkeys(("kBps", "KBps"), UNITS["kilobyteps"]),
     **{"MBps": UNITS["megabyteps"], "GBps": UNITS["gigabyteps"]},
 }
