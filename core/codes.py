@@ -12,6 +12,7 @@ from core.units import MAX_DIGITS, Fact, Unit
 MODEL = re.compile(r"(\d{3,30})([a-z]{1,3})$")
 _CHUNK = re.compile(r"\w+(?:-\w+)*")
 _TIMES = re.compile(r"(?<=\d)[x\u00d7](?=\d)", re.IGNORECASE)
+_IN_PARTS = re.compile(r"\d+(?:-\d+){2,}")  # votes, formations, house numbers
 _BETWEEN = re.compile("[-_ ]")
 
 
@@ -20,12 +21,17 @@ def codes_in(text: str) -> dict[int, str]:
     return {match.start(): match[0] for pattern in (_CHUNK, GROUPED) for match in pattern.finditer(text)}
 
 
+def is_grouped(written: str) -> bool:
+    """Whether all of it is digits in groups, which are one code."""
+    return GROUPED.fullmatch(written) is not None or _IN_PARTS.fullmatch(written) is not None
+
+
 def code(tokens: Tokens, codes: Mapping[int, str], i: int) -> Found:
-    """KB-2041, M6, 603XL, 020 7946 0000, and numbers too long for one."""
+    """KB-2041, M6, 603XL, 020 7946 0000, 12-2-1, and numbers too long for one."""
     written = codes.get(tokens.starts[i], "") if i < len(tokens.starts) else ""
     if not any(map(str.isdecimal, written)):
         return None
-    long = written.isdecimal() or GROUPED.fullmatch(written) is not None
+    long = written.isdecimal() or is_grouped(written)
     if not long and not any(map(str.isalpha, written)):
         return None
     if (times := _TIMES.search(written)) and not written[: times.start()].isdecimal():

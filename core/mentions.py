@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from core import units
 from core.attributes import NEGATIONS
-from core.codes import MODEL, code, codes_in, ordinal
+from core.codes import MODEL, code, codes_in, is_grouped, ordinal
 from core.dates import Found, date, hours, version
-from core.numerals import GROUPED, Tokens, plain_spelling
+from core.numerals import Tokens, plain_spelling
 from core.units import Fact, Unit, bounded, rate, share
 
 _THREE_PLACES = re.compile(r"[1-9]\d{0,2}\.\d{3}$")
@@ -81,7 +81,7 @@ class _Scanner(Tokens):
 
     def _is_grouped(self, i: int) -> bool:
         """Whether digits in groups, which are one code, begin at a token."""
-        return i < len(self.starts) and GROUPED.fullmatch(self._codes.get(self.starts[i], "")) is not None
+        return i < len(self.starts) and is_grouped(self._codes.get(self.starts[i], ""))
 
     def _bounded(self, i: int) -> Found:
         """At least 3, not within 30 days, a minimum stay of 2 nights, between 5 and 7, from 6 years."""
@@ -132,9 +132,10 @@ class _Scanner(Tokens):
         return not NEGATIONS.isdisjoint(clause)
 
     def _quantity(self, i: int, between: bool = False) -> Found:
-        if self._is_grouped(i):
+        found = date(self, i)
+        if found is None and self._is_grouped(i):
             return None
-        found = date(self, i) or hours(self, i) or version(self, i)
+        found = found or hours(self, i) or version(self, i)
         found = found or self._rated(self._part(i) or self._amount(i, between))
         if found is None:
             return None

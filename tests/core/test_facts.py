@@ -156,7 +156,7 @@ def in_words(number: int) -> str:
         ("3 x 4 m", "3 x 5 m", "4 m is not 5 m"),
         ("call 020 7946 0000", "call 020 7946 0001", "020 7946 0000 is not 020 7946 0001"),
         ("mixed 1:10", "mixed 1:12", "10 is not 12"),
-        ("passed 12-2-1", "passed 12-3-1", "2 is not 3"),
+        ("passed 12-2-1", "passed 12-3-1", "12-2-1 is not 12-3-1"),
         ("It weighs 2 lbs. 300 g are flour", "It weighs 3 lbs. 300 g are flour", "2 lbs is not 3 lbs"),
     ],
 )
