@@ -20,6 +20,7 @@ from service.http.middleware import (
     EarlyResponseCloser,
     Errors,
     RequestId,
+    Turns,
 )
 from service.http.pages import add_pages
 from service.observe.tracing import Tracing
@@ -115,7 +116,7 @@ class Application(FastAPI):
         """The router and its middleware, from the inside out. A request passes them in the other order."""
         service, settings = self.service, self.service.settings
         stack: ASGIApp = ScoringMiddleware(self.router, self.scoring, paths)
-        stack = AccessControl(stack, settings.api_keys, rate_limit, paths)
+        stack = AccessControl(stack, keyed=bool(settings.api_keys), rate_limit=rate_limit, paths=paths)
         stack = Errors(stack, paths)
         if settings.cors_origins:  # outside the keys: a preflight request has none
             stack = CORSMiddleware(
@@ -125,6 +126,7 @@ class Application(FastAPI):
                 allow_headers=("*",),
                 expose_headers=_EXPOSED,
             )
+        stack = Turns(stack, settings.api_keys)
         stack = AccessLogMiddleware(stack, service.telemetry, paths, tracing, access_log=settings.access_log)
         return RequestId(EarlyResponseCloser(stack), self.router, service)
 

@@ -8,6 +8,7 @@ import json
 import logging
 import resource
 import secrets
+import socket
 from asyncio import TimerHandle
 from functools import cache
 from typing import Any
@@ -21,6 +22,9 @@ from service.settings import Settings
 
 MAX_HEAD_BYTES = 65_536  # of a request line and its headers; or received without a byte of a body or a request's end
 MAX_HEADERS = 100
+MAX_TARGET_BYTES = 4096  # of a request's path and query, which is parsed at each route
+MAX_WAITING_BYTES = 16_384  # of the bodies that come behind a request that is answered
+NOTSENT_BYTES = 16_384  # of an answer, that the kernel takes without having sent them
 MAX_PIPELINED = 16  # requests that wait behind one that is answered
 SEND_SECONDS = 10.0  # after which a client that reads too little of an answer is disconnected
 MIN_PACE = 4096  # bytes a second that it must read
@@ -51,6 +55,7 @@ class Connection(HttpToolsProtocol):
         self._idle_bytes = 0  # received since the last byte of a body, or the last request's end
         self._progressed = False  # whether the data that is being parsed has any of these
         self._header_bytes = self._body_bytes = self._pieces = 0  # of the request that is being parsed
+        self._waiting_bytes = 0  # of the bodies of requests that wait
         self._body: list[bytes] = []  # pieces of it that the request has not been given yet
         self._error: RequestError | None = None
         self._refuses = False  # what still comes is not read
@@ -59,6 +64,9 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a request, unless there are too many connections."""
         super().connection_made(transport)
+        if (sock := transport.get_extra_info("socket")) is not None and sock.family != socket.AF_UNIX:
+            # Else megabytes that nobody reads lie in the kernel, and what a slow client reads is seen in such lumps.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, NOTSENT_BYTES)
         if len(self.connections) > max_connections():
             _refused.note(reason=f"there are {max_connections()} connections, by the limit of open files")
             transport.abort()
@@ -115,6 +123,8 @@ class Connection(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header, within the limits of a head."""
         self._header_bytes += len(name) + len(value) + 4
+        if name.lower() == b"cookie":  # no route reads one, and each would parse it
+            return
         if not self._in_head:  # uvicorn would take it for a header, after the key was checked
             self._stop_parsing(NotHttp("trailers are not accepted"))
         if self._header_bytes + len(self.url) > MAX_HEAD_BYTES:
@@ -129,6 +139,8 @@ class Connection(HttpToolsProtocol):
             if self.parser.get_method() == b"CONNECT":
                 self._stop_parsing(NotHttp("this is no proxy"))
             return
+        if len(self.url) > MAX_TARGET_BYTES:
+            self._stop_parsing(HeadTooLarge(MAX_TARGET_BYTES, "bytes of path and query"))
         if len(self.pipeline) >= MAX_PIPELINED:
             self._stop_parsing(NotHttp(f"more than {MAX_PIPELINED} requests wait on one connection"))
         self._in_head, self._progressed = False, True
@@ -147,6 +159,10 @@ class Connection(HttpToolsProtocol):
         self._pieces += 1
         if PIECE_BYTES * self._pieces > FEW_BYTES + self._body_bytes:
             self._stop_parsing(NotHttp("a body in very small pieces"))
+        if self.pipeline:
+            self._waiting_bytes += len(body)
+            if self._waiting_bytes > MAX_WAITING_BYTES:
+                self._stop_parsing(NotHttp(f"bodies of more than {MAX_WAITING_BYTES} bytes wait on one connection"))
         self._body.append(body)
 
     def _give_body(self) -> None:
@@ -167,6 +183,8 @@ class Connection(HttpToolsProtocol):
         if self.pipeline:
             self._answered = self.pipeline[-1][0]
         super().on_response_complete()
+        if not self.pipeline:
+            self._waiting_bytes = 0
         if self.transport.is_closing():
             self._start_send_clock()
 

@@ -241,25 +241,55 @@ def _as_request_error(error: Exception | CancelledError) -> RequestError:
     return InternalError()
 
 
+class Turns:
+    """Says whose a request is, and shares the event loop's time by caller."""
+
+    def __init__(self, app: ASGIApp, keys: Mapping[str, str]) -> None:
+        """Put it before an application; `keys`: name -> SHA-256 in hexadecimal."""
+        self._app = app
+        self._keys = [(name, bytes.fromhex(digest)) for name, digest in keys.items()]
+        self._time = LoopTime()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        state: RequestState = scope[STATE]
+        if self._keys:
+            state.key = self._owner(given_key(state.received))
+        address = client_of((scope.get("client") or ("",))[0])
+        state.caller = f"address:{address}" if state.key is None else f"key:{state.key}"
+        if scope["method"] == "HEAD":  # answered as GET; uvicorn sends no body
+            scope = {**scope, "method": "GET"}
+        # Who asks for health without end shares the loop's time too: a probe is a caller of its own address.
+        await self._time.share(state.caller, self._app(scope, receive, send))
+
+    def _owner(self, given: bytes) -> str | None:
+        """The name of a key; compares all keys in constant time."""
+        digest = hashlib.sha256(given).digest()
+        owner = None
+        for name, known in self._keys:
+            if hmac.compare_digest(digest, known):
+                owner = name
+        return owner
+
+
 class AccessControl:
     """Refuses requests of which one may not know whose they are, that come too often, or that have shown no key."""
 
     _single = (b"host", b"authorization", b"x-api-key", b"content-type", b"content-encoding")
 
-    def __init__(self, app: ASGIApp, keys: Mapping[str, str], rate_limit: "RateLimit | None", paths: Paths) -> None:
+    def __init__(self, app: ASGIApp, *, keyed: bool, rate_limit: "RateLimit | None", paths: Paths) -> None:
         """Put it before an application.
 
         Args:
             app: what is behind it.
-            keys: name -> SHA-256 in hexadecimal; where there are none, nobody needs one.
+            keyed: whether a request needs a key.
             rate_limit: of callers, by the name of their key, or else by address, which limits guesses.
             paths: which of them need no key and are not counted.
         """
         self._app = app
-        self._keys = [(name, bytes.fromhex(digest)) for name, digest in keys.items()]
+        self._keyed = keyed
         self._rate_limit = rate_limit
         self._paths = paths
-        self._time = LoopTime()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on.
@@ -270,44 +300,21 @@ class AccessControl:
             Unauthorized: no key, or a wrong one.
         """
         state: RequestState = scope[STATE]
-        if len(scope["headers"]) > len(state.received):  # a name is there twice, such as Cookie
+        if len(scope["headers"]) > len(state.received):  # a name is there twice, such as Accept
             names = [name for name, _ in scope["headers"]]
             for name in self._single:
                 if (found := names.count(name)) > 1:
                     raise NotHttp(f"a request has one {name.decode().title()} header; found {found}")
-        if self._keys:
-            state.key = self._owner(_given(state.received))
-        address = client_of((scope.get("client") or ("",))[0])
-        state.caller = f"address:{address}" if state.key is None else f"key:{state.key}"
-        if scope["method"] == "HEAD":  # answered as GET; uvicorn sends no body
-            scope = {**scope, "method": "GET"}
-        # Who asks for health without end shares the loop's time too: a probe is a caller of its own address.
-        is_open = scope["path"] in self._paths.open
-        work = self._app(scope, receive, send) if is_open else self._admit(scope, receive, send)
-        await self._time.share(state.caller, work)
-
-    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on that counts and shows its key, unless it asks for a file."""
-        state: RequestState = scope[STATE]
-        if not self._is_file(scope["path"]):
+        if scope["path"] not in self._paths.open and not self._is_file(scope["path"]):
             if self._rate_limit is not None:
                 await self._rate_limit.take(state.caller)
-            if self._keys and state.key is None:
+            if self._keyed and state.key is None:
                 how = "give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
-                raise Unauthorized("this API key is not known here" if _given(state.received) else how)
+                raise Unauthorized("this API key is not known here" if given_key(state.received) else how)
         await self._app(scope, receive, send)
 
     def _is_file(self, path: str) -> bool:
         return f"{path}/".startswith(self._paths.files) and self._paths.find(path) is None
-
-    def _owner(self, given: bytes) -> str | None:
-        """The name of a key; compares all keys in constant time."""
-        digest = hashlib.sha256(given).digest()
-        owner = None
-        for name, known in self._keys:
-            if hmac.compare_digest(digest, known):
-                owner = name
-        return owner
 
 
 def client_of(address: str) -> str:
@@ -322,7 +329,8 @@ def client_of(address: str) -> str:
         return address
 
 
-def _given(headers: Mapping[bytes, bytes]) -> bytes:
+def given_key(headers: Mapping[bytes, bytes]) -> bytes:
+    """The key that a request shows; empty: none."""
     authorization = headers.get(b"authorization", b"")
     scheme, _, given = authorization.partition(b" ")
     if scheme.lower() != b"bearer":  # some clients of TEI send the bare key as Authorization

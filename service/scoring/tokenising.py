@@ -239,6 +239,9 @@ class CachedTokenizer:
         """
         if sentence.unknown >= sentence.words:
             return False
+        once = [self._token(i) for i in dict.fromkeys(sentence.ids)]
+        if not any(piece.startswith("##") for piece in once):  # each is a word, and a long text has few different ones
+            return any(_is_word(piece.lstrip(_BEGINS), 1) for piece in once)
         word, pieces = "", 0
         for piece in chain(map(self._token, sentence.ids), [""]):
             if piece.startswith("##"):

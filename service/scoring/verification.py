@@ -4,8 +4,8 @@ An encoder and word overlap retrieve the passages that may speak of a claim (`ev
 with the claim, and `verdicts` aggregates.
 """
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -150,19 +150,18 @@ async def verify(
     answers, aux_scores = await pair.read_claims(context, left, right)
     cut = {i for (i, _), claim in zip(candidates, right, strict=True) if claim.truncated}
     readings: list[list[Reading]] = [[] for _ in claims]
-    readings_with_words: list[list[Reading]] = [[] for _ in claims]
     for (i, each), answer, more, words in zip(candidates, answers, aux_scores, compared, strict=True):
         e, c = answer["entailment"], answer["contradiction"]
-        one = Reading(each, passages[each.passage], e, c, more, words.same_words, words.other_fact)
-        readings[i].append(one)
-        if one.same_words or (pair.has_word(premises[each.passage]) and pair.has_word(hypotheses[i])):
-            readings_with_words[i].append(one)
+        readings[i].append(Reading(each, passages[each.passage], e, c, more, words.same_words, words.other_fact))
+    has_word = cache(lambda passage: pair.has_word(premises[passage]))
     tasks = [
         (
-            _JOIN_SECONDS + sum(len(known[each.found.passage].amounts) for each in all_readings) * _AMOUNT_SECONDS,
-            partial(verdict, claim, with_words) if with_words else partial(_no_verdict, claim, all_readings),
+            _JOIN_SECONDS
+            + sum(len(known[each.found.passage].amounts) for each in found_readings) * _AMOUNT_SECONDS
+            + sum(len(each.passage.said) for each in found_readings) * _WORDS_SECONDS,
+            partial(_judged, claim, found_readings, partial(pair.has_word, hypothesis), has_word),
         )
-        for claim, with_words, all_readings in zip(claims, readings_with_words, readings, strict=True)
+        for claim, found_readings, hypothesis in zip(claims, readings, hypotheses, strict=True)
     ]
     results: list[Answer] = []
     for i, found_verdict in enumerate(await queue.run_all(context, tasks)):
@@ -247,8 +246,14 @@ def _text_of(documents: Documents, passage: Passage) -> str:
     return first.text if first is last else f"{first.text} {last.text}"
 
 
-def _no_verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
-    """The verdict where the claim, or all passages, have no words: not stated, whatever the model says."""
+def _judged(
+    claim: str, readings: Sequence[Reading], claim_has_word: Callable[[], bool], has_word: Callable[[int], bool]
+) -> Verdict:
+    """The verdict by the passages with words; not stated, whatever the model says, where none or the claim has any."""
+    said = claim_has_word()
+    with_words = [each for each in readings if each.same_words or (said and has_word(each.found.passage))]
+    if with_words:
+        return verdict(claim, with_words)
     shown = verdict(claim, readings)
     return Verdict("not_stated", _NOT_STATED, None, shown.evidence or shown.runner_up)
 

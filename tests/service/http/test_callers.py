@@ -103,6 +103,19 @@ def test_a_few_pipelined_requests_are_answered_and_too_many_close_the_connection
     assert httpx.post(f"{url}/similarity", json=BODY).status_code == 200
 
 
+def test_bodies_that_wait_behind_an_answer_are_few(url: str) -> None:
+    large = post({"pairs": [{"a": "a dog " * 1000, "b": "a cat"}]})
+    found = raw(url, large * 10)
+    assert 1 <= found.count(b"HTTP/1.1 200") < 10
+    assert raw(url, question(close=False), question()).count(b"HTTP/1.1 200") == 2
+
+
+def test_a_long_query_is_refused_and_no_cookie_is_read(url: str) -> None:
+    assert httpx.get(f"{url}/health/live?{'a=&' * 1000}", headers={"cookie": 'a="' + "\\" * 50_000}).status_code == 200
+    refused = httpx.get(f"{url}/health/live?{'a=&' * 1500}")
+    assert (refused.status_code, refused.json()["error"]["limit"]) == (431, 4096)
+
+
 SEND_SECONDS = "service.http.connection.SEND_SECONDS"
 
 

@@ -3,9 +3,11 @@
 import base64
 import hashlib
 import re
+from typing import Any
 
 import pytest
 
+from service.http.loop_time import LoopTime
 from tests.harness.requests import GOOD
 from tests.harness.service import Client, Serve, let_in
 
@@ -48,6 +50,19 @@ async def test_other_sites_may_not_ask_unless_told(lasting: Client) -> None:
     preflight = await lasting.options("/similarity", headers=asking)
     assert (answer.status_code, preflight.status_code) == (200, 405)
     assert not [name for name in (*answer.headers, *preflight.headers) if name.startswith("access-control")]
+
+
+async def test_a_preflight_takes_its_turn_in_the_loops_time(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared, share = [], LoopTime.share
+
+    def noted(self: LoopTime, caller: str, work: Any) -> Any:
+        shared.append(caller)
+        return share(self, caller, work)
+
+    monkeypatch.setattr(LoopTime, "share", noted)
+    async with serve(cors_origins=[ORIGIN]) as client:
+        answer = await client.options("/rank", headers={"origin": ORIGIN, "access-control-request-method": "POST"})
+        assert (answer.status_code, len(shared)) == (200, 1)
 
 
 async def test_sites_that_are_named_may_ask(serve: Serve) -> None:

@@ -334,8 +334,8 @@ async def test_the_first_stage_says_what_work_follows() -> None:
     assert context.expected > 2.0
 
 
-@pytest.mark.parametrize("sentence", ["a dog runs in the park", "9 in 10 dogs of 5 kg run 3 times"])
-async def test_passages_full_of_numbers_are_joined_beside_the_event_loop(
+@pytest.mark.parametrize("sentence", ["a dog runs in the park", "9 in 10 dogs of 5 kg run 3 times", "((((( ((((("])
+async def test_passages_are_joined_beside_the_event_loop(
     client: Client, monkeypatch: pytest.MonkeyPatch, sentence: str
 ) -> None:
     threads, verdict = [], verification.verdict
@@ -346,4 +346,4 @@ async def test_passages_full_of_numbers_are_joined_beside_the_event_loop(
 
     monkeypatch.setattr(verification, "verdict", noted)
     await asked(client, documents=f"{sentence}. " * 20, claims=["one in ten dogs runs"])
-    assert [each is threading.main_thread() for each in threads] == ["9" not in sentence]
+    assert [each is threading.main_thread() for each in threads] == [False]
