@@ -38,7 +38,7 @@ class RepositoryContents:
     """The content of the models folders."""
 
     releases: dict[str, ModelFolder] = field(default_factory=dict)  # by id
-    problems: dict[str, FolderProblem] = field(default_factory=dict)  # by the name of the folder
+    problems: dict[str, FolderProblem] = field(default_factory=dict)  # by the name of the folder; of a second: its path
 
 
 def list_folders(roots: Iterable[Path], only: Collection[str] = ()) -> RepositoryContents:
@@ -90,7 +90,7 @@ def _add(contents: RepositoryContents, root: Path, folder: Path) -> None:
         contents.releases[found] = kept
         names = [f"{each.root.name}/{each.folder.name}" for each in (other, kept)]
         reason = f"{names[0]}: a second model with the id {found!r}, that of {names[1]}"
-        contents.problems[other.folder.name] = FolderProblem(other.folder, reason)
+        contents.problems[names[0]] = FolderProblem(other.folder, reason)  # the model of that id has no problem
 
 
 def confine(root: Path, path: Path) -> None:

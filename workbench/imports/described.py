@@ -317,7 +317,11 @@ def check_code(folder: Path) -> dict[str, Any]:
     for each in folder.rglob("*"):
         if each.exists() and not (each.is_file() or each.is_dir()):
             raise ImportRefused(f"{each}: a pipe or a device")
-    for name, where in read_modules(folder):
+    modules = read_modules(folder)
+    for part in dict.fromkeys((folder, *(where for _, where in modules))):
+        if (part / "adapter_config.json").exists():  # the library would read the weights that it names
+            raise ImportRefused(f"{part / 'adapter_config.json'}: an adapter: merge it into its model, and save that")
+    for name, where in modules:
         if name == "Transformer" and where != folder:
             raise ImportRefused(
                 f"{folder / 'modules.json'}: Transformer lies in {where.name}: save the model anew, by "

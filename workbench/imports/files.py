@@ -82,7 +82,7 @@ def read_modules(folder: Path) -> list[tuple[str, Path]]:
             raise ImportRefused(f"{path}: module {i}: type {name!r} is custom code, which is never run")
         if not isinstance(where, str) or not is_within(where):
             raise ImportRefused(f"{path}: module {i}: path {where!r} is not within the folder")
-        if (folder / where).is_symlink():
+        if where and (folder / where).is_symlink():
             raise ImportRefused(f"{path}: module {i}: path {where!r} is a link")
         found.append((name.rpartition(".")[2], folder / where))
     return found
@@ -123,8 +123,6 @@ def check_weights(folder: Path) -> None:
         ImportRefused: there is none; pickles, which can run code when they are read, are not taken instead.
     """
     for part in dict.fromkeys((folder, *(where for _, where in read_modules(folder)))):
-        if (part / "adapter_config.json").exists():  # the library would read the weights that it names
-            raise ImportRefused(f"{part / 'adapter_config.json'}: an adapter: merge it into its model, and save that")
         if (part / WEIGHTS).is_file() or (part == folder and (part / f"{WEIGHTS}.index.json").is_file()):
             continue
         if pickle := next((part / name for name in _PICKLES if (part / name).exists()), None):

@@ -122,6 +122,8 @@ def import_model(
     check_id(chosen_id, models, ImportRefused)
     if not all(re.fullmatch("[a-z]{2,3}", each) for each in options.languages or ()):
         raise ImportRefused(f"--languages {','.join(options.languages or ())}: expected ISO 639 codes, as en,de")
+    if Path(source).exists() and Path(source).resolve() == (models / chosen_id).resolve():
+        raise ImportRefused(f"{source}: the model would replace its own source: give --id, or another --models")
     with open_source(source, options.graph) as found:
         if not overwrite:
             _check_free(models / chosen_id, found)

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from core.labels import NLI
 from core.manifest import (
     MANIFEST_NAME,
+    SHARED_NAME,
     EntailmentTask,
     ModelId,
     ProbabilityTask,
@@ -79,6 +80,15 @@ def encoded(model: Any, prompts: Prompts | None, a: Sequence[str], b: Sequence[s
     return np.concatenate(made).astype(np.float64)
 
 
+def distance(ours: Floats, theirs: Floats, *, directions: bool) -> float:
+    """Of answers from others, as a share of how far those lie apart; of embeddings by their `directions`."""
+    if ours.shape != theirs.shape:
+        return np.inf
+    if directions:
+        ours, theirs = (each / np.maximum(np.linalg.norm(each, axis=1)[:, None], 1e-12) for each in (ours, theirs))
+    return float(np.linalg.norm(ours - theirs) / np.linalg.norm(theirs - theirs.mean(axis=0)))
+
+
 def tasks_of(graph: str, task: Task, labels: tuple[Any, ...]) -> dict[str, Any]:
     """The manifest's entries of a pair graph's tasks, which read logits; a relevance is a similarity as well."""
     if task == "entailment":
@@ -118,6 +128,8 @@ def check_id(model_id: str, models: Path, refused: type[ValueError]) -> None:
     except ValidationError as error:
         text = f"--id {model_id}: small letters, digits and hyphens, at most 64, a letter or digit first"
         raise refused(text) from error
+    if model_id == SHARED_NAME:
+        raise refused(f"--id {model_id}: the folder of that name has the files that models share: give another --id")
     shipped = models.absolute().parent / "models" / model_id
     if shipped != models.absolute() / model_id and (shipped / MANIFEST_NAME).is_file():
         raise refused(f"--id {model_id}: {shipped} is a model of this id; give this one another")

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -134,7 +135,7 @@ def _weights_or_graph(name: str, sizes: Mapping[str, int], graph: str | None, fo
     if graph is not None:
         if graph not in sizes or not graph.endswith(".onnx"):
             raise ImportRefused(f"--graph {graph}: {name} has no such ONNX file")
-        return [graph]
+        return _with_data(graph, sizes)
     weights = [each for each in sizes if _WEIGHTS.fullmatch(each)]
     if WEIGHTS not in weights:
         weights += [each for each in sizes if _PARTS.fullmatch(each)]
@@ -149,7 +150,12 @@ def _weights_or_graph(name: str, sizes: Mapping[str, int], graph: str | None, fo
     if not weights and not graphs:
         raise ImportRefused(f"{name}: has neither {WEIGHTS} nor {GRAPHS[0]}")
     by_weights = weights and (not graphs or find_spec("torch") is not None or static_kind(folder) is not None)
-    return weights if by_weights else graphs
+    return weights if by_weights else _with_data(graphs[0], sizes)
+
+
+def _with_data(graph: str, sizes: Mapping[str, int]) -> list[str]:
+    """A graph, and the files of weights that are named after it."""
+    return [graph, *(each for each in sizes if each.startswith((f"{graph}_data", f"{graph}.data")))]
 
 
 def _link(
@@ -177,7 +183,10 @@ def _link(
                 blob.unlink()
                 raise ImportRefused(f"{name}: {each} came with the SHA-256 {digest}, the hub lists {blob.name}")
             (folder / each).parent.mkdir(parents=True, exist_ok=True)
-            (folder / each).symlink_to(blob)
+            if ".onnx" in each and not each.endswith(".onnx"):
+                shutil.copyfile(blob, folder / each)  # the library follows no link to a graph's weights
+            else:
+                (folder / each).symlink_to(blob)
 
 
 @dataclass

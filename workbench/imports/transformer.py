@@ -1,19 +1,18 @@
 """Transformers of any family: encoders, rerankers and entailment models, by a graph in ONNX that the folder holds, and
 that runs as it is, or by one that torch exports of its weights."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 from onnx import ModelProto
 
-from core.errors import GraphMismatchError
-from core.graph import IDS, MASK, POSITIONS, SEGMENTS, GraphSignature, read_signature
+from core.graph import IDS, MASK, POSITIONS, SEGMENTS, GraphSignature
 from core.manifest import (
     ClassificationTask,
     Limits,
@@ -23,6 +22,7 @@ from core.sequences import Pooling
 from core.subwords import Subwords
 from training.publish.graphs import clean
 from workbench.imports.described import (
+    POOLINGS,
     check_head,
     labels_of,
     max_tokens,
@@ -38,14 +38,15 @@ from workbench.imports.files import (
     GRAPHS,
     LOGITS,
     TOKENIZER,
+    WEIGHTS,
     ImportRefused,
     check_weights,
-    is_within,
     library_errors,
     object_or_none,
     read_modules,
     sentence_model,
 )
+from workbench.imports.folder_graph import exported, graph_in, open_graph, signature_of
 from workbench.imports.model import (
     COSINE,
     LABELS,
@@ -54,6 +55,7 @@ from workbench.imports.model import (
     ImportOptions,
     Storage,
     Task,
+    distance,
     encoded,
     prompted,
     tasks_of,
@@ -61,7 +63,6 @@ from workbench.imports.model import (
 from workbench.imports.small_graphs import classes_graph, save_graph
 
 ENCODER, PAIR, CLASSES = "encoder.onnx", "pair.onnx", "classes.onnx"
-_TOLERANCE = 1e-4  # of an exported graph beside its module
 # Texts of each role by a graph and by the weights beside it, and how far it may be from them, of their spread; one of
 # another name may have another precision.
 _COMPARED, _EQUAL, _NEAR = 10, 1e-3, 0.3
@@ -150,24 +151,28 @@ class Transformer:
             raise ImportRefused(
                 f"{where}: a Normalize module follows, and the folder's graph gives vectors of other lengths: {advice}"
             )
-        try:
-            check_weights(self.folder)
-            known = self.task != "embedding" or modules or self.pooling is not None
-            theirs = self._by_weights(a[part], b[part]) if known else None
-        except (ModuleNotFoundError, ImportRefused):
-            theirs = None
-        if theirs is None:
+        theirs = list(self._compared(a[part], b[part]))
+        if not theirs:
             if "Dense" in modules:
                 raise ImportRefused(f"{where}: nothing tells whether the folder's graph has the Dense layer: {advice}")
             return
         ours = np.concatenate([each[part] for each in np.split(made, len(made) // len(a))])
-        same = ours.shape == theirs.shape
-        off = float(np.linalg.norm(ours - theirs) / np.linalg.norm(theirs - theirs.mean(axis=0))) if same else np.inf
+        off = min(distance(ours, each, directions=self.task == "embedding") for each in theirs)
         usual = any(self.path == self.folder / name for name in GRAPHS)
         if not off <= (_EQUAL if usual else _NEAR):
             raise ImportRefused(
                 f"{self.path}: the graph gives other answers than the weights beside it, by {off:.1%}: {advice}"
             )
+
+    def _compared(self, a: Sequence[str], b: Sequence[str]) -> Iterator[Floats]:
+        """What the weights give, where they are; where nothing says how the graph pools, of each pooling."""
+        if not any((self.folder / name).is_file() for name in (WEIGHTS, f"{WEIGHTS}.index.json")):
+            return
+        check_weights(self.folder)
+        known = self.task != "embedding" or self.pooling is not None or read_modules(self.folder)
+        for each in [self] if known else [replace(self, pooling=Pooling(mode=mode)) for mode in POOLINGS]:
+            with suppress(ModuleNotFoundError):
+                yield each._by_weights(a, b)
 
     def _pooled(self, states: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         return states if self.pooling is None else self.pooling.apply(states[None], [len(states)])[0]
@@ -187,7 +192,7 @@ class Transformer:
 
     def _by_graph(self, path: Path) -> Outputs:
         """The unmodified graph by itself, of what the folder's own tokenizer reads."""
-        session, read = _open(onnx.load(path).SerializeToString(), path), self._reader()
+        session, read = open_graph(onnx.load(path).SerializeToString(), path), self._reader()
 
         def run(*texts: str) -> npt.NDArray[np.float32]:
             found = read(*texts, tensors="np")
@@ -267,15 +272,15 @@ def read_transformer(folder: Path, options: ImportOptions) -> Transformer:
         ImportRefused: it cannot be taken; names the file and the field.
     """
     tokenizer, let_through = read_tokenizer(folder)
-    path, graph = _graph(folder, options)
+    path, graph = graph_in(folder, options)
     kinds = object_or_none(folder / CONFIG).get("architectures") or ()
     has_head = any(str(name).endswith("ForSequenceClassification") for name in kinds)
     if graph is not None:
         has_head = any(each.name == LOGITS for each in graph.graph.output)
     special = tokenizer.special_tokens(2 if has_head else 1).number
     limit = max_tokens(folder, let_through, special, options.max_tokens)
-    graph = graph or _exported(folder, has_head, limit + special)
-    signature = _signature(graph, path or folder, limit + special, len(tokenizer) - 1)
+    graph = graph or exported(folder, has_head, limit + special)
+    signature = signature_of(graph, path or folder, limit + special, len(tokenizer) - 1)
     if signature.output != LOGITS:
         idle = ("head", "labels", "pairs_head", *(() if signature.gives_states else ("pooling",)))
         options.refuse("an embedder" if signature.gives_states else "an embedder whose graph pools", *idle)
@@ -320,80 +325,3 @@ def _head(folder: Path, options: ImportOptions, signature: GraphSignature) -> tu
             "relevant, irrelevant, in any order (--labels names them)"
         )
     return "labels", named
-
-
-def _graph(folder: Path, options: ImportOptions) -> tuple[Path, ModelProto] | tuple[None, None]:
-    """The graph in the folder, and where it lies, if there is one."""
-    if options.graph is not None and not is_within(options.graph):
-        raise ImportRefused(f"--graph {options.graph}: not within the folder")
-    names = (options.graph,) if options.graph is not None else GRAPHS
-    path = next((folder / name for name in names if (folder / name).is_file()), None)
-    if path is None and options.graph is not None:
-        raise ImportRefused(f"--graph {options.graph}: {folder / options.graph}: no such file")
-    try:
-        return (None, None) if path is None else (path, onnx.load(path))
-    except Exception as error:  # protobuf's own share no public base class
-        raise ImportRefused(f"{path}: onnxruntime cannot open it: {error}") from error
-
-
-def _exported(folder: Path, has_head: bool, longest: int) -> ModelProto:
-    """The graph that torch exports."""
-    check_weights(folder)
-    try:
-        from workbench.imports.exporting import export
-    except ModuleNotFoundError as error:
-        raise ImportRefused(
-            f"{folder}: no {' or '.join(GRAPHS)}, and {error.name}, which exports one, is not installed: "
-            "pip install -e '.[training,distill]'"
-        ) from None
-    return export(folder, has_head, longest, _TOLERANCE)
-
-
-def _signature(graph: ModelProto, where: Path, tokens: int, last_id: int) -> GraphSignature:
-    """The signature of a graph, tried with as many tokens as it is said to read, and the tokenizer's last one; the
-    width of its outputs is written into it where it is a symbol.
-
-    Raises:
-        ImportRefused: it is no transformer that is served, or cannot run.
-    """
-    session = _open(graph.SerializeToString(), where)
-    inputs = {each.name: (_DTYPES.get(each.type, each.type), tuple(each.shape)) for each in session.get_inputs()}
-    if not {IDS, MASK} <= set(inputs) <= {IDS, MASK, SEGMENTS, POSITIONS}:
-        found = ", ".join(f"{name} {kind}" for name, (kind, _) in inputs.items())
-        raise ImportRefused(f"{where}: inputs {found}; taken are int64 {IDS}, {MASK} and perhaps {SEGMENTS}")
-    ids = np.full((1, tokens), 5)
-    ids[0, -1] = last_id
-    every = {IDS: ids, MASK: np.ones_like(ids), SEGMENTS: np.zeros_like(ids), POSITIONS: np.arange(tokens)[None]}
-    try:
-        found = session.run(None, {name: every[name] for name in inputs})
-    except Exception as error:  # onnxruntime's own exceptions share no public base class
-        reason = str(error).splitlines()[0]
-        raise ImportRefused(
-            f"{where}: cannot run with {tokens} tokens (--max-tokens), of which one has the tokenizer's last id, "
-            f"{last_id}: {reason}"
-        ) from error
-    for value, output in zip(graph.graph.output, found, strict=True):
-        dims = value.type.tensor_type.shape.dim
-        if len(dims) == output.ndim and output.ndim > 1 and not dims[-1].HasField("dim_value"):
-            dims[-1].dim_value = output.shape[-1]
-    outputs = {
-        value.name: (str(output.dtype), (*(None,) * (output.ndim - 1), output.shape[-1] if output.ndim else None))
-        for value, output in zip(graph.graph.output, found, strict=True)
-    }
-    try:
-        return read_signature("encoder", inputs, outputs, where=str(where))
-    except GraphMismatchError as error:
-        raise ImportRefused(str(error)) from None
-
-
-_DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
-
-
-def _open(content: bytes, where: Path) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own exceptions share no public base class
-        raise ImportRefused(f"{where}: onnxruntime cannot open it: {str(error).strip()}") from error

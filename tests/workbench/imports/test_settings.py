@@ -286,6 +286,38 @@ def test_a_graph_beside_weights_of_another_model_is_refused(
     import_model(folder, "z", tmp_path / "models")
 
 
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_a_graph_that_pools_as_nothing_says_is_compared_with_each_pooling(tmp_path: Path, pooling: str) -> None:
+    folder = foreign.with_graph(foreign.encoder(tmp_path / "pooled", pooling=pooling, normalise=False, dense=24))
+    _weights(folder / "2_Dense", lambda name, tensor: torch.eye(24) if "weight" in name else torch.zeros(24))
+    changed(folder / "2_Dense" / "config.json", activation_function="torch.nn.modules.linear.Identity")
+    foreign.with_graph(folder)
+    (folder / "modules.json").unlink()
+    import_model(folder, "x", tmp_path / "models")
+    _weights(folder, _moved)
+    with pytest.raises(ImportRefused, match=r"model\.onnx: the graph gives other answers than the weights beside it"):
+        import_model(folder, "y", tmp_path / "models")
+
+
+def test_an_adapter_beside_a_graph_is_refused(tmp_path: Path) -> None:
+    folder = foreign.with_graph(foreign.encoder(tmp_path / "adapted"))
+    (folder / "adapter_config.json").write_text("{}")
+    with pytest.raises(ImportRefused, match=r"adapter_config\.json: an adapter: merge it"):
+        import_model(folder, "x", tmp_path / "models")
+
+
+def test_neither_the_shared_files_nor_the_source_are_replaced(tmp_path: Path) -> None:
+    folder = foreign.static(tmp_path / "models" / "shared")
+    for overwrite in (False, True):
+        with pytest.raises(ImportRefused, match="--id shared: the folder of that name has the files that models share"):
+            import_model(folder, None, tmp_path / "new", overwrite=overwrite)
+        with pytest.raises(ImportRefused, match="the model would replace its own source"):
+            import_model(folder.rename(tmp_path / "own"), "own", tmp_path, overwrite=overwrite)
+        folder = (tmp_path / "own").rename(folder)
+    (tmp_path / "link").symlink_to(folder)
+    assert import_model(tmp_path / "link", "linked", tmp_path / "new").folder.is_dir()
+
+
 def test_a_cross_encoder_of_modules_is_no_embedder(tmp_path: Path) -> None:
     folder = foreign.encoder(tmp_path / "scores", normalise=False, dense=1)
     changed(folder / SENTENCES, model_type="CrossEncoder")
