@@ -271,8 +271,8 @@ class HeadTooLarge(RequestError):
 
     status, code = 431, "head_too_large"
 
-    def __init__(self, limit: int, unit: str = "bytes") -> None:
-        super().__init__(f"first line and headers of more than {limit} {unit}", limit=limit)
+    def __init__(self, limit: int, unit: str = "bytes", what: str = "first line and headers") -> None:
+        super().__init__(f"{what} of more than {limit} {unit}", limit=limit)
 
 
 class InternalError(RequestError):

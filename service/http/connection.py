@@ -140,7 +140,7 @@ class Connection(HttpToolsProtocol):
                 self._stop_parsing(NotHttp("this is no proxy"))
             return
         if len(self.url) > MAX_TARGET_BYTES:
-            self._stop_parsing(HeadTooLarge(MAX_TARGET_BYTES, "bytes of path and query"))
+            self._stop_parsing(HeadTooLarge(MAX_TARGET_BYTES, what="path and query"))
         if len(self.pipeline) >= MAX_PIPELINED:
             self._stop_parsing(NotHttp(f"more than {MAX_PIPELINED} requests wait on one connection"))
         self._in_head, self._progressed = False, True

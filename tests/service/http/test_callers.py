@@ -113,7 +113,8 @@ def test_bodies_that_wait_behind_an_answer_are_few(url: str) -> None:
 def test_a_long_query_is_refused_and_no_cookie_is_read(url: str) -> None:
     assert httpx.get(f"{url}/health/live?{'a=&' * 1000}", headers={"cookie": 'a="' + "\\" * 50_000}).status_code == 200
     refused = httpx.get(f"{url}/health/live?{'a=&' * 1500}")
-    assert (refused.status_code, refused.json()["error"]["limit"]) == (431, 4096)
+    assert refused.status_code == 431
+    assert refused.json()["error"]["message"] == "path and query of more than 4096 bytes"
 
 
 SEND_SECONDS = "service.http.connection.SEND_SECONDS"
