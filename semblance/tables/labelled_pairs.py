@@ -1,7 +1,7 @@
 """Labelled pairs of a user: .csv, .tsv, .jsonl or .parquet, with columns that say what the pairs teach.
 
     a, b, score             ratings on any scale
-    a, b, label             1 or 0; or entailment, neutral, contradiction
+    a, b, label             1 or 0; or entailment, neutral, contradiction, not_entailment
     question, answer, label 1 or 0: answers to be ranked
 
 No row is lost without a word: a row that does not fit becomes a fault with its line and the reason.
@@ -22,7 +22,7 @@ from semblance.tables.rows import BadRow, Row, RowSource, Unreadable, columns_of
 Kind = Literal["score", "label", "ranking", "entailment"]
 TEXTS = (("a", "b"), ("question", "answer"))
 VALUES = ("score", "label")
-ENTAILMENT = ("entailment", "neutral", "contradiction")
+ENTAILMENT = ("entailment", "neutral", "contradiction", "not_entailment")
 YES_OR_NO: Mapping[object, float] = {0: 0.0, 1: 1.0, "0": 0.0, "1": 1.0}  # JSON's true and false equal 1 and 0
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+").fullmatch
 LARGEST = 1e100  # score, and end of a scale: sums of squares stay numbers

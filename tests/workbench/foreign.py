@@ -194,6 +194,13 @@ def with_graph(folder: Path, name: str = "onnx/model.onnx") -> Path:
     return folder
 
 
+def of_graph(folder: Path) -> Path:
+    """The same folder with its graph in ONNX in place of its weights."""
+    with_graph(folder)
+    (folder / "model.safetensors").unlink()
+    return folder
+
+
 def changed(path: Path, **fields: object) -> None:
     """Give a JSON file other fields."""
     path.write_text(json.dumps(json.loads(path.read_text()) | fields))

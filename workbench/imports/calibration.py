@@ -61,7 +61,7 @@ def calibrated(folder: Path, manifest: Manifest, labelled: CalibrationPairs) -> 
     or, where they have the labels 1 and 0, that of a relevance to a probability; or the temperature of entailment.
 
     Raises:
-        ImportRefused: a label of another name, or only one.
+        ImportRefused: a label of another name, or only one; or scores that fall where the model's rise.
     """
     pairs = labelled.pairs
     model = PublishedModel(folder, manifest)
@@ -83,6 +83,11 @@ def calibrated(folder: Path, manifest: Manifest, labelled: CalibrationPairs) -> 
     assert similarity is not None
     raw = model.similarity(a, b).raw_score
     gold = np.array([pair.target for pair in pairs], dtype=np.float64)
+    if labelled.scale is not None and np.cov(raw, gold)[0, 1] <= 0:  # ours are in English, the model may not be
+        raise ImportRefused(
+            f"{labelled.name}: pairs with the higher scores are no more alike to the model: is the scale the right way "
+            "round?"
+        )
     fit = fit_centred_isotonic(raw, gold, raw_range=similarity.raw_range, target_range=labelled.scale or (0.0, 1.0))
     update = {"calibration": fit, "label_scale": labelled.scale}
     return manifest.model_copy(update={"similarity": similarity.model_copy(update=update)})

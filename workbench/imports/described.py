@@ -178,7 +178,7 @@ def read_pooling(folder: Path, given: PoolingMode | None, *, states: bool) -> Po
         if states and middle:
             raise ImportRefused(
                 f"{folder / 'modules.json'}: {', '.join(names)}: the folder's graph gives states, and a Dense layer "
-                "follows: import it without the graph, by its weights"
+                "follows: import it by its weights, model.safetensors"
             )
         return Pooling(mode=mode, normalise=names[-1] == "Normalize") if states else None
     if not states:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from core.graph import MASK, SEGMENTS
 from training.models.transformer import inputs_of
+from training.publish.graphs import ParityError
 from training.publish.network_graph import network_graph
 from workbench.imports.files import LOGITS, ImportRefused, read_modules, sentence_model
 
@@ -82,9 +83,14 @@ def export(folder: Path, has_head: bool, longest: int, tolerance: float) -> Mode
             return network_graph(
                 network, inputs_of(model), output, model.config.vocab_size, longest, "imported", tolerance=tolerance
             )
-    except torch.onnx.OnnxExporterError as error:
-        reason = _ESCAPES.sub("", str(error.__cause__ or error)).strip().splitlines()[0]
-        raise ImportRefused(f"{folder}: torch cannot export {model.config.model_type} to ONNX: {reason}") from error
+    except ParityError:
+        raise
+    except Exception as error:  # torch.onnx.OnnxExporterError, or what the model's own code says of a shape
+        reason = next(iter(_ESCAPES.sub("", str(error.__cause__ or error)).split("\n")))
+        raise ImportRefused(
+            f"{folder}: torch cannot export {model.config.model_type} to ONNX ({reason}): a folder with a graph of its "
+            "own is taken by --graph"
+        ) from error
 
 
 @contextmanager

@@ -116,6 +116,11 @@ def library_errors(folder: Path) -> Iterator[None]:
         raise ImportRefused(f"{folder}: cannot be read: {reason}") from error
 
 
+def has_weights(folder: Path) -> bool:
+    """Whether there is a `model.safetensors`, in one file or several."""
+    return (folder / WEIGHTS).is_file() or (folder / f"{WEIGHTS}.index.json").is_file()
+
+
 def check_weights(folder: Path) -> None:
     """Whether there is a `model.safetensors`, in one file or several; of a module that has weights, too.
 
@@ -123,7 +128,7 @@ def check_weights(folder: Path) -> None:
         ImportRefused: there is none; pickles, which can run code when they are read, are not taken instead.
     """
     for part in dict.fromkeys((folder, *(where for _, where in read_modules(folder)))):
-        if (part / WEIGHTS).is_file() or (part == folder and (part / f"{WEIGHTS}.index.json").is_file()):
+        if (part / WEIGHTS).is_file() or (part == folder and has_weights(part)):
             continue
         if pickle := next((part / name for name in _PICKLES if (part / name).exists()), None):
             raise ImportRefused(

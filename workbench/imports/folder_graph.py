@@ -1,5 +1,6 @@
 """The graph of a transformer's folder: the one in it, or one that torch exports; opened, and tried."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from onnx import ModelProto
 
 from core.errors import GraphMismatchError
 from core.graph import IDS, MASK, POSITIONS, SEGMENTS, GraphSignature, read_signature
-from workbench.imports.files import GRAPHS, ImportRefused, check_weights, is_within
+from workbench.imports.files import GRAPHS, ImportRefused, check_weights, has_weights, is_within
 from workbench.imports.model import ImportOptions
 
 _TOLERANCE = 1e-4  # of an exported graph beside its module
@@ -17,9 +18,12 @@ _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 
 
 def graph_in(folder: Path, options: ImportOptions) -> tuple[Path, ModelProto] | tuple[None, None]:
-    """The graph in the folder, and where it lies, if there is one."""
+    """The graph that runs as it is, and where it lies: the one that is asked for, or where the folder has no weights
+    (or torch is missing) the one in it. None: torch exports the weights."""
     if options.graph is not None and not is_within(options.graph):
         raise ImportRefused(f"--graph {options.graph}: not within the folder")
+    if options.graph is None and has_weights(folder) and find_spec("torch") is not None:
+        return None, None
     names = (options.graph,) if options.graph is not None else GRAPHS
     path = next((folder / name for name in names if (folder / name).is_file()), None)
     if path is None and options.graph is not None:

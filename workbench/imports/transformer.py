@@ -1,9 +1,9 @@
-"""Transformers of any family: encoders, rerankers and entailment models, by a graph in ONNX that the folder holds, and
-that runs as it is, or by one that torch exports of its weights."""
+"""Transformers of any family: encoders, rerankers and entailment models, by a graph in ONNX that torch exports of the
+weights, or by one that the folder holds, which runs as it is."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from core.sequences import Pooling
 from core.subwords import Subwords
 from training.publish.graphs import clean
 from workbench.imports.described import (
-    POOLINGS,
     check_head,
     labels_of,
     max_tokens,
@@ -35,12 +34,12 @@ from workbench.imports.described import (
 )
 from workbench.imports.files import (
     CONFIG,
-    GRAPHS,
     LOGITS,
     TOKENIZER,
     WEIGHTS,
     ImportRefused,
     check_weights,
+    has_weights,
     library_errors,
     object_or_none,
     read_modules,
@@ -63,9 +62,10 @@ from workbench.imports.model import (
 from workbench.imports.small_graphs import classes_graph, save_graph
 
 ENCODER, PAIR, CLASSES = "encoder.onnx", "pair.onnx", "classes.onnx"
-# Texts of each role by a graph and by the weights beside it, and how far it may be from them, of their spread; one of
-# another name may have another precision.
-_COMPARED, _EQUAL, _NEAR = 10, 1e-3, 0.3
+# Texts of each role by a graph and by the weights beside it, and how far it may be from them, of their spread: it may
+# have another precision.
+_COMPARED, _NEAR = 10, 0.3
+_ADVICE = f"import it by its weights, {WEIGHTS}"
 Outputs = Callable[..., npt.NDArray[np.float32]]  # one text or two -> what the library's graph or network gives
 
 
@@ -145,34 +145,24 @@ class Transformer:
     def _check_graph(self, made: Floats, a: Sequence[str], b: Sequence[str]) -> None:
         """Whether a graph says what the folder says beside it: a few of its answers, by the weights where they are."""
         modules, where = [name for name, _ in read_modules(self.folder)], self.folder / "modules.json"
-        advice = "import it without the graph, by its weights"
         part = slice(max(0, len(a) // 2 - _COMPARED), len(a) // 2 + _COMPARED)  # in both roles of a
         if modules[-1:] == ["Normalize"] and not np.allclose(np.linalg.norm(made, axis=1), 1.0, atol=1e-3):
             raise ImportRefused(
-                f"{where}: a Normalize module follows, and the folder's graph gives vectors of other lengths: {advice}"
+                f"{where}: a Normalize module follows, and the folder's graph gives vectors of other lengths: {_ADVICE}"
             )
-        theirs = list(self._compared(a[part], b[part]))
-        if not theirs:
+        if not has_weights(self.folder) or find_spec("torch") is None:
             if "Dense" in modules:
-                raise ImportRefused(f"{where}: nothing tells whether the folder's graph has the Dense layer: {advice}")
+                raise ImportRefused(f"{where}: nothing tells whether the folder's graph has the Dense layer: {_ADVICE}")
             return
-        ours = np.concatenate([each[part] for each in np.split(made, len(made) // len(a))])
-        off = min(distance(ours, each, directions=self.task == "embedding") for each in theirs)
-        usual = any(self.path == self.folder / name for name in GRAPHS)
-        if not off <= (_EQUAL if usual else _NEAR):
-            raise ImportRefused(
-                f"{self.path}: the graph gives other answers than the weights beside it, by {off:.1%}: {advice}"
-            )
-
-    def _compared(self, a: Sequence[str], b: Sequence[str]) -> Iterator[Floats]:
-        """What the weights give, where they are; where nothing says how the graph pools, of each pooling."""
-        if not any((self.folder / name).is_file() for name in (WEIGHTS, f"{WEIGHTS}.index.json")):
-            return
+        if self.task == "embedding" and self.pooling is None and not modules:
+            return  # nothing says what the weights' answer would be
         check_weights(self.folder)
-        known = self.task != "embedding" or self.pooling is not None or read_modules(self.folder)
-        for each in [self] if known else [replace(self, pooling=Pooling(mode=mode)) for mode in POOLINGS]:
-            with suppress(ModuleNotFoundError):
-                yield each._by_weights(a, b)
+        ours = np.concatenate([each[part] for each in np.split(made, len(made) // len(a))])
+        off = distance(ours, self._by_weights(a[part], b[part]), directions=self.task == "embedding")
+        if not off <= _NEAR:
+            raise ImportRefused(
+                f"{self.path}: the graph gives other answers than the weights beside it, by {off:.1%}: {_ADVICE}"
+            )
 
     def _pooled(self, states: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         return states if self.pooling is None else self.pooling.apply(states[None], [len(states)])[0]

@@ -35,7 +35,9 @@ def test_labels_of_three_kinds(tmp_path: Path) -> None:
     path.write_text("a\tb\tlabel\nx\ty\tENTAILMENT\nx\tz\tneutral\nx\tw\tmaybe\n")
     nli = read_own(path)
     assert (nli.kind, [p.label for p in nli.pairs]) == ("entailment", ["entailment", "neutral"])
-    assert nli.faults == [RowFault(4, "label: expected entailment, neutral, contradiction, found 'maybe'")]
+    assert nli.faults == [
+        RowFault(4, "label: expected entailment, neutral, contradiction, not_entailment, found 'maybe'")
+    ]
     ranked = read_own(write(tmp_path / "qa.jsonl", [{"question": "q", "answer": "x", "label": 1}]))
     assert (ranked.kind, ranked.pairs[0].group) == ("ranking", "q")
 

@@ -9,6 +9,7 @@ from scipy.special import softmax
 
 from tests.workbench import foreign
 from training.publish.runtime import PublishedModel
+from workbench.imports.calibration import read_labelled
 from workbench.imports.described import pair_of
 from workbench.imports.files import ImportRefused, read_stated
 from workbench.imports.folder import import_model
@@ -45,7 +46,7 @@ def test_labels_in_any_order_and_spelling_are_understood(
 
 
 def two(folder: Path, *labels: str) -> Path:
-    return foreign.with_graph(foreign.transformer(folder / "two", "bert", labels))
+    return foreign.transformer(folder / "two", "bert", labels)
 
 
 @pytest.mark.timeout(1500)
@@ -63,6 +64,17 @@ class TestServed:
             assert answer["probabilities"] == pytest.approx({"entailment": entailed, "not_entailment": other}, abs=1e-5)
             assert answer["label"] == ("entailment" if entailed > other else "not_entailment")
             assert {each["label"] for each in prediction} == {"entailment", "not_entailment"}
+
+    def test_pairs_with_two_labels_of_entailment_give_a_temperature(self, tmp_path: Path) -> None:
+        folder, path = two(tmp_path, "not_entailment", "entailment"), tmp_path / "pairs.csv"
+        rows = [f"the cat {i},a dog,{('' if i % 3 else 'not_')}entailment" for i in range(24)]
+        path.write_text("\n".join(["a,b,label", *rows]))
+        done = import_model(
+            folder, "mine", tmp_path / "models", labelled=lambda model: read_labelled(path, model.label)
+        )
+        task = PublishedModel(done.folder).manifest.entailment
+        assert task is not None
+        assert task.temperature != 1.0
 
     def test_two_labels_of_relevance(self, tmp_path: Path) -> None:
         folder = two(tmp_path, "irrelevant", "relevant")

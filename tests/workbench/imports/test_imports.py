@@ -48,13 +48,13 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def nli(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A graph of three outputs."""
     folder = tmp_path_factory.mktemp("nli") / "bert"
-    return foreign.with_graph(foreign.transformer(folder, "bert", ["neutral", "contradiction", "entailment"]))
+    return foreign.of_graph(foreign.transformer(folder, "bert", ["neutral", "contradiction", "entailment"]))
 
 
 @pytest.fixture(scope="module")
 def ranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A graph of one output."""
-    return foreign.with_graph(foreign.transformer(tmp_path_factory.mktemp("ranker") / "bert", "bert", ["score"]))
+    return foreign.of_graph(foreign.transformer(tmp_path_factory.mktemp("ranker") / "bert", "bert", ["score"]))
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_every_pooling_is_the_librarys(pooling: str, copy: Path, tmp_path: Path)
     changed(copy / "1_Pooling" / "config.json", pooling_mode=pooling)
     done = import_model(copy, "taken", tmp_path / "models")
     assert done.parity is not None
-    assert done.parity.library.startswith("onnxruntime")
+    assert done.parity.library.startswith("sentence-transformers")
     assert PublishedModel(done.folder).embed([*A, *B]) == pytest.approx(foreign.embedded(copy, A + B), abs=1e-4)
 
 
@@ -111,8 +111,8 @@ def test_a_dense_layer_after_the_pooling(tmp_path: Path, bert: Path) -> None:
     assert model.manifest.dim == 10
     assert model.embed([*A, *B]) == pytest.approx(foreign.embedded(folder, A + B), abs=1e-4)
     shutil.copytree(bert / "onnx", folder / "onnx")  # of the same weights, without the layer
-    with pytest.raises(ImportRefused, match="a Dense layer follows: import it without the graph"):
-        import_model(folder, "other", tmp_path / "models")
+    with pytest.raises(ImportRefused, match="a Dense layer follows: import it by its weights"):
+        import_model(folder, "other", tmp_path / "models", options=ImportOptions(graph="onnx/model.onnx"))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_fewer_bytes_a_weight_are_close(
     assert done.parity.cosine > cosine
     assert (done.folder / "encoder.onnx").stat().st_size < (whole.folder / "encoder.onnx").stat().st_size / share
     assert PublishedModel(done.folder).embed(A) == pytest.approx(foreign.embedded(bert, A), abs=off)
-    assert "onnxruntime" in str(Manifest.load(done.folder).provenance.recipe["parity"])
+    assert "sentence-transformers" in str(Manifest.load(done.folder).provenance.recipe["parity"])
 
 
 def test_the_command_takes_a_graph_without_weights_from_the_hub_that_the_environment_names(
@@ -204,12 +204,17 @@ def pairs_file(path: Path, column: str, values: list[str]) -> Path:
 
 
 def test_labelled_pairs_calibrate_every_kind(bert: Path, nli: Path, ranker: Path, tmp_path: Path) -> None:
-    rated = pairs_file(tmp_path / "rated.csv", "score", [f"{1 + i % 5}" for i in range(30)])
     labels = pairs_file(tmp_path / "labels.csv", "label", [LABELS[(i * 7) % 3] for i in range(30)])
     relevant = pairs_file(tmp_path / "relevant.csv", "label", [str(i % 2) for i in range(30)])
+    texts = read_labelled(relevant, "label").pairs
+    plain = PublishedModel(import_model(bert, "plain", tmp_path / "models").folder)
+    places = np.argsort(np.argsort(plain.similarity([p.a for p in texts], [p.b for p in texts]).raw_score)) / 29
+    rated = pairs_file(tmp_path / "rated.csv", "score", [f"{1 + 4 * each:.3f}" for each in places])
+    wrong = pairs_file(tmp_path / "wrong.csv", "score", [f"{5 - 4 * each:.3f}" for each in places])
+    with pytest.raises(ImportRefused, match=r"wrong\.csv: pairs with the higher scores are no more alike to the model"):
+        import_model(bert, "bi", tmp_path / "models", labelled=lambda model: read_labelled(wrong, model.label))
     sources = {"bi": (bert, rated), "nli": (nli, labels)}
     scores = PublishedModel(import_model(ranker, "ce", tmp_path / "models").folder)
-    texts = read_labelled(relevant, "label").pairs
     raw = scores.similarity([p.a for p in texts], [p.b for p in texts], "relevance").raw_score
     relevant = pairs_file(tmp_path / "relevant.csv", "label", [str(int(each > np.median(raw))) for each in raw])
     import_model(ranker, "ce", tmp_path / "models", labelled=lambda model: read_labelled(relevant, model.label))
@@ -346,7 +351,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
             (f / "modules.json").write_text(json.dumps(json.loads((f / "modules.json").read_text())[:-1])),
             changed(f / "config_sentence_transformers.json", similarity_fn_name="dot")),
         r"similarity_fn_name is 'dot' and no Normalize module is last"),
-    "graph": (lambda f: (f / "onnx" / "model.onnx").write_bytes(b"no"),
+    "graph": (lambda f: ((f / "model.safetensors").unlink(), (f / "onnx" / "model.onnx").write_bytes(b"no")),
         r"onnx/model\.onnx: onnxruntime cannot open it"),
 }  # fmt: skip
 
@@ -382,7 +387,7 @@ def test_what_differs_from_its_library_is_not_published(
 
     theirs = Transformer.library_answers
     monkeypatch.setattr(Transformer, "library_answers", lambda *args: theirs(*args) + 0.001)
-    with pytest.raises(ParityError, match=r"differs from onnxruntime by 1\.\de-03, allowed 1e-04"):
+    with pytest.raises(ParityError, match=r"differs from sentence-transformers by 1\.\de-03, allowed 1e-04"):
         import_model(bert, "x", tmp_path / "models")
     assert not (tmp_path / "models" / "x").exists()
 
