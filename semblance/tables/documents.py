@@ -3,6 +3,7 @@
 Positions are those of this text: of the file itself for .txt and .md.
 """
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -34,6 +35,16 @@ _NO_TEXT = (
     "del",
     "s",
     "strike",
+)
+# What stands within a line of text; every other part of a page is a block of its own, as elements of a site's own are.
+_INLINE = frozenset(
+    "a abbr acronym b bdi bdo big br cite code data del dfn em font i img ins kbd mark nobr picture q rb rp rt ruby "
+    "s samp small span strike strong sub sup time tt u var wbr".split()
+)
+# Blocks that the converter writes as such.
+_BLOCKS = frozenset(
+    "article blockquote body caption dd div dl dt figcaption h1 h2 h3 h4 h5 h6 hr html li ol p pre section table tbody td "
+    "tfoot th thead tr ul".split()
 )
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 # What is raised behind ten or a length is its power; other small numbers are marks of footnotes, as those of links are.
@@ -90,12 +101,27 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
         quote.name = "div"  # Markdown's mark before each line may be a sign of amounts
     for numbered in soup("ol"):
         numbered.name = "ul"  # the converter counts the items before each
+    for part in soup(["math", "svg"]):
+        part.replace_with(part.get_text())
+    for part in soup(_is_other_block):
+        part.name = "div"
     for part in soup("sup"):
         part.replace_with(_lowered(part))
     soup.smooth()
     converter = MarkdownConverter(heading_style="ATX", bullets="-", escape_asterisks=False, escape_underscores=False)
     text: str = converter.convert_soup(soup)
     return text
+
+
+def _is_other_block(part: Any) -> bool:
+    """Whether a part of a page is a block that the converter does not know as one, such as a link around blocks."""
+    if not _within_line(part):
+        return part.name not in _BLOCKS and part.parent.name != "tr"  # a form around cells
+    return part.find(lambda each: not _within_line(each)) is not None
+
+
+def _within_line(part: Any) -> bool:
+    return part.name in _INLINE or ":" in part.name  # Word's own elements
 
 
 def _lowered(part: Any) -> str:
@@ -114,8 +140,14 @@ def _lowered(part: Any) -> str:
 def _pdf(path: Path, encoding: str | None, say: Say) -> str:
     with needs("reading PDF", extra=EXTRA):
         from pypdf import PdfReader
+        from pypdf.errors import FileNotDecryptedError
+
+        import_module("cryptography")  # of files that anybody may open, and not change
+    logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else it prints what it thinks of a broken file
     try:
         pages = [page.extract_text() for page in PdfReader(path).pages]
+    except FileNotDecryptedError:
+        raise BatchError(f"{path}: is protected: save it without a password") from None
     except Exception as error:  # of files that are no whole PDF the library raises whatever a broken part leads to
         raise BatchError(f"{path}: no PDF that can be read: {' '.join(str(error).split())}") from error
     text = "\n\n".join(pages)

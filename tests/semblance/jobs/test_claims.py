@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/claims.md").read_text(encoding="utf-8")
 DOCUMENT = "# The man\n\n- a man plays the guitar\n- a dog runs in the park 3 times\n\nThe cat sleeps."
 FONT = {"Type": "Font", "Subtype": "Type1", "BaseFont": "Helvetica"}
+BLOCKS = "main aside footer address figure fieldset legend label option center hgroup output x-own".split()
 LABELS = {"entailed", "contradicted", "not_stated"}
 
 
@@ -280,6 +282,22 @@ def test_raised_and_quoted_text_of_a_page_changes_no_amount(page: str, text: str
     assert text_of_file(Path("page.html")).strip().startswith(text)
 
 
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        *((f"<{name}>Yes.</{name}><{name}>No.</{name}>", "Yes.\n\nNo.") for name in BLOCKS),
+        ("<details><summary>A dog?</summary>No.</details><details>Yes.", "A dog?\n\nNo.\n\nYes."),
+        ("<a href=x><div>Dogs enter free.</div></a><b><p>Cats pay.</p></b>", "Dogs enter free.\n\nCats pay."),
+        ("<p>Now <svg><g></g></svg><o:p></o:p>x<math><mi>2</mi><mo>=</mo></math> <tt>is</tt> it.</p>", "Now x2= is it."),
+        ("<table><tr><form><td>1<td>2</form></tr></table>", "|  |  |\n| --- | --- |\n| 1 | 2 |"),
+    ],
+)
+def test_every_part_of_a_page_that_is_not_within_a_line_is_a_block(page: str, text: str) -> None:
+    pytest.importorskip("markdownify", reason="no markdownify: pip install '.[documents]'")
+    Path("page.html").write_text(f"<body>{page}", encoding="utf-8")
+    assert text_of_file(Path("page.html")).strip() == text
+
+
 def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
     pypdf = pytest.importorskip("pypdf", reason="no pypdf: pip install '.[documents]'")
     writer = pypdf.PdfWriter()
@@ -306,6 +324,23 @@ def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
     for name in ("bad.pdf", "filter.pdf"):
         with pytest.raises(BatchError, match=rf"{name}: no PDF that can be read"):
             text_of_file(Path(name))
+    pytest.importorskip("cryptography", reason="no cryptography: pip install '.[documents]'")
+    for password in ("", "secret"):
+        protected = pypdf.PdfWriter(clone_from="cat.pdf")
+        protected.encrypt(password, "owner", algorithm="AES-256")
+        protected.write(f"as{password}.pdf")
+    assert text_of_file(Path("as.pdf")).strip() == "The cat sleeps."
+    with pytest.raises(BatchError, match=r"assecret\.pdf: is protected"):
+        text_of_file(Path("assecret.pdf"))
+
+
+def test_the_reader_of_pdf_prints_nothing_of_its_own() -> None:
+    pytest.importorskip("pypdf", reason="no pypdf: pip install '.[documents]'")
+    Path("bad.pdf").write_bytes(b"%PDF-1.4 not really")
+    code = "from pathlib import Path; from semblance.tables.documents import text_of_file; text_of_file(Path('bad.pdf'))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "no PDF that can be read" in ran.stderr
+    assert "EOF marker" not in ran.stderr.partition("Traceback")[0]
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.htm", "a.pdf"])
