@@ -37,14 +37,14 @@ _NO_TEXT = (
     "strike",
 )
 # What stands within a line of text; every other part of a page is a block of its own, as elements of a site's own are.
-_INLINE = frozenset(
-    "a abbr acronym b bdi bdo big br cite code data del dfn em font i img ins kbd mark nobr picture q rb rp rt ruby "
-    "s samp small span strike strong sub sup time tt u var wbr".split()
+_INLINE = re.compile(  # and Word's own elements
+    "a|abbr|acronym|b|bdi|bdo|big|br|cite|code|data|del|dfn|em|font|i|img|ins|kbd|mark|nobr|picture|q|rb|rp|rt|ruby|s|"
+    "samp|small|span|strike|strong|sub|sup|time|tt|u|var|wbr|.*:.*"
 )
 # Blocks that the converter writes as such.
-_BLOCKS = frozenset(
-    "article blockquote body caption dd div dl dt figcaption h1 h2 h3 h4 h5 h6 hr html li ol p pre section table tbody td "
-    "tfoot th thead tr ul".split()
+_BLOCKS = re.compile(
+    "article|blockquote|body|caption|d[dlt]|div|figcaption|h[1-6r]|html|li|[ou]l|p|pre|section|table|t(body|foot|head)|"
+    "t[dhr]"
 )
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 # What is raised behind ten or a length is its power; other small numbers are marks of footnotes, as those of links are.
@@ -115,13 +115,9 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
 
 def _is_other_block(part: Any) -> bool:
     """Whether a part of a page is a block that the converter does not know as one, such as a link around blocks."""
-    if not _within_line(part):
-        return part.name not in _BLOCKS and part.parent.name != "tr"  # a form around cells
-    return part.find(lambda each: not _within_line(each)) is not None
-
-
-def _within_line(part: Any) -> bool:
-    return part.name in _INLINE or ":" in part.name  # Word's own elements
+    if not _INLINE.fullmatch(part.name):
+        return not _BLOCKS.fullmatch(part.name) and part.parent.name != "tr"  # a form around cells
+    return part.find(lambda each: not _INLINE.fullmatch(each.name)) is not None
 
 
 def _lowered(part: Any) -> str:

