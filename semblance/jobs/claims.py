@@ -124,7 +124,7 @@ async def check(
         adds.pop(DOCUMENT)
     if written is not None:
         refuse_taken(source, columns, adds)
-        written.check(source, (column, DOCUMENT), adds)
+        written.check(source, lambda row: _claim_of(row, column, names), adds)
     for note in source.notes:
         say(note)
     texts = [text_of_file(path, read_as.encoding, say) for path in documents]
@@ -183,12 +183,16 @@ def _claims_of(chunks: Sequence[Chunk], column: str, names: Sequence[str]) -> tu
             if row is None:
                 continue
             try:
-                cells = readable(row)
-                text = text_of(cells.get(column), column).strip()
-                found.append(Claim(number, place, text, _against(cells, names) or everywhere))
+                text, documents = _claim_of(readable(row), column, names)
+                found.append(Claim(number, place, text, documents or everywhere))
             except BadRow as why:
                 bad[chunk.before + place] = why.at(chunk.line(place))
     return found, bad
+
+
+def _claim_of(row: Row, column: str, names: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    """The claim of a row, and the document that it names, if any; raises BadRow."""
+    return text_of(row.get(column), column).strip(), _against(row, names)
 
 
 def _against(row: Row, names: Sequence[str]) -> tuple[int, ...]:

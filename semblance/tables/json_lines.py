@@ -58,8 +58,6 @@ class TextLines(JsonLines):
 
 def _text(line: str, column: str) -> Row | Unreadable | None:
     text = line.strip()
-    if "\0" in text:
-        return Unreadable("a NUL character")
     return {column: text} if text else None
 
 

@@ -9,7 +9,7 @@ No row is lost without a word: a row that does not fit becomes a fault with its 
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -23,7 +23,6 @@ Kind = Literal["score", "label", "ranking", "entailment"]
 TEXTS = (("a", "b"), ("question", "answer"))
 VALUES = ("score", "label")
 ENTAILMENT = ("entailment", "neutral", "contradiction", "not_entailment")
-YES_OR_NO: Mapping[object, float] = {0: 0.0, 1: 1.0, "0": 0.0, "1": 1.0}  # JSON's true and false equal 1 and 0
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+").fullmatch
 LARGEST = 1e100  # score, and end of a scale: sums of squares stay numbers
 _SHOWN = 5  # faults in a message
@@ -106,11 +105,12 @@ def read_own(
             faults.append(RowFault(number, read))
         else:
             texts.append((number, *read))
-    found = kind or _kind(names, [value for *_, value in texts], scale)
+    plain = _with_point if source.decimal_comma else _as_written
+    found = kind or _kind(names, [plain(value) for *_, value in texts], scale)
     pairs: list[OwnPair] = []
     lines: list[int] = []
     for number, a, b, value in texts:
-        taken = _taken(found, names[2], _with_point(value) if source.decimal_comma else value, scale)
+        taken = _taken(found, names[2], value, plain(value), scale)
         if isinstance(taken, str):
             faults.append(RowFault(number, taken))
             continue
@@ -172,16 +172,16 @@ def _kind(columns: tuple[str, str, str], values: Sequence[Any], scale: tuple[flo
 
 
 def _taken(
-    kind: Kind, column: str, value: Any, scale: tuple[float, float] | None
+    kind: Kind, column: str, value: Any, plain: Any, scale: tuple[float, float] | None
 ) -> tuple[float | None, str | None] | str:
-    """Target and label of a value, or what is wrong with it."""
+    """Target and label of a value, which is also given without a decimal comma, or what is wrong with it."""
     if kind == "entailment":
         word = value.lower() if isinstance(value, str) else value
         return (None, word) if word in ENTAILMENT else f"{column}: expected {', '.join(ENTAILMENT)}, found {value!r}"
     if kind != "score":
-        truth = _yes_or_no(value)
+        truth = _yes_or_no(plain)
         return f"{column}: expected 0 or 1, found {value!r}" if truth is None else (truth, str(int(truth)))
-    number = _number(value)
+    number = _number(plain)
     if number is None:
         return f"{column}: {value!r} is no number"
     low, high = scale or (-LARGEST, LARGEST)
@@ -195,8 +195,13 @@ def _with_point(value: Any) -> Any:
     return value.replace(",", ".") if isinstance(value, str) and _DECIMAL_COMMA(value) else value
 
 
+def _as_written(value: Any) -> Any:
+    return value
+
+
 def _yes_or_no(value: Any) -> float | None:
-    return YES_OR_NO.get(value) if isinstance(value, str | int | float | Decimal) else None
+    number = float(value) if isinstance(value, bool) else _number(value)
+    return number if number in (0.0, 1.0) else None
 
 
 def _number(value: Any) -> float | None:

@@ -4,7 +4,7 @@ import filecmp
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from semblance.errors import BatchError
 from semblance.tables.formats import PARQUET, write_of
-from semblance.tables.rows import Answered, BadRow, Kind, Rows, RowSource
+from semblance.tables.rows import Answered, BadRow, Kind, Row, Rows, RowSource
 
 
 def errors_of(output: Path) -> Path:
@@ -164,12 +164,12 @@ class OutputFile:
             if each.exists() and not self._overwrite:
                 raise BatchError(f"{each} exists; --overwrite replaces it")
 
-    def check(self, source: RowSource, texts: Iterable[str], adds: Mapping[str, Kind]) -> None:
+    def check(self, source: RowSource, item: Callable[[Row], object], adds: Mapping[str, Kind]) -> None:
         """Look that the format can hold the rows of an input, before anything is asked: write them to nowhere.
 
         Args:
             source: the rows.
-            texts: columns in which only texts, or lists of them, get an answer: whatever else is there is not written.
+            item: what is asked of a row; raises BadRow of one that gets no answer, and is not written.
             adds: the new columns.
 
         Raises:
@@ -180,13 +180,8 @@ class OutputFile:
 
         def rows() -> Iterator[Answered]:
             for chunk in source.chunks(0, 1000):
-                found = [
-                    row | {name: None for name in texts if name in row and not isinstance(row[name], str | list)}
-                    for row in chunk.rows
-                    if isinstance(row, dict)
-                ]
-                cells = [dict.fromkeys(adds)] * len(found)
-                yield Answered(replace(chunk, rows=[*found], table=None), range(len(found)), cells)
+                kept = [place for place, row in enumerate(chunk.rows) if isinstance(row, dict) and _fits(row, item)]
+                yield Answered(replace(chunk, table=None), kept, [dict.fromkeys(adds)] * len(kept))
 
         with open(os.devnull, "wb") as nowhere:
             self._write(nowhere, source, adds, rows)
@@ -223,6 +218,13 @@ class OutputFile:
                     beside.write(lines.encode())
             elif errors.exists():
                 errors.unlink()
+
+
+def _fits(row: Row, item: Callable[[Row], object]) -> bool:
+    with suppress(BadRow):
+        item(row)
+        return True
+    return False
 
 
 def _line(row: int, why: BadRow) -> str:

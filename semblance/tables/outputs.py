@@ -71,7 +71,7 @@ def _write_delimited(
     writer = csv_writer(text, **dialect)
     shown = no_formula if quote_formulas else str
     writer.writerow(map(shown, columns))
-    writer.writerows([shown(_cell(row.get(name))) for name in columns] for each in rows() for row in merged(each))
+    writer.writerows([shown(_cell(name, row.get(name))) for name in columns] for each in rows() for row in merged(each))
     text.detach()
 
 
@@ -84,7 +84,12 @@ def merged(answered: Answered) -> Iterator[Row]:
 
 
 def _line(row: Row) -> bytes:
-    return _json(row).encode("utf-8", "surrogatepass") + b"\n"
+    try:
+        return _json(row).encode("utf-8", "surrogatepass") + b"\n"
+    except BatchError:
+        for name, value in row.items():
+            _cell(name, value)  # says in which column it is
+        raise
 
 
 def _json(value: Any) -> str:
@@ -98,9 +103,12 @@ def _json(value: Any) -> str:
         raise BatchError("a value has too many lists within each other") from None
 
 
-def _cell(value: Any) -> str:
+def _cell(name: str, value: Any) -> str:
     value = _plain(value) if isinstance(value, date | time | Decimal) else value
-    text = value if isinstance(value, str) else _json(value)
+    try:
+        text = value if isinstance(value, str) else _json(value)
+    except BatchError as error:
+        raise BatchError(f"column {name!r}: {error}") from None
     return "" if text == "null" and value != text else text
 
 

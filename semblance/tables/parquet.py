@@ -43,7 +43,6 @@ class ParquetSource:
                 self.total = opened.metadata.num_rows
                 size = sum(opened.metadata.row_group(i).total_byte_size for i in range(opened.num_row_groups))
                 self._most = max(1, CHUNK_BYTES * self.total // max(1, size))  # rows of a chunk
-            self.schema.empty_table().take(pa.array([], pa.int64()))  # as answered rows will be, when it is late
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise BatchError(f"{self._path}: {error}") from None
         self.columns: list[str] | None = self.schema.names
@@ -88,6 +87,8 @@ class ParquetSource:
         except (ValueError, OverflowError) as error:
             if isinstance(error, OverflowError) or not pa.types.is_temporal(column.type):
                 raise BatchError(f"{self._path}: column {name!r}: {error}") from None
+        if pa.types.is_duration(column.type):  # of which no text is written
+            return list(column.cast(pa.duration("us"), safe=False).to_pylist())
         # Nanoseconds, for which Python has no type: as texts of the form that other times get in JSON.
         return [each and each.replace(" ", "T") for each in column.cast(pa.string()).to_pylist()]
 
@@ -96,8 +97,13 @@ def _as_read(kind: Any) -> Any:
     """The type without views, also within lists and structs."""
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_as_read(field.type)) for field in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_as_read(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_as_read(kind.key_type), kind.item_field.with_type(_as_read(kind.item_type)), kind.keys_sorted)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        of_items = kind.value_field.with_type(_as_read(kind.value_type))
+        if pa.types.is_fixed_size_list(kind):
+            return pa.list_(of_items, kind.list_size)
+        return pa.large_list(of_items) if pa.types.is_large_list(kind) else pa.list_(of_items)
     return _AS_READ.get(kind, kind)
 
 

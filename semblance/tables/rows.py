@@ -76,6 +76,8 @@ def text_of(value: object, column: str) -> str:
         raise BadRow("not_text", f"expected text, found {type(value).__name__}", column)
     if not value.strip():
         raise BadRow("empty_text", "the text has no visible character", column)
+    if "\0" in value:
+        raise BadRow("unreadable", "a NUL character", column)
     try:
         value.encode()
     except UnicodeEncodeError:

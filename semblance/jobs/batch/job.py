@@ -98,7 +98,7 @@ async def run_batch(
     task = make_task(options, served)
     _check_columns(source, task)
     adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
-    written.check(source, options.columns, adds)
+    written.check(source, task.item, adds)
     identity = _identity(source, source_path.suffix, read_as, output, options, task)
     with closing(Journal(progress, identity, overwrite=overwrite)) as journal:
         if next(source.chunks(journal.rows, 1), None):  # else what is there may be of this batch, which was killed then

@@ -40,7 +40,7 @@ from semblance.jobs.dedupe.session import DedupeSession
 from semblance.tables.formats import open_column
 from semblance.tables.input_file import InputFile
 from semblance.tables.output_file import OutputFile
-from semblance.tables.rows import Answered, Kind, Row, Step
+from semblance.tables.rows import Answered, Kind, Row, Step, text_of
 
 LARGE_FILE_COSINE = 0.9  # threshold of files with more than `EXACT_ROWS` texts
 MARGIN = 0.1  # below the threshold: pairs so near still count in the mean of two clusters
@@ -97,7 +97,7 @@ async def _dedupe(session: DedupeSession, written: OutputFile, files: tuple[Path
     names |= {"kept_apart": "text"} if options.guard else {}
     adds = {f"{options.prefix}{name}": kind for name, kind in names.items()}
     source = open_column(path, options.column, options.read_as, adds, output=session.output)
-    written.check(source, (options.column,), adds)
+    written.check(source, lambda row: text_of(row.get(options.column), options.column), adds)
     reviewed = None if options.reviewed is None else _opened(options.reviewed)
     given = [] if reviewed is None else read_review(reviewed.path)
     pair_model = None if options.cosine is not None else await _pair_model(session)

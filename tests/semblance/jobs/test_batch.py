@@ -119,28 +119,27 @@ def test_parquet_keeps_the_types_of_its_columns(batch: Batch, tmp_path: Path) ->
     assert found.schema.field("score").type == pa.float64()
 
 
-WITH_VIEWS = {"in_list": pa.list_(pa.string_view()), "in_struct": pa.struct([("f", pa.string_view())])}
+WITH_VIEWS = {
+    "in_list": pa.list_(pa.string_view()),
+    "in_large": pa.large_list(pa.string_view()),
+    "in_fixed": pa.list_(pa.string_view(), 1),
+    "in_map": pa.map_(pa.string(), pa.string_view()),
+    "in_struct": pa.struct([("f", pa.string_view())]),
+}
 
 
 def test_views_in_parquet_become_texts_and_bytes(batch: Batch, tmp_path: Path) -> None:
     texts, raw = ["a man", "", "a dog"], [b"\x00\xff", b"", None]
     table = pa.table({"a": pa.array(texts, pa.string_view()), "b": texts, "raw": pa.array(raw, pa.binary_view())})
-    for name, plain in (("in_list", [["x"], [], None]), ("in_struct", [{"f": "x"}, {"f": None}, None])):
-        table = table.append_column(name, pa.array(plain).cast(WITH_VIEWS[name]))
+    plain = {"in_map": [[("k", "x")], [], None], "in_struct": [{"f": "x"}, {"f": None}, None]}
+    for name, kind in WITH_VIEWS.items():
+        table = table.append_column(name, pa.array(plain.get(name, [["x"], [None], None]), kind))
     pq.write_table(table, tmp_path / "in.parquet")
     assert batch(tmp_path / "in.parquet", tmp_path / "out.parquet").code == 4
     found = pq.read_table(tmp_path / "out.parquet")
     assert found.schema.types[:3] == [pa.string(), pa.string(), pa.binary()]
     assert found.select(["a", "raw"]).to_pydict() == {"a": [texts[0], texts[2]], "raw": [raw[0], raw[2]]}
-    assert found.select([*WITH_VIEWS]).to_pydict() == {"in_list": [["x"], None], "in_struct": [{"f": "x"}, None]}
-
-
-def test_views_of_which_no_rows_can_be_taken_are_refused_at_once(batch: Batch, tmp_path: Path) -> None:
-    table = pa.table({"a": ["x"], "b": ["y"], "m": pa.array([["z"]]).cast(pa.large_list(pa.string_view()))})
-    pq.write_table(table, tmp_path / "in.parquet")
-    found = batch(tmp_path / "in.parquet", tmp_path / "out.parquet")
-    assert (found.code, found.err.count("\n")) == (2, 1)
-    assert found.err.startswith(f"semblance: {tmp_path}/in.parquet: ")
+    assert found.select([*WITH_VIEWS]).to_pydict() == {name: [plain.get(name, [["x"]])[0], None] for name in WITH_VIEWS}
 
 
 def test_rows_of_json_that_have_different_columns(batch: Batch, tmp_path: Path) -> None:
@@ -171,10 +170,12 @@ def test_columns_of_parquet_that_a_text_file_cannot_hold(batch: Batch, tmp_path:
     """Before anything is asked; times in nanoseconds are written, and one beyond the calendar's years is named."""
     source, output = tmp_path / "in.parquet", tmp_path / "out.jsonl"
     table = pa.table({"a": ["a man"], "b": ["a dog"]})
-    for odd, kind in ((pa.array([[b"\x00"]]), "bytes"), (pa.array([1], pa.duration("s")), "timedelta")):
+    durations = (pa.array([1], pa.duration(unit)) for unit in ("s", "ns"))
+    for odd, kind in ((pa.array([[b"\x00"]]), "bytes"), *((each, "timedelta") for each in durations)):
         pq.write_table(table.append_column("odd", odd), source)
-        found = batch(source, output)
-        said = f"semblance: there is a value of the type {kind}: write .parquet instead\n"
+        for suffix in (".csv", ".jsonl"):
+            found = batch(source, output.with_suffix(suffix))
+        said = f"semblance: column 'odd': there is a value of the type {kind}: write .parquet instead\n"
         assert (found.code, found.err, list(tmp_path.iterdir())) == (2, said, [source])
     pq.write_table(table.append_column("when", pa.array([1], pa.timestamp("ns"))), source)
     assert batch(source, output).code == 0
@@ -259,6 +260,21 @@ def test_bad_rows_are_skipped_and_said(batch: Batch, tmp_path: Path) -> None:
     ]
     assert said[0]["reason"] == "the text has no visible character"
     assert said[6]["reason"] == "a lone surrogate is not a character"
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_a_text_with_a_nul_is_a_bad_row_of_every_kind_of_file(batch: Batch, tmp_path: Path, suffix: str) -> None:
+    source = write(tmp_path / f"in{suffix}", [{"sentence": "a\0b"}, {"sentence": "a dog"}])
+    assert batch(source, tmp_path / "out.jsonl", "--task", "embed").code == 4
+    assert [row["sentence"] for row in read(tmp_path / "out.jsonl")] == ["a dog"]
+    (line,) = errors_of(tmp_path / "out.jsonl")
+    assert (line["row"], line["code"], line["reason"][:15]) == (1, "unreadable", "a NUL character")
+
+
+def test_a_row_without_an_answer_does_not_keep_others_out_of_parquet(batch: Batch, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.jsonl", [{"a": "x", "b": "y"}, {"a": ["x"], "b": "y", "n": [1]}])
+    assert batch(source, tmp_path / "out.parquet").code == 4
+    assert [row["a"] for row in read(tmp_path / "out.parquet")] == ["x"]
 
 
 def test_bad_records_of_csv(batch: Batch, tmp_path: Path) -> None:

@@ -358,6 +358,15 @@ def test_a_reader_that_is_not_installed_is_named_with_its_extra(name: str, monke
     assert error.value.extra == "documents"
 
 
+def test_a_list_among_claims_is_one_bad_row(semblance: Run, url: str) -> None:
+    Path("c.jsonl").write_text('{"claim": "the cat sleeps"}\n{"claim": ["x"]}\n{"claim": "x", "document": ["y"]}\n')
+    ran = semblance("claims", "man.md", "c.jsonl", "-o", "out.parquet", "--url", url)
+    assert ran.code == 4, ran.err
+    assert [row["claim"] for row in read(Path("out.parquet"))] == ["the cat sleeps"]
+    reasons = [row["reason"] for row in read(Path("out.parquet.errors.jsonl"))]
+    assert reasons == ["expected text, found list", "no document \"['y']\" was given, but man.md"]
+
+
 def test_a_row_without_an_answer_is_told_with_its_reason(semblance: Run, url: str) -> None:
     Path("c.csv").write_text("claim,document\nthe cat sleeps,other.md\n")
     ran = semblance("claims", "man.md", "c.csv", "--url", url)

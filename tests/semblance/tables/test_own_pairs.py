@@ -42,6 +42,15 @@ def test_labels_of_three_kinds(tmp_path: Path) -> None:
     assert (ranked.kind, ranked.pairs[0].group) == ("ranking", "q")
 
 
+@pytest.mark.parametrize("content", ["a,b,label\nx,y,1.0\nx,z,0.0\nx,w,0.5\n", "a;b;label\nx;y;1,0\nx;z;0\nx;w;0,5\n"])
+def test_labels_of_csv_may_be_written_as_pandas_does(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text(content)
+    read = read_own(path)
+    assert (read.kind, [(p.target, p.label) for p in read.pairs]) == ("label", [(1.0, "1"), (0.0, "0")])
+    assert read.faults == [RowFault(4, f"label: expected 0 or 1, found {content.split()[-1][4:]!r}")]
+
+
 def test_decimals_of_parquet_are_numbers(tmp_path: Path) -> None:
     numbers = pa.array([Decimal("0.50"), Decimal("1.00")])
     for name, kind in (("score", "score"), ("label", "label")):
