@@ -1,6 +1,7 @@
 """Near-duplicates of a file: each row gets the number of its cluster's first row, its leader."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +35,7 @@ from semblance.jobs.dedupe.review import (
     check_no_answers_lost,
     read_review,
     review_path,
-    write_review,
+    writing_review,
 )
 from semblance.jobs.dedupe.session import DedupeSession
 from semblance.tables.formats import open_column
@@ -113,12 +114,15 @@ async def _dedupe(session: DedupeSession, written: OutputFile, files: tuple[Path
         check_no_answers_lost(file, options.reviewed, overwrite=options.overwrite)
     if reviewed is not None:
         reviewed.check()
-    written.write(source, adds, lambda: clusters.rows(adds, step, only_first=options.only_first), bad)
-    for file, judged in zip(files, (found.to_review, found.left_apart), strict=True):
-        if judged:
-            pairs = [_review_row(each, found, corpus) for each in judged]
-            write_review(file, pairs, quote_formulas=options.quote_formulas)
-        else:
+    pairs_of = dict(zip(files, (found.to_review, found.left_apart), strict=True))
+    with ExitStack() as together:  # a full disk leaves none of them
+        for file, judged in pairs_of.items():
+            if judged:
+                pairs = [_review_row(each, found, corpus) for each in judged]
+                together.enter_context(writing_review(file, pairs, quote_formulas=options.quote_formulas))
+        written.write(source, adds, lambda: clusters.rows(adds, step, only_first=options.only_first), bad)
+    for file, judged in pairs_of.items():
+        if not judged:
             file.unlink(missing_ok=True)
     if options.keep is None:
         remove_working_files(session)

@@ -5,10 +5,12 @@ which a person fills with yes or no; an empty cell says nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import NamedTuple
 
+from core.same_words import same_words
 from semblance.errors import BatchError
 from semblance.tables.decoding import OtherEncoding
 from semblance.tables.formats import open_source
@@ -57,7 +59,7 @@ def check_no_answers_lost(path: Path, given: Path | None, *, overwrite: bool) ->
     Args:
         path: where it will lie.
         given: the file whose answers are read, and written again; None: there is none.
-        overwrite: whether a file may be replaced that is `given`, or has no answer.
+        overwrite: whether a file may be replaced that is `given`, or has no other answer.
 
     Raises:
         BatchError: there is a file that may not be replaced, or `given` has columns that are not written again.
@@ -71,8 +73,19 @@ def check_no_answers_lost(path: Path, given: Path | None, *, overwrite: bool) ->
         if other := {name for row in rows if isinstance(row, dict) for name in row} - {*COLUMNS}:
             raise BatchError(f"{path} has a column {min(other)!r}, which would be lost: give it under another name")
         return
-    if any(isinstance(row, Unreadable) or set(row) != set(COLUMNS) or _said(row) for row in rows):
+    read = [] if given is None or not given.exists() else read_review(given)
+    known = {_answer(pair.texts, pair.same) for pair in read}
+    for row in rows:
+        if isinstance(row, dict) and set(row) == set(COLUMNS):
+            said = _said(row)
+            if not said or _answer((str(row["text_1"]), str(row["text_2"])), ANSWERS.get(said)) in known:
+                continue
         raise BatchError(f"{path} has answers, or is something else: give it by --reviewed, or move it")
+
+
+def _answer(texts: tuple[str, str], same: bool | None) -> tuple[frozenset[str], bool | None]:
+    """An answer about two texts, whichever rows have them, perhaps with the apostrophe of `--quote-formulas`."""
+    return frozenset(same_words(text.removeprefix("'")) for text in texts), same
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Row | Unreadable]]:
@@ -87,8 +100,13 @@ def _said(row: Row) -> str:
     return "" if row["same"] is None else str(row["same"]).strip().lower()
 
 
-def write_review(path: Path, pairs: Iterable[ReviewRow], *, quote_formulas: bool = False) -> None:
-    """Write pairs in the order given; an earlier file stays until they are written. Raises OSError on a full disk."""
+@contextmanager
+def writing_review(path: Path, pairs: Iterable[ReviewRow], *, quote_formulas: bool = False) -> Iterator[None]:
+    """Write pairs in the order given; they take an earlier file's place at the end of a block without errors.
+
+    Raises:
+        OSError: the disk is full.
+    """
     shown = no_formula if quote_formulas else str
     with replacing(path) as file:
         text = TextIOWrapper(file, encoding="utf-8", newline="")
@@ -110,6 +128,8 @@ def write_review(path: Path, pairs: Iterable[ReviewRow], *, quote_formulas: bool
                 ]
             )
         text.detach()
+        file.flush()
+        yield
 
 
 def read_review(path: Path) -> list[ReviewedPair]:

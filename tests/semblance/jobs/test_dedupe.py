@@ -25,7 +25,7 @@ from semblance.errors import BatchError, NoAnswer
 from semblance.jobs.dedupe import neighbours, session
 from semblance.jobs.dedupe.corpus import Matrix
 from semblance.jobs.dedupe.neighbours import ApproximateNeighbours, nearest_of
-from semblance.jobs.dedupe.review import COLUMNS, ReviewRow, check_no_answers_lost, read_review, write_review
+from semblance.jobs.dedupe.review import COLUMNS, ReviewRow, check_no_answers_lost, read_review, writing_review
 from semblance.tables import output_file
 from tests.harness.commands import Ran, Run
 from tests.harness.process import ROOT
@@ -262,9 +262,11 @@ def test_a_review_that_does_not_fit_is_refused(
 def test_a_review_file_says_again_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / "a.review.csv"
     row = ReviewRow((0, 4), ('a "b", c', "d\ne\rf"), 0.25, True, "cosine 0.50", None)
-    write_review(path, [row, row._replace(rows=(1, 2), same=False), row._replace(rows=(2, 3), same=True)])
+    with writing_review(path, [row, row._replace(rows=(1, 2), same=False), row._replace(rows=(2, 3), same=True)]):
+        pass
     assert [line["joined"] for line in read(path)] == ["yes" if row.joined else "no"] * 3
-    write_review(path.with_name("apart.csv"), [row._replace(joined=not row.joined)])
+    with writing_review(path.with_name("apart.csv"), [row._replace(joined=not row.joined)]):
+        pass
     assert [line["joined"] for line in read(path.with_name("apart.csv"))] == ["no" if row.joined else "yes"]
     assert [(pair.rows, pair.texts, pair.same) for pair in read_review(path)] == [
         ((1, 2), row.texts, False),
@@ -588,6 +590,45 @@ def test_no_column_of_json_is_replaced(semblance: Run, url: str, tmp_path: Path,
 
 def test_a_review_that_a_full_disk_does_not_take_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output_file, "open_alone", lambda *_: os.open("/dev/full", os.O_WRONLY))
-    with pytest.raises(OSError, match="No space left on device") as raised:
-        write_review(tmp_path / "review.csv", [])
+    with (
+        pytest.raises(OSError, match="No space left on device") as raised,
+        writing_review(tmp_path / "review.csv", []),
+    ):
+        pytest.fail("it was written")
     assert raised.value.filename == str(tmp_path / "review.csv")
+
+
+@pytest.mark.parametrize("full", ["out.csv", "out.apart.csv"])
+def test_after_a_full_disk_the_same_command_goes_on(
+    url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    texts = ["a man plays the guitar 3", "a man plays the guitar 4", "the dog runs", "a dog runs in the park"]
+    source = written(tmp_path / "rows.csv", texts)
+    command, open_alone = ("dedupe", source, tmp_path / "out.csv", "--url", url), output_file.open_alone
+
+    def opened(path: Path, *mode: int, **anew: bool) -> int:
+        taken = os.open("/dev/full", os.O_RDWR) if path.name == f"{full}.unfinished" else None
+        return open_alone(path, *mode, **anew) if taken is None else taken
+
+    with monkeypatch.context() as disk:
+        disk.setattr(output_file, "open_alone", opened)
+        ran = semblance(*command)
+    assert (ran.code, ran.err) == (2, f"semblance: {tmp_path / full}: No space left on device\n")
+    assert not {"out.csv", "out.review.csv", "out.apart.csv"} & {path.name for path in tmp_path.iterdir()}
+    assert semblance(*command).code == 0
+    assert (tmp_path / "out.apart.csv").exists()
+
+
+def test_answers_that_are_given_again_are_no_others(url: str, semblance: Run, tmp_path: Path) -> None:
+    texts = ["the dog runs", "a dog runs in the park", "The dog runs!", "a man plays the guitar"]
+    source, output = written(tmp_path / "rows.csv", texts), tmp_path / "out.csv"
+    pair = {"row_1": 3, "row_2": 2, "text_1": texts[2], "text_2": texts[1], "same": "yes"}
+    answers = write(tmp_path / "answers.csv", [pair])
+    command = ("dedupe", source, output, "--url", url, "--overwrite", "--reviewed", answers)
+    for _ in range(2):
+        ran = semblance(*command)
+        assert ran.code == 0, ran.err
+    assert [row["row_1"] for row in read(tmp_path / "out.review.csv") if row["same"] == "yes"] == ["1"]
+    write(answers, [pair | {"same": "no"}])
+    ran = semblance(*command)
+    assert (ran.code, "out.review.csv has answers" in ran.err) == (2, True)
