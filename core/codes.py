@@ -13,7 +13,7 @@ MODEL = re.compile(r"(\d{3,30})([a-z]{1,3})$")
 _CHUNK = re.compile(r"\w+(?:-\w+)*")
 _TIMES = re.compile(r"(?<=\d)[x\u00d7](?=\d)", re.IGNORECASE)
 _IN_PARTS = re.compile(r"\d+(?:-\d+){2,}")  # votes, formations, house numbers
-_BETWEEN = re.compile("[-_ ]")
+_BETWEEN = re.compile("[-_ ()]")
 
 
 def codes_in(text: str) -> dict[int, str]:

@@ -14,6 +14,7 @@ _DAY_MONTH_YEAR = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})$")
 _AT = units.RANGES | frozenset(
     ("at", "from", "between", "and", "by", "before", "after", "since", "around", "about", "until")
 )
+_LASTING = frozenset(("takes", "take", "took", "taking", "lasts", "last", "lasted", "for", "of"))
 _HOUR_MINUTE = re.compile(r"(\d{1,2})\.([0-5]\d)$")
 
 
@@ -50,6 +51,8 @@ def clock(tokens: Tokens, i: int) -> Found:
         return None
     elif tokens.word(i) == "1" and tokens.word(i - 1) not in _AT and half not in units.RANGES:
         return None  # mixed 1:10
+    elif half in ("h", "hr", "hrs", "hour", "hours") and tokens.word(i - 1) in _LASTING:
+        return None  # takes 2:45 h
     else:
         half = ""
     hour = hour % 12 + 12 * (half[0] == "p") if half else hour
@@ -94,19 +97,21 @@ def date(tokens: Tokens, i: int) -> Found:
     if day:
         end += tokens.word(end) in ("of", "-")
         if month := _month(tokens, end, beside=True):
-            year, after = _year(tokens, end + 1)
+            year, after = _year(tokens, end + 1 + _is_pointed(tokens, end))
+            after = after if year else end + 1
             if year or tokens.word(end) != "may" or tokens.written[end][0].isupper():  # "those under 18 may enter"
                 return _dated([(year, month, day)], after)
     if not (month := _month(tokens, i, beside=False)):
         return None
-    day, end = _day(tokens, i + 1)
+    pointed = _is_pointed(tokens, i)
+    day, end = _day(tokens, i + 1 + pointed)
     word = tokens.word(end)
     unit = word in units.EITHER or (word in units.UNITS and (len(word) > 1 or tokens.written[end] in units.LETTERS))
     if day and not unit and word != ":" and not tokens.are(end, "per", "cent"):
         year, end = _year(tokens, end)
         return _dated([(year, month, day)], end)
-    year, end = _year(tokens, i + 1)
-    return _dated([(year, month, 0)], end)
+    year, end = _year(tokens, i + 1 + pointed)
+    return _dated([(year, month, 0)], end if year else i + 1)
 
 
 def _day(tokens: Tokens, i: int) -> tuple[int, int]:
@@ -117,11 +122,16 @@ def _day(tokens: Tokens, i: int) -> tuple[int, int]:
 def _month(tokens: Tokens, i: int, beside: bool) -> int:
     """The month of a token; `beside`: a day stands before it, so that "may" is one."""
     word = tokens.word(i)
-    beside = beside or tokens.word(i + 1)[:1].isdecimal()
+    beside = beside or tokens.word(i + 1 + _is_pointed(tokens, i))[:1].isdecimal()
     if word not in ("may", "march") or beside:
         return units.MONTHS.get(word, 0) or (units.SHORT_MONTHS.get(word, 0) if beside else 0)
     before = tokens.written[i - 1] if i else ""
     return units.MONTHS[word] if tokens.written[i][0].isupper() and before[-1:].islower() else 0
+
+
+def _is_pointed(tokens: Tokens, i: int) -> bool:
+    """Whether a full stop stands behind a short month: Sept. 30."""
+    return tokens.word(i) in units.SHORT_MONTHS and tokens.word(i + 1) == "." and tokens.glued(i + 1)
 
 
 def _year(tokens: Tokens, i: int) -> tuple[int, int]:

@@ -12,15 +12,13 @@ from typing import NamedTuple
 from core.attributes import attributes, negated, stem
 from core.mentions import mentions
 from core.numerals import plain_spelling
-from core.units import PERIODS, Fact, values_of
+from core.units import PERIODS, UNITLESS, Fact, values_of
 
 # Of a text; what is beyond is not compared.
 MAX_CHARS, MAX_MENTIONS, MAX_FACTS, MAX_INEXACT, MAX_AMOUNTS = 20_000, 2000, 64, 8, 32
 MAX_SHOWN = 60  # characters of an amount or a word
 _DAY = 86400  # seconds
 _COMPARED_AS = {"month": "s"}  # months are compared with other durations, in seconds
-# Kinds without a unit: of these the same digits are never "of another unit".
-_UNITLESS = frozenset(("number", "code", "model", "version", "date", "time", "ordinal", "times"))
 _DIGITS = re.compile(r"\d[\d.,]*")
 _NUMBER_AND_LETTERS = re.compile(r"(\d{1,30})[a-wyz]{1,3}$", re.ASCII)  # 3s, 603xl; 2x counts
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]*)?")
@@ -110,7 +108,7 @@ def is_sum(claim: Facts, passage: Facts) -> bool:
 
 
 def _digits(fact: Fact, written: str) -> re.Match[str] | None:
-    return None if _kind(fact) in _UNITLESS or fact.low is fact.high is None else _DIGITS.search(written)
+    return None if _kind(fact) in UNITLESS or fact.low is fact.high is None else _DIGITS.search(written)
 
 
 def _agrees_with_any(fact: Fact, facts: Facts) -> bool:

@@ -10,12 +10,13 @@ from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
-from core import units
+from core import currencies, units
 from core.attributes import NEGATIONS
 from core.codes import MODEL, code, codes_in, is_grouped, ordinal
 from core.dates import Found, date, hours, version
-from core.numerals import Tokens, plain_spelling
-from core.units import Fact, Unit, bounded, rate, share
+from core.measures import Measures
+from core.numerals import plain_spelling
+from core.units import Fact, Unit, bounded, share
 
 _THREE_PLACES = re.compile(r"[1-9]\d{0,2}\.\d{3}$")
 _TIMES_OF = frozenset(("x", "\u00d7", "*", "by"))
@@ -52,14 +53,14 @@ _FIRST_OF_BOUNDS = frozenset(words[0] for words in units.BOUNDS_BEFORE) | units.
 _FIRST_OF_BOUNDS |= {"between", "not", "no"}
 _FIRST = frozenset(("a", "an", "half", "quarter", "noon", "midnight", "-", "minus")).union(
     *(_FIRST_OF_BOUNDS, units.TIMES, units.DOTTED, units.SMALL, units.LARGE, units.PARTS, units.ORDINALS),
-    *(units.MONTHS, units.SHORT_MONTHS, units.MONEY, units.DOLLARS),
+    *(units.MONTHS, units.SHORT_MONTHS, currencies.MONEY, currencies.DOLLARS),
 )  # words that begin facts without a digit
 
 
-_SIGNS = frozenset("-$").union(mark for mark in units.MONEY if not mark.isalpha())
+_SIGNS = frozenset("-$").union(mark for mark in currencies.MONEY if not mark.isalpha())
 
 
-class _Scanner(Tokens):
+class _Scanner(Measures):
     """Reads facts at a token."""
 
     def __init__(self, text: str) -> None:
@@ -69,15 +70,21 @@ class _Scanner(Tokens):
     def read(self, i: int) -> Found:
         """The facts that begin at a token, and the position of the token after them."""
         if self.word(i) in ("no", "nos", "nr") and self.word(i + 1) == ".":  # no. 2231
-            found = None if self._is_grouped(i + 2) else self.number(i + 2)
-            if found and not self.glued(found[1]):
-                return [Unit("number").fact(value) for value in found[0]], found[1]
-            return code(self, self._codes, i + 2)
+            return self._numbered(i + 2) or code(self, self._codes, i + 2)
+        if self.word(i) in ("number", "#") and self.begins_number(i + 1):
+            return self._numbered(i + 1)
         if self.words[i] not in _FIRST and not self.words[i][0].isdecimal():
             return code(self, self._codes, i)
         if self.words[i] in _SIGNS and not any(map(self.begins_number, range(i + 1, i + 4))):
             return None
         return self._bounded(i) or date(self, i) or self._quantity(i) or ordinal(self, i) or code(self, self._codes, i)
+
+    def _numbered(self, i: int) -> Found:
+        """A number that names something, whatever follows it."""
+        found = None if self._is_grouped(i) else self.number(i)
+        if found is None or self.glued(found[1]):
+            return None
+        return [Unit("number").fact(value) for value in found[0]], found[1]
 
     def _is_grouped(self, i: int) -> bool:
         """Whether digits in groups, which are one code, begin at a token."""
@@ -85,7 +92,7 @@ class _Scanner(Tokens):
 
     def _bounded(self, i: int) -> Found:
         """At least 3, not within 30 days, a minimum stay of 2 nights, between 5 and 7, from 6 years."""
-        arrow = self.word(i) in ("<", ">") and (i == 0 or self.word(i - 1) in ("-", "=", "<", ">"))
+        arrow = self.word(i) in ("<", ">") and self.word(i - 1) in ("-", "=", "<", ">")
         if self.word(i) not in _FIRST_OF_BOUNDS or arrow:
             return None
         turned = self.word(i) in ("not", "no")
@@ -100,7 +107,10 @@ class _Scanner(Tokens):
                 end = 1 + next(links, end - 1)
             farther = last in ("than", "exceed") and not turned and self._denied(i)
             side, strict = (_TURNED[bound[0]], not bound[1]) if turned or farther else bound
-            if found := self._quantity(self._passed_over(end)):
+            found = self._quantity(self._passed_over(end))
+            if found and i == 0 and self.word(i) == ">" and length == 1 and found[0][0].kind in units.UNITLESS:
+                return None  # what an e-mail quotes
+            if found:
                 return [bounded(fact, side, strict) for fact in (*found[0], *self._age(found))], found[1]
         if self.word(i) in units.SOME_BOUNDS:
             side, kinds = units.SOME_BOUNDS[self.word(i)]
@@ -139,11 +149,17 @@ class _Scanner(Tokens):
         found = found or self._rated(self._part(i) or self._amount(i, between))
         if found is None:
             return None
+        if self._is_plus(found[1]):
+            return [bounded(fact, "low", False) for fact in found[0]], found[1] + 1
         for length in (3, 2, 1):
             bound = units.BOUNDS_AFTER.get(after := tuple(self.words[found[1] : found[1] + length]))
             if bound is not None and len(after) == length:
                 return [bounded(fact, *bound) for fact in found[0]], found[1] + length
         return found
+
+    def _is_plus(self, i: int) -> bool:
+        """Whether the sign behind a number makes it a bound: 18+, but not 5+1."""
+        return self.word(i) == "+" and self.glued(i) and not (self.glued(i + 1) and self.word(i + 1)[:1].isalnum())
 
     def _amount(self, i: int, between: bool) -> Found:
         """3 kg, EUR 3, 5 to 7 days, a week, 30-day, 4711."""
@@ -155,9 +171,13 @@ class _Scanner(Tokens):
             return None if money else self._one(i)
         if money and self.is_minus(i):
             first = [-value for value in first[0]], first[1]
-        if found := self._range(*first, money, between):
+        if found := self._range(start, *first, money, between):
             return found
         values, end = first
+        if self._is_plus(end):  # 10+ years
+            unit, after = self._unit(end + 1, money)
+            meant = units.EITHER.get(unit.kind, (unit,))
+            return [bounded(each.fact(values[-1]), "low", False) for each in meant], after
         unit, after = self._unit(end, money)
         if self.word(end) == '"' and self.glued(end) and not self.quoted[end]:
             unit, after = units.UNITS["inch"], end + 1
@@ -166,6 +186,9 @@ class _Scanner(Tokens):
         in_feet = self.word(end) == "'" and self.word(end + 2) == '"' and all(map(self.glued, range(end, end + 3)))
         if in_feet and (inches := self.small(end + 1, 11)) is not None:  # 5'6"
             return [units.UNITS["inch"].fact(12 * values[-1] + inches)], end + 3
+        minutes = self.small(end + 1, 59) if self.word(end) == ":" and self.glued(end) and self.glued(end + 1) else None
+        if minutes is not None and self._unit(end + 2, "")[0] == units.UNITS["hour"]:  # 1:45 h
+            return [units.UNITS["min"].fact(60 * values[-1] + minutes)], self._unit(end + 2, "")[1]
         parts = 0 if money else units.IN_PARTS.get(unit, 0)
         below = self.small(after, parts - 1) if self.glued(after) or self.word(after + 1) in units.AFTER_PARTS else None
         if below is not None and len(self.word(after)) == 2:  # 1h30, 1 m 80, 5 pounds 50
@@ -214,14 +237,7 @@ class _Scanner(Tokens):
         word = self.word(i + 1)
         return len(self.word(i)) == 1 and len(word) == 3 and word.isdecimal() and word[0] != "0"
 
-    def _currency(self, i: int) -> tuple[int, str]:
-        """The token after a currency, and its name; empty where none stands there."""
-        if self.word(i) in units.DOLLARS and self.word(i + 1) == "$" and self.glued(i + 1):
-            return i + 2, units.DOLLARS[self.word(i)]
-        money = units.MONEY.get(self.word(i), "")
-        return i + bool(money), money
-
-    def _range(self, values: list[Fraction], end: int, money: str, between: bool) -> Found:
+    def _range(self, start: int, values: list[Fraction], end: int, money: str, between: bool) -> Found:
         """5 to 7 days, 10 % to 20 %, 3 or 5 kg; "and" joins only `between` two."""
         own, middle = self._unit(end, money)
         per, middle = self._per(middle) or (None, middle)  # 5 km/h to 6 km/h
@@ -232,6 +248,10 @@ class _Scanner(Tokens):
         if second is None or len(second[0]) != 1 or len(values) != 1:
             return None
         unit, after = self._unit(second[1], money)
+        shared = 1
+        if own.kind in ("number", "money") and self.multiplier(start, end) == 1:
+            shared = self.multiplier(middle + 1, second[1])  # 5 to 10 million
+            values = [values[0] * (shared if values[0] * shared < second[0][0] else 1)]
         own = unit if own.kind == "number" else own
         low, high = own.value(values[0]), unit.value(second[0][0])
         if (own.kind, own.name) != (unit.kind, unit.name) or not self._ends(after, unit):
@@ -240,7 +260,8 @@ class _Scanner(Tokens):
         if (plain and joined in ("till", "until")) or (per and per != (self._per(after) or (None,))[0]):
             return None  # 5 until 30 June
         if joined == "or":
-            return None if plain else ([Fact(unit.kind, each, each, unit.name) for each in (low, high)], after)
+            either = [Fact(unit.kind, each, each, unit.name) for each in (low, high)]
+            return None if plain and shared == 1 else (either, after)
         return ([Fact(unit.kind, low, high, unit.name)], after) if low < high else None
 
     def _longer(self, meant: Sequence[Unit], value: Fraction, after: int) -> Found:
@@ -264,16 +285,6 @@ class _Scanner(Tokens):
                 total = unit.value(value) + (part if value >= 0 else -part)
                 return [Fact(unit.kind, total, total, unit.name)], end
         return None
-
-    def _ends(self, i: int, unit: Unit) -> bool:
-        """Whether a number with its unit ends before a token: "603XL" is no number, nor "0042-A"."""
-        if not self.glued(i):
-            return True
-        if self.word(i) == "-" and unit.kind == "number" and self.glued(i + 1):
-            return self.word(i + 1) not in units.ORDINALS and not (
-                self.written[i + 1].isupper() and len(self.written[i + 1]) <= 3
-            )
-        return not self.word(i)[:1].isalnum() or (unit.kind == "number" and self.word(i) in units.COUNTS)
 
     def _one(self, i: int) -> Found:
         """A week, half an hour, an hour and a half, twice, once a year."""
@@ -304,6 +315,8 @@ class _Scanner(Tokens):
         if part is None or (start == i and part < Fraction(1, 2)):
             return None
         end = start + 1 + (self.word(start + 1) == "of")
+        if self.word(end) in ("a", "one") and self.word(end + 1) in units.LARGE and self.number(i):
+            return None  # a quarter of a million
         if self.word(end) in ("a", "an") and self.word(end + 1) in units.SPANS:
             return [units.UNITS[self.word(end + 1)].fact(count * part)], end + 2
         if end == start + 1 and self.word(end) not in units.OWNED:
@@ -328,61 +341,6 @@ class _Scanner(Tokens):
         if not out and whole in _YEARS and "," not in self.word(end - 1):
             return None
         return [share(part / whole) if whole <= _MAX_ROUNDED else Unit("%").fact(100 * part / whole)], end
-
-    def _unit(self, i: int, money: str) -> tuple[Unit, int]:
-        """The unit after a number, and the token after it."""
-        if money:
-            again = units.MONEY.get(self.word(i)) == money and not self.word(i + 1)[:1].isdecimal()  # no next $12
-            return Unit("money", name=money), i + again
-        start = i
-        if self.word(i) == "-" and self.glued(i) and self.glued(i + 1):
-            i += 1
-        if self.word(i) in units.ADJECTIVES and not self.glued(i):
-            i += 1
-        word = self.word(i)
-        if word == "st" and (more := self.number(i + 1)) and self.word(more[1]) in ("lb", "lbs"):
-            return units.UNITS["stone"], i + 1  # 12 st 4 lb
-        for length in (2, 3):
-            if phrase := units.PHRASES.get(tuple(self.words[i : i + length])):
-                return phrase, i + length
-        if word in ("\u00b0", "degree", "degrees") and self.word(i + 1) in ("c", "f", "celsius", "fahrenheit"):
-            return (units.CELSIUS if self.word(i + 1)[0] == "c" else units.FAHRENHEIT), i + 2
-        if word in units.EITHER:
-            return Unit(word.removesuffix("s")), i + 1
-        power = units.POWERS.get(word, 0)
-        i += power > 0 and 1 + (self.word(i + 1) == ".")  # sq. ft.
-        unit = units.CASED.get(self.written[i]) if self.word(i) else None
-        unit = unit or units.UNITS.get(self.word(i))
-        letter = len(word) == 1 and word.isascii() and word.isalpha()
-        if unit is None or (letter and self.written[i] not in units.LETTERS) or (power and unit.kind != "m"):
-            return Unit("number"), start
-        if not power and unit.kind == "m" and self.word(i + 1) in ("2", "3") and self.glued(i + 1):
-            i, power = i + 1, int(self.word(i + 1))
-        if power:
-            return Unit(f"m{power}", unit.factor**power), i + 1
-        hours = i + 1 + (self.word(i + 1) == "-" and self.glued(i + 1) and self.glued(i + 2))
-        if unit.kind in units.BY_THE_HOUR and self.word(hours) in ("hour", "hours"):
-            return Unit(units.BY_THE_HOUR[unit.kind], unit.factor), hours + 1
-        return unit, i + 1
-
-    def _rated(self, found: Found) -> Found:
-        """An amount, or what of it is for each of something: 5 GB per month, 38 hours a week, 100 km/h, 10 mg daily."""
-        per = self._per(found[1]) if found and all(fact.kind in units.RATED for fact in found[0]) else None
-        return ([rate(fact, per[0]) for fact in found[0]], per[1]) if found and per else found
-
-    def _per(self, i: int) -> tuple[Unit, int] | None:
-        """What an amount is for each of, and the token after it."""
-        word, after = self.word(i), self.word(i + 1)
-        if word in units.PERIODS and word.endswith("ly"):
-            return units.PERIODS[word], i + 1
-        period = after in units.SPANS or after == "second"
-        each = word in units.OFTEN and period and self.word(i + 2) not in ("ago", "later", "earlier")
-        if not (each or word == "per" or (word == "/" and (period or self.glued(i + 1)))):
-            return None
-        unit, end = self._unit(i + 1, "")
-        if unit.kind == "number":  # 100 MB/S
-            unit, end = units.UNITS.get(after, unit), i + 2
-        return (unit, end) if unit.kind in units.RATED else None
 
 
 def _may_follow_from(fact: Fact) -> bool:

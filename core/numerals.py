@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 from math import gcd
 
-from core import units
+from core import currencies, units
 from core.text import PLAIN
 from core.units import values_of
 
@@ -20,9 +20,10 @@ _SPELT = str.maketrans(
 )  # one character for one
 # The number of something, where digits are left out or come later: your customer no. and your name. It denies nothing.
 _NO = re.compile(r"\b[Nn][Oo]\.(?= ?(?:[a-z#\d]|[A-Z]{1,5}[ -]?\d))|(?<=[a-z] )no\.(?= \w)")
-# Digits in groups that are one code: a telephone number, an IBAN.
+# Digits in groups that are one code: a telephone number, of the US too, an IBAN.
 GROUPED = re.compile(
     r"(?<![\w.,+/:-])(?:(?=\+?(?:[ -]?\d){9})(?:\+[1-9]\d{0,2}|0\d{1,4})(?:[ -]\d{2,8}){1,6}|[+0]\d{8,29}"
+    r"|(?:\+?1[ -]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d-)\d{3}[ -]\d{4}|\(0\d{1,4}\) ?\d{2,8}(?:[ -]\d{2,8}){0,5}"
     r"|[A-Z]{2}\d\d(?: [A-Z]{4})?(?: \d{4}){2,7}(?: \d{1,3})?)(?!\w|[.,:/]\d|-\w)",
     re.ASCII,
 )
@@ -34,9 +35,11 @@ _TOKEN = re.compile(
 )
 _JOINED = frozenset((*units.RANGES, "or", "and"))  # 1/2 to 3/4 inch
 _BEFORE_SIGN = frozenset("($\u20ac\u00a3\u00a5\u20b9")
-_AFTER_MINUS = units.MONEY.keys() | units.SMALL.keys() | units.LARGE.keys()
+_AFTER_MINUS = currencies.MONEY.keys() | units.SMALL.keys() | units.LARGE.keys()
 _SHORT = frozenset(("bn", "tn", "mio", "mln"))  # no numbers by themselves
 _AND_A = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
+_SOME = frozenset(("several", "few", "many", "couple", "some"))
+_LETTERS = units.MILLIONS | {"k": 1000}
 Number = tuple[list[Fraction], int] | None  # values, and the position of the token after them
 
 
@@ -95,11 +98,32 @@ class Tokens:
         if self.word(i) == "minus" and self.is_minus(i):
             positive = self.number(i + 1)
             return positive and ([-value for value in positive[0]], positive[1])
-        found = self._digits(i) if self.begins_number(i) or self.word(i) == "-" else self._number_words(i)
+        in_digits = self.begins_number(i) or self.word(i) == "-"
+        found = self._of_large(i) or (self._digits(i) if in_digits else self._number_words(i))
         whole = found or (([Fraction(1)], i + 1) if self.word(i) == "one" else None)
         if whole and self.are(whole[1], "and", "a") and (part := _AND_A.get(self.word(whole[1] + 2))):
-            return [*whole[0][:-1], whole[0][-1] + part], whole[1] + 3
+            of = units.LARGE.get(self.word(whole[1] - 1), 1)  # a million and a half
+            return self._times_large([*whole[0][:-1], whole[0][-1] + part * of], whole[1] + 3, i)
         return found
+
+    def multiplier(self, i: int, end: int) -> int:
+        """What the last words or letters of a number at a token multiply: the million of 10 million, the k of 10k."""
+        factor = 1
+        while end - 1 > i and (last := units.LARGE.get(self.word(end - 1)) or _LETTERS.get(self.word(end - 1))):
+            factor, end = factor * last, end - 1
+        return factor
+
+    def _of_large(self, i: int) -> Number:
+        """Half a million, a quarter of a million, 3/4 of a million."""
+        if written := self.fraction(i):
+            count, start = written[0], written[1] - 1
+        else:
+            counted = self.word(i) == "a" or self.word(i) in units.SMALL
+            count, start = Fraction(units.SMALL.get(self.word(i), 1)), i + counted
+            count *= units.FRACTIONS.get(self.word(start), 0)
+        end = start + 1 + (self.word(start + 1) == "of")
+        large = units.LARGE.get(self.word(end + 1)) if count and self.word(end) in ("a", "one") else None
+        return self._times_large([count * large], end + 2, i) if large else None
 
     def begins_number(self, i: int) -> bool:
         """Whether a token has digits, or is a character for a fraction."""
@@ -115,7 +139,7 @@ class Tokens:
         if not (self.glued(i + 1) and self.glued(i + 2)) or (self.glued(i + 3) and self.word(i + 3) == "/"):
             return None
         before = self.word(i - 1)
-        if before in units.NUMBERED or before in units.MONEY or (before == "/" and self.glued(i)):
+        if before in units.NUMBERED or before in currencies.MONEY or (before == "/" and self.glued(i)):
             return None
         return Fraction(above, below), i + 3
 
@@ -154,11 +178,7 @@ class Tokens:
         if unit is not None and unit.kind in ("s", "month"):
             return value < 1 or unit.factor < units.UNITS["day"].factor  # 5/4 days are five or four
         known = unit is not None or word in units.EITHER or word in units.PORTIONS or word in units.LARGE
-        return (
-            known
-            or word in ("\u00b0", "degree", "degrees", *units.POWERS)
-            or any(tuple(self.words[i : i + length]) in units.PHRASES for length in (2, 3))
-        )
+        return known or word in ("\u00b0", "degree", "degrees", *units.POWERS) or self.phrase(i) is not None
 
     def _digits(self, i: int) -> Number:
         word = self.word(i)
@@ -202,9 +222,19 @@ class Tokens:
         glued, signed = self.glued(end), self.word(i - 1) == "-"
         if (self.glued(end + 1) and self.word(end + 1).isalnum()) or (not glued and self.written[end].isupper()):
             return False  # $25 M is of that size
-        before = self.word(i - 1 - signed) in units.MONEY and (glued or not self.begins_number(i - 2 - signed))
+        before = self.word(i - 1 - signed) in currencies.MONEY and (glued or not self.begins_number(i - 2 - signed))
+        if glued and self.word(i - 1) in units.RANGES and self.begins_number(i - 2):  # $5-10m
+            before = before or self.word(i - 3) in currencies.MONEY
         after = self.word(end + 1)
-        return before or ((after in units.MONEY or after in ("pound", "pounds")) and not self.begins_number(end + 2))
+        named = after in currencies.MONEY or after in ("pound", "pounds") or self.phrase(end + 1) is not None
+        return before or (named and not self.begins_number(end + 2))
+
+    def phrase(self, i: int) -> tuple[units.Unit, int] | None:
+        """The unit of several words at a token, and the token after it."""
+        for length in units.PHRASE_LENGTHS:
+            if unit := units.PHRASES.get(tuple(self.words[i : i + length])):
+                return unit, i + length
+        return None
 
     def _is_group(self, i: int) -> bool:
         """Whether three digits stand after a space: the 000 of 1 000."""
@@ -222,9 +252,9 @@ class Tokens:
     def _number_words(self, i: int) -> Number:
         start, total, current, room, power = i, 0, -1, 1 << 62, 1 << 62  # what may follow is smaller than the last two
         if self.are(i, "a", "couple", "of"):
-            return [Fraction(2)], i + 3
-        if self.are(i, "half", "a") and (large := units.LARGE.get(self.word(i + 2))):
-            return [Fraction(large, 2)], i + 3
+            return self._times_large([Fraction(2)], i + 3, i)
+        if self.word(i) in units.LARGE and self.word(i - 1) in _SOME:
+            return None  # several hundred
         if self.word(i) == "a" and self.word(i + 1) in units.LARGE:
             current, i = 1, i + 1
         while i - start < _MAX_WORDS:
@@ -245,7 +275,8 @@ class Tokens:
                 i += 1
             else:
                 break
-        alone = i - start == 1 and self.word(start) == "one"
+        after = self.word(i + 1) in units.SMALL and self.word(i + 1) != "one"
+        alone = i - start == 1 and self.word(start) == "one" and not (after and self.word(i) in units.RANGES)
         if (
             i == start
             or current < 0

@@ -126,7 +126,7 @@ def same_words(text: str) -> str:
     text = " ".join(text.split())
     if not text.isupper():
         text = _NAMED_A.sub(_NAME_A, text)
-    text = GROUPED.sub(lambda groups: re.sub("[ -]", "", groups[0]), text)
+    text = GROUPED.sub(lambda groups: re.sub("[ ()-]", "", groups[0]), text)
     text = in_one_spelling(_SIGN_APART.sub(r"\1 -", text))
     written = _FRACTION.sub(" ", _EXPONENT.sub(r"^\g<0>", _APART.sub("e", text.translate(_UMLAUTS | _UNEQUAL))))
     normalised, rest = normalise_within(written, EXPANDED * len(written) + _EXPANDED_FEW)

@@ -6,6 +6,8 @@ from fractions import Fraction
 from math import floor
 from typing import NamedTuple
 
+from core.currencies import MAX_WORDS, MONEY, OF_COUNTRIES
+
 DAY = 1440  # minutes
 MAX_DIGITS = 30  # of a number; longer ones are codes
 _PIECE = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)*")
@@ -138,12 +140,6 @@ _WRITTEN: dict[str, tuple[tuple[str, str], ...]] = {  # what is measured -> fact
     "times": (("1", "times"),),
     "%": (("1", "% percent pct"),),
 }
-CURRENCIES = {
-    "\u20ac": "\u20ac eur euro euros", "$": "$ usd dollar dollars", "\u00a3": "\u00a3 gbp sterling quid",
-    "\u00a5": "\u00a5 jpy yen", "\u20b9": "\u20b9 inr rupee rupees", "\u20bd": "\u20bd rub ruble rubles rouble roubles",
-    "sek": "sek krona kronor", "pln": "pln zloty zlotys", "chf": "chf", "nok": "nok", "dkk": "dkk", "cny": "cny",
-    "aud": "aud", "cad": "cad", "nzd": "nzd", "hkd": "hkd", "sgd": "sgd", "brl": "brl", "mxn": "mxn", "zar": "zar",
-}  # fmt: skip
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -156,7 +152,6 @@ def _factor(written: str) -> Fraction:
     return Fraction(above) / Fraction(below or "1")
 
 
-MONEY = {word: name for name, words in CURRENCIES.items() for word in words.split()}
 UNITS = {
     **{
         word: Unit(kind, _factor(factor))
@@ -187,12 +182,16 @@ PHRASES = {
     ("percentage", "points"): UNITS["%"],
     ("basis", "points"): Unit("%", Fraction(1, 100)),
     **dict.fromkeys((("fl", "oz"), ("fl", ".", "oz"), ("fluid", "ounce"), ("fluid", "ounces")), UNITS["floz"]),
+    **{words: Unit("money", name=name) for words, name in OF_COUNTRIES.items()},
 }
+PHRASE_LENGTHS = range(2, MAX_WORDS + 1)  # in words and marks
 POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 NAMES = {unit: word for word, unit in reversed(UNITS.items())}  # the first of each
 BY_THE_HOUR = {"W": "Wh", "A": "Ah"}  # kilowatt-hours
 _DURATIONS = frozenset(("s", "night", "month"))
 RATED = frozenset(kind for kind in _WRITTEN if "/" not in kind)  # kinds of which there may be so many per something
+# Kinds without a unit: of these the same digits are never "of another unit".
+UNITLESS = frozenset(("number", "code", "model", "version", "date", "time", "ordinal", "times"))
 PERIODS = {
     **{
         word: unit
@@ -213,18 +212,6 @@ EITHER = {
 # Kinds whose amounts a smaller unit may go on: 5 ft 6 in; and units that two digits alone go on, before an end.
 MIXED = frozenset(("s", "month", "money", "m", "g", "l", "pound"))
 IN_PARTS = {UNITS["hour"]: 60, **dict.fromkeys((*map(UNITS.get, ("m", "euro", "dollar")), Unit("pound")), 100)}
-# Letters before a dollar sign, and the currency.
-DOLLARS = {
-    "us": "$",
-    "a": "aud",
-    "au": "aud",
-    "c": "cad",
-    "ca": "cad",
-    "nz": "nzd",
-    "hk": "hkd",
-    "s": "sgd",
-    "r": "brl",
-}
 # One letter is a unit in this case only: "5 M" is a size.
 RANGES = frozenset(("-", "to", "through", "thru", "till", "until"))  # between two amounts
 LETTERS = frozenset("mgtsh") | frozenset("HlLwWvVK")
