@@ -82,7 +82,7 @@ class _Scanner(Measures):
     def _numbered(self, i: int) -> Found:
         """A number that names something, whatever follows it."""
         found = None if self._is_grouped(i) else self.number(i)
-        if found is None or self.glued(found[1]):
+        if found is None or (self.glued(found[1]) and self.word(found[1]) not in units.MARKS):
             return None
         return [Unit("number").fact(value) for value in found[0]], found[1]
 

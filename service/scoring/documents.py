@@ -273,17 +273,27 @@ class _Reader:
             stop += 1
         lines = self._lines[i:stop]
         names: list[str] = []
-        if separated or mark or (len(lines) > 1 and not any(map(str.isdigit, lines[0].text))):
+        if separated or mark or self._begins_with_names(lines):
             names, lines = [name[:_NAME_CHARS] for name in _cells(lines[0].text, mark)], lines[2 if separated else 1 :]
         rows, context = [], self._context()
         for line in lines:
-            text = self._row(_cells(line.text, mark), names)
+            cells = _cells(line.text, mark)
+            text = self._row(cells, names) if names or len(cells) != 2 else ": ".join(filter(None, cells))
             for start, end in _pieces(text, 0, len(text)):
                 self._block += 1
                 if piece := text[start:end].strip():
                     rows.append(Sentence(line.start, line.end, piece, context, self._block))
         self._block += 1
         return rows, stop
+
+    @staticmethod
+    def _begins_with_names(lines: list[_Line]) -> bool:
+        """Whether rows begin with the names of columns: without a digit; of two columns all numbers are beneath one."""
+        names, *rows = [_cells(line.text, "") for line in lines]
+        if not rows or any(map(str.isdigit, lines[0].text)):
+            return False
+        second = [row[1] for row in rows if len(row) > 1 and row[1]]
+        return len(names) > 2 or (second != [] and all(any(map(str.isdigit, cell)) for cell in second))
 
     def _row(self, cells: list[str], names: list[str]) -> str:
         """A row as a sentence, with its columns' names as long as it is short and the document's share allows them."""

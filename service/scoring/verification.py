@@ -220,13 +220,14 @@ def _compared(documents: Documents, claim: str, found: Sequence[Found], known: d
             words = same_words(text).split() if short else []
             known[each.passage] = _Words(amounts_in(passage.said), words, said_in(passage.said) if short else None)
         theirs, words, said = known[each.passage]
-        spelt = written_alike(claim, amounts, passage.said, theirs) if amounts else claim
+        as_said = words if "only" in own[claim] else _without_only(words)
+        # Another spelling may be other words: number 12, of no. 12.
+        keeps = not amounts or (own[claim] == as_said != [])
+        spelt = claim if keeps else written_alike(claim, amounts, passage.said, theirs)
         if spelt not in own:
             own[spelt] = same_words(spelt).split() if own[claim] else []
-        if "only" not in own[spelt]:
-            words = _without_only(words)
-        others = sum(a != b for a, b in zip(own[spelt], words, strict=False))
-        alike = 0 < len(words) == len(own[spelt]) and others <= MAX_OTHER_WORDS
+        others = sum(a != b for a, b in zip(own[spelt], as_said, strict=False))
+        alike = 0 < len(as_said) == len(own[spelt]) and others <= MAX_OTHER_WORDS
         ruled_out = alike and others > 0 and rules_out(facts_of(text), facts_of(claim))
         ruled_out = ruled_out or (claimed is not None and said is not None and says_another_amount(claimed, said))
         compared.append(_Comparison(None if spelt == claim else spelt, alike and others == 0, ruled_out))

@@ -190,6 +190,12 @@ def test_a_text_entails_itself(published: Callable[..., Any], text: str) -> None
         ("2) Members may bring two guests.", "\u00b7 Members may bring two guests."),
         ("No pets\nNo smoking\nNo parties", "No pets"),
         ("No pets\n\nNo smoking\n\nNo parties", "No parties"),
+        ("Please quote invoice no. 4711 in your payment.", "Please quote invoice number 4711 in your payment."),
+        ("Your contract number 4711 ends in May.", "Your contract no. 4711 ends in May."),
+        ("Dogs are allowed in room no. 5. Cats are allowed everywhere.", "Dogs are allowed in room 5."),
+        ("Welcome. Rooms for max. 5 guests cost min. 90 euros. We do.", "Rooms for max. 5 guests cost min. 90 euros."),
+        ("Tenant\tJones Ltd\nLandlord\tSmith Ltd", "Tenant: Jones Ltd"),
+        ("Entry fees\n\n> 65 years: free\n> 18 years: 9 euros", "> 65 years: free"),
         ("We open at 9 am. The fee is 20 euros. Parking is free.", "The fee is 20 euros. Parking is free."),
     ],
 )
@@ -249,6 +255,8 @@ def test_what_only_some_may_do_they_may_do(published: Callable[..., Any]) -> Non
     ("text", "claim"),
     [
         ("Give ten to thirty mg now.", "Give ten to twenty mg now."),
+        ("Call (617) 227-4000 for help.", "Call (617) 227-9000 for help."),
+        ("The loan is 5 million US dollars.", "The loan is 5 million euros."),
         ("Paid in Q1 FY25.", "Paid in Q1 FY24."),
         ("We are closed on Mondays.", "We are closed on Tuesdays."),
         ("Fee: \u00a31,000 per year", "The fee is \u00a32,000 per year."),
@@ -271,6 +279,8 @@ def test_what_differs_in_an_amount_alone_is_not_entailed(published: Callable[...
 @pytest.mark.parametrize(
     ("text", "claim"),
     [
+        ("The grant is between 5 and 10 million euros.", "The grant is at least 5 million euros."),
+        ("The grant is one and a half million euros.", "The grant is 1.5 million euros."),
         ("The ticket costs $5.99.", "The ticket costs 5 dollars and 99 cents."),
         ("The fee is 20 euros.", "The fee is 2000 cents."),
         ("The temperature is minus 5 degrees.", "The temperature is -5 degrees."),
