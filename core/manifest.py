@@ -33,6 +33,7 @@ SHARED_NAME = "shared"  # folder of files that several models share
 MAX_MANIFEST_BYTES = 1 << 20  # published ones have some 20 KB
 MAX_MODEL_BYTES = 1 << 30  # of all files together
 MAX_TOKENS = 8192  # that a model may be said to read
+MAX_PROMPT = 1000  # characters: it stands before every text
 
 Role = Literal["text", "query", "passage"]  # what a text is for
 Task = Literal["similarity", "entailment", "paraphrase", "relevance", "classification"]
@@ -60,9 +61,13 @@ class Limits(_Frozen):
 class Prompts(_Frozen):
     """What is put before a text, by what it is for."""
 
-    text: str = Field("", description="before both texts of a similarity, and texts that are embedded or labelled")
-    query: str = Field("", description="before what is looked for")
-    passage: str = Field("", description="before what is found")
+    text: str = Field(
+        "",
+        max_length=MAX_PROMPT,
+        description="before both texts of a similarity, and texts that are embedded or labelled",
+    )
+    query: str = Field("", max_length=MAX_PROMPT, description="before what is looked for")
+    passage: str = Field("", max_length=MAX_PROMPT, description="before what is found")
 
     def of(self, role: Role) -> str:
         """The one of a role."""

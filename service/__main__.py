@@ -19,6 +19,7 @@ log = logging.getLogger("service")
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Serve, or hash a key; the exit code says why it could not (`service/process/__init__.py`)."""
+    reserve_standard_streams()
     parser = argparse.ArgumentParser(
         prog="python -m service", description="Serve the models; settings: SEMBLANCE_ variables (--help-settings)."
     )
@@ -51,6 +52,15 @@ def write_entry(name: str) -> int:
         sys.stderr.write(f"{error}\n")
         return EXIT_SETTINGS
     return 0
+
+
+def reserve_standard_streams() -> None:
+    """Open what was closed of standard input, output and error: a log would go to whatever gets its number."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
 
 
 def serve() -> int:

@@ -57,6 +57,11 @@ class Call:
             for i in range(0, len(given), size)
         ]
 
+    def is_mostly_one(self) -> bool:
+        """Whether one item is most of the body."""
+        item = (self.content or {})[self.items] if len(self.places) == 1 else ""
+        return 2 * len(_as_json(self.items, item)) > len(self.body or b"")
+
     def fitting(self, room: int) -> "list[Call]":
         """The same in requests of at most `room` bytes, halved until they fit; a single item is sent at any size."""
         if len(self.body or b"") <= room or len(self.places) == 1:
@@ -102,6 +107,8 @@ def read_answer(call: Call, status: int, headers: Mapping[str, str], body: bytes
     error = request_failed(status, body, headers.get("x-request-id"), retry_after(headers))
     if error.code == "too_slow" and isinstance(error.limit, int) and 0 < error.limit < len(call.places):
         return error
+    if error.code == "too_large" and error.field is None and call.is_mostly_one():
+        error = error.about(f"{call.items}.0")
     raise error.at(call.places, call.items)
 
 

@@ -23,6 +23,7 @@ from semblance.extras import version
 
 MAX_ANSWER_BYTES = 2**28
 LONGEST_TIMEOUT = 86_400  # seconds
+_ENCODING = "gzip"  # of an answer
 WAITS_OF_AN_ANSWER = 10  # timeouts within which an answer is whole
 _CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")  # events of httpcore
 _KEY = re.compile("[!-~]([ -~]*[!-~])?").fullmatch
@@ -74,8 +75,9 @@ class _Endpoint:
         wanted = Retries(retries) if isinstance(retries, int) else retries
         if not hasattr(wanted, "plan"):
             raise InvalidArgument(f"retries must be a number, or Retries, found {retries!r}")
-        self._url = url
+        self._url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"  # for messages: no password
         self._headers = {"user-agent": f"semblance/{version()}", "content-type": "application/json"}
+        self._headers["accept-encoding"] = _ENCODING
         if api_key is not None:
             self._headers["authorization"] = f"Bearer {api_key}"
         self._seconds, self._timeout = timeout, httpx.Timeout(timeout)
@@ -90,12 +92,17 @@ class _Endpoint:
         if http.is_closed:
             raise InvalidArgument("this client has been closed")
 
-    def _translated(self, error: httpx.RequestError) -> NoAnswer | UnexpectedAnswer:
-        """The error of this package for one of httpx."""
+    def _check_encoding(self, answer: httpx.Response) -> None:
+        """Raise UnexpectedAnswer where a body is packed as was not asked for: twice, a few bytes may be gigabytes."""
+        if (encoding := answer.headers.get("content-encoding", _ENCODING)) not in (_ENCODING, "identity"):
+            raise UnexpectedAnswer(f"{self._url} answers with the content encoding {encoding[:100]!r}")
+
+    def _translated(self, error: httpx.RequestError | RuntimeError) -> NoAnswer | UnexpectedAnswer:
+        """The error of this package for one of httpx, or of an event loop that has ended."""
         reason = str(error) or type(error).__name__
         if isinstance(error, httpx.TimeoutException):
             return TimedOut(f"no answer from {self._url} in time: {reason}")
-        if isinstance(error, httpx.TransportError):
+        if isinstance(error, httpx.TransportError | RuntimeError):
             return NoAnswer(f"no answer from {self._url}: {reason}")
         return UnexpectedAnswer(f"{self._url} answers with what cannot be read: {reason}")
 
@@ -263,9 +270,10 @@ class Client(_Endpoint):
         try:
             asked = self._http.stream(call.method, call.path, content=call.body, extensions={"trace": bound_reads})
             with asked as answer:
+                self._check_encoding(answer)
                 for part in answer.iter_bytes():
                     body.add(part)
-        except httpx.RequestError as error:
+        except (httpx.RequestError, RuntimeError) as error:
             raise self._translated(error) from error
         finally:
             READ.reset(reading)
@@ -382,10 +390,11 @@ class AsyncClient(_Endpoint):
                 asyncio.timeout(body.left()),
                 self._http.stream(call.method, call.path, content=call.body) as answer,
             ):
+                self._check_encoding(answer)
                 async for part in answer.aiter_bytes():
                     body.add(part)
         except TimeoutError:
             raise body.late() from None
-        except httpx.RequestError as error:
+        except (httpx.RequestError, RuntimeError) as error:
             raise self._translated(error) from error
         return read_answer(call, answer.status_code, answer.headers, body.whole())

@@ -77,13 +77,22 @@ class InProcess(httpx.AsyncBaseTransport):
             raise CannotStart("; ".join(str(error).splitlines())) from None
         self._http = httpx.ASGITransport(self._app)
         self._starting: asyncio.Task[None] | None = None
+        self._asked: set[asyncio.Task[httpx.Response]] = set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Answer one request; the first one starts the service."""
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
         await asyncio.shield(self._starting)
-        return await self._http.handle_async_request(request)
+        asked = asyncio.ensure_future(self._http.handle_async_request(request))
+        self._asked.add(asked)
+        asked.add_done_callback(self._asked.discard)
+        try:
+            return await asked
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            raise RuntimeError("the client was closed") from None  # by `aclose`, and not who asks
 
     async def _start(self) -> None:
         try:
@@ -92,7 +101,11 @@ class InProcess(httpx.AsyncBaseTransport):
             raise CannotStart(f"the service does not start: {str(error) or type(error).__name__}") from error
 
     async def aclose(self) -> None:
-        """Close the service in this process."""
+        """Close the service in this process; who is asking it is answered that it stops."""
+        asked = list(self._asked)
+        for each in asked:
+            each.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
         if self._starting is not None:
             await self._app.service.close()
 

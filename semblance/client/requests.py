@@ -9,7 +9,6 @@ because it would take too long, by what it says that would not.
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import islice
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
@@ -258,7 +257,7 @@ class ServiceRequests:
         merged = heapq.merge(*ordered, key=lambda result: (-result.score, -result.raw_score))
         return replace(  # what is said of the query, each part says
             parts[0],
-            results=list(islice(merged, fixed["top_k"])),
+            results=list(merged)[: fixed["top_k"]],
             truncated=RankTruncated(query=any(part.truncated.query for part in parts), candidates=truncated),
             answered=True,  # of all candidates there is no confidence
             confidence=None,

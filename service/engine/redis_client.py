@@ -28,9 +28,10 @@ log = logging.getLogger(__name__)
 
 GARBAGE_SECONDS = 60.0  # for which garbage is told of
 _CONNECTIONS = 32
-# The head of an answer of 100,000 elements or more; the largest that is asked for has a thousand. hiredis would make a
-# list of what is announced: 16 GB, which took the event loop 19 s.
-_TOO_MANY = re.compile(rb"\n[*%~>][0-9]{6}")
+# Elements that the heads of lists in one piece of an answer may announce together; the longest list that is asked for
+# has a thousand. hiredis would make a list of what is announced: 16 GB, which took the event loop 19 s.
+_MAX_ELEMENTS = 100_000
+_HEAD = re.compile(rb"\n[*%~>|]([0-9]{1,20})")
 _TAIL_BYTES = 8  # by which such a head may begin in what came before
 _WORD = re.compile(r"[A-Z]{3,20}").fullmatch  # such as MISCONF, before Redis' message
 T = TypeVar("T")
@@ -51,7 +52,7 @@ class _Parser(DefaultParser):  # type: ignore[misc,valid-type]  # one of several
         if not received:
             raise ConnectionError("closed")
         around = self._tail + received
-        if _TOO_MANY.search(around):
+        if sum(map(int, _HEAD.findall(around))) >= _MAX_ELEMENTS:
             raise ConnectionError("an answer of very many elements")
         self._tail = around[-_TAIL_BYTES:]
         self._reader.feed(received)

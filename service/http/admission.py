@@ -21,8 +21,9 @@ from service.service import Service
 
 BUFFERED_BYTES_PER_REQUEST = 163_840  # bodies, also parsed, and unsent answers: 160 MiB where 1,024 may be in flight
 ANSWER_CHUNK_BYTES = 65_536
-_UNCOUNTED_BYTES = 4096  # of a body: what it is parsed to takes less than `BUFFERED_BYTES_PER_REQUEST`
+_FEW_BYTES = 400  # of a body, which takes less than `BUFFERED_BYTES_PER_REQUEST` whatever it has
 _OBJECT_BYTES, _VALUE_BYTES = 240, 72  # of an object that is parsed; and of a list, a key, or another value
+_TEXT_BYTES = 1024  # of each string: half of them or more are texts, each with an embedding and a result
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 _over_limit = ThrottledWarning(
     logging.getLogger(__name__),
@@ -172,8 +173,8 @@ class ScoringMiddleware:
         body = await self._read(receive, request)
         self._limits.arrived(context)
         state.arrived = True
-        if len(body) > _UNCOUNTED_BYTES:
-            self._limits.buffered.hold(request, self._limits.memory_of(body))
+        if len(body) > _FEW_BYTES and (size := self._limits.memory_of(body)) > BUFFERED_BYTES_PER_REQUEST:
+            self._limits.buffered.hold(request, size)
         return body
 
     async def _read(self, receive: Receive, request: HeldRequest) -> bytes:
@@ -210,19 +211,21 @@ class ScoringLimits:
         self.max_in_flight = most = settings.max_in_flight  # requests received and not yet answered
         self.buffered = BufferedBytes(max(BUFFERED_BYTES_PER_REQUEST * most, 10 * settings.max_body_bytes))
         self._most = max_counts(settings, strict=False)  # with more a body is refused before it is parsed
+        self._most_texts = 2 * max(settings.max_candidates, 2 * settings.max_pairs, settings.max_sentences)
         self.queue = service.queue
         self._answering: set[RequestContext] = set()
         self.traced = traced
 
     def memory_of(self, body: bytes) -> int:
-        """Memory for a body, its decoded texts and all objects that it is parsed to, at most.
+        """Memory for a body, its decoded texts, all objects that it is parsed to, and what is made of its texts.
 
         A character is a byte if all are ASCII, else up to four.
         """
         characters = np.frombuffer(body, np.uint8)  # counted in a quarter of the time of `bytes.count`
-        objects, lists, commas, colons = (int(np.count_nonzero(characters == ord(each))) for each in "{[,:")
+        objects, lists, commas, colons, quotes = (int(np.count_nonzero(characters == ord(x))) for x in '{[,:"')
         parsed = _OBJECT_BYTES * min(objects, self._most.values)
         parsed += _VALUE_BYTES * min(lists + commas + colons, self._most.values + self._most.keys)
+        parsed += _TEXT_BYTES * min(quotes // 2, self._most_texts)
         return min(len(body) * (2 if body.isascii() else 5) + parsed, self.buffered.limit // 2)
 
     def check_room(self, context: RequestContext) -> None:

@@ -123,15 +123,14 @@ class Connection(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header, within the limits of a head."""
         self._header_bytes += len(name) + len(value) + 4
-        if name.lower() == b"cookie":  # no route reads one, and each would parse it
-            return
         if not self._in_head:  # uvicorn would take it for a header, after the key was checked
             self._stop_parsing(NotHttp("trailers are not accepted"))
         if self._header_bytes + len(self.url) > MAX_HEAD_BYTES:
             self._stop_parsing(HeadTooLarge(MAX_HEAD_BYTES))
         if len(self.headers) >= MAX_HEADERS:
             self._stop_parsing(HeadTooLarge(MAX_HEADERS, "headers"))
-        super().on_header(name, value)
+        if name.lower() != b"cookie":  # no route reads one, and each would parse it
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Begin a request, unless its head is parsed again."""

@@ -3,7 +3,7 @@
 Whatever is ready in one iteration of the loop runs in it, and everybody else waits as long: with answers from the
 cache, hundreds of one caller's connections would be ready in each. So once an iteration has done some milliseconds of
 requests' work, whoever comes waits, and as many steps of requests, from one await to the next, begin in each that
-follows as usually take so long, or one.
+follows as usually take so long, or one. Where these take longer, the rest of them wait again, in front.
 """
 
 import asyncio
@@ -54,6 +54,8 @@ class LoopTime:
                 yield from awaited
                 if self._closed:
                     yield from self._wait(caller)
+                    while self._spent > ITERATION_SECONDS:  # those that began together with it took longer than usual
+                        yield from self._wait(caller, first=True)
             except BaseException as error:
                 thrown = error
             began = perf_counter()
@@ -65,9 +67,13 @@ class LoopTime:
                 thrown = None  # it would refer to this frame, which it refers to
                 self._used(caller, perf_counter() - began)
 
-    def _wait(self, caller: str) -> "asyncio.Future[None]":
+    def _wait(self, caller: str, *, first: bool = False) -> "asyncio.Future[None]":
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._callers.setdefault(caller, _Caller(self._least)).steps.append(future)
+        steps = self._callers.setdefault(caller, _Caller(self._least)).steps
+        if first:
+            steps.appendleft(future)
+        else:
+            steps.append(future)
         return future
 
     def _used(self, caller: str, seconds: float) -> None:

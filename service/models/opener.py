@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 
 THREAD = "models"  # how the name of the thread begins
 STEP_SECONDS = 60.0  # for opening one model, or listing the folder: longer means that the storage hangs
+_MAX_REASON = 1000  # characters: everybody can read it, and a manifest may have any word
 
 # An absolute path and everything after it: a path may contain spaces, so its end is unknown.
 _ABSOLUTE_PATH = re.compile(r"[\s\"'(]*(?<![\w./-])/(?=\S).*", re.DOTALL)
@@ -189,7 +190,7 @@ class Opener:
             reason = reason.replace(f"{path}{os.sep}", "")
         for root in roots:
             reason = reason.replace(str(root.absolute()), "the models folder")
-        return reason or type(error).__name__
+        return reason[:_MAX_REASON] or type(error).__name__
 
     def close(self) -> None:
         """Cancel the openings that have not begun."""

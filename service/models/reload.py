@@ -77,7 +77,7 @@ class Reloader:
         for name, release in contents.releases.items():
             try:
                 models[name] = self._opener.read(release, known)
-            except (ContractError, ModelError) as error:
+            except Exception as error:  # the others must be served, whatever is wrong with one
                 broken.append((name, str(error)))
                 refusals[name] = self._opener.describe_error(error)
         must = {each.name for each in self._required}.union(*USUAL.values())

@@ -1,5 +1,6 @@
 """What uvicorn is told of a service."""
 
+import socket
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,6 +13,9 @@ from service.settings import Settings
 KEEP_ALIVE_SECONDS = (
     75  # longer than load balancers keep an idle connection (nginx, AWS and GCE: 60), so we never close first
 )
+# Descriptors of a listening socket: uvloop accepts one connection for each in an iteration of the loop, so that behind
+# hundreds of one caller who come again and again everybody else would wait for as many iterations.
+LISTENING = 8
 HUNG_SECONDS = 30  # in which a worker answers uvicorn, and a successor opens its models
 
 
@@ -35,6 +39,11 @@ def config_of(settings: Settings, app: Callable[..., Any] | str, workers: int = 
         server_header=False,
         proxy_headers=False,
     )
+
+
+def further(listening: socket.socket) -> list[socket.socket]:
+    """More descriptors of the same listening socket."""
+    return [listening.dup() for _ in range(LISTENING - 1)]
 
 
 def address_of(host: str, port: int) -> str:

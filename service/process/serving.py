@@ -1,5 +1,6 @@
 """One serving process: alone, or as a worker of `service/process/workers.py`."""
 
+import asyncio
 import ctypes
 import gc
 import logging
@@ -23,7 +24,7 @@ from service.models import checks, opener
 from service.observe import METRICS_FOLDER, logs
 from service.observe.tracing import open_tracing
 from service.process import EXIT_MODELS, EXIT_SETTINGS, WORKER_EXIT
-from service.process.config import address_of, config_of
+from service.process.config import address_of, config_of, further
 from service.process.signals import HangupHandler, StopHandler, Terminal
 from service.service import Service
 from service.settings import Settings
@@ -42,8 +43,15 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the application, and listen."""
         await super().startup(sockets)
+        for each in [made for listening in self.servers[0].sockets for made in further(listening)]:
+            self.servers.append(await asyncio.get_running_loop().create_server(self._connection, sock=each))
         address = address_of(self.config.host, self.servers[0].sockets[0].getsockname()[1])
         log.info("serving", extra=logs.fields(address=address, docs=f"{address}/docs"))
+
+    def _connection(self) -> asyncio.Protocol:
+        return self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
 
 
 def serve_alone(settings: Settings) -> int:

@@ -22,7 +22,7 @@ from uvicorn.supervisors.multiprocess import Process
 from service.observe import METRICS_FOLDER
 from service.observe.logs import fields
 from service.process import EXIT_KILLED, EXIT_MODELS, WORKER_EXIT
-from service.process.config import address_of, config_of
+from service.process.config import address_of, config_of, further
 from service.process.signals import Terminal
 from service.settings import Settings
 
@@ -66,7 +66,7 @@ class Workers(Multiprocess):
         from service.observe.telemetry import restarts_counter
 
         self._terminal = Terminal()
-        super().__init__(config, [listening])
+        super().__init__(config, [listening, *further(listening)])
         # A worker inherits this: what comes before it has a handler, and reads the folder, waits for that.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
         for sig in (signal.SIGTERM, signal.SIGINT):  # also while a worker is being replaced

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from core.ranking import ConfidenceFit, Match, digest_of, texts_of
 from service.engine.admission import RequestContext
-from service.errors import InvalidRequest, quote, some
+from service.errors import EmptyText, InvalidRequest, quote, some
 from service.routes.dialects import OURS
 from service.routes.routing import ServedRequest, router_for
 from service.schemas import Entry, RankRequest, RankResponse
@@ -76,7 +76,7 @@ def _check_entries(entries: Sequence[Entry]) -> None:
     for index, entry in enumerate(entries):
         for name in ("question", "answer"):
             if not entry[name].strip():
-                raise InvalidRequest("the text has no visible character", field=f"entries.{index}.{name}")
+                raise EmptyText(f"entries.{index}.{name}")
         if (known := entry.get("id")) is not None and indices.setdefault(known, index) != index:
             message = f"{quote(known)} is the id of entries.{indices[known]} too"
             raise InvalidRequest(message, field=f"entries.{index}.id")

@@ -1,6 +1,8 @@
 """Both clients against the real application with tiny models: in this process, and over a port."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from semblance.errors import (
     NoAnswer,
     NotFound,
     RequestFailed,
+    SemblanceError,
     ServiceFailed,
     TooLarge,
     Unauthorized,
@@ -159,8 +162,8 @@ def test_a_body_over_the_limit_is_halved(models: Path, monkeypatch: pytest.Monke
     with Client.local(models) as small:
         assert len(small.similarity(PAIRS * 5).results) == 15
         with pytest.raises(TooLarge) as caught:
-            small.similarity([("a man", "dog " * 60)])
-    assert caught.value.limit == 200
+            small.similarity([*PAIRS, ("a man", "dog " * 60)])
+    assert (caught.value.limit, caught.value.field) == (200, "pairs.3")
 
 
 @pytest.mark.parametrize(
@@ -197,6 +200,50 @@ def test_a_closed_client_says_so() -> None:
         pass
     with pytest.raises(InvalidArgument, match="has been closed"):
         client.models()
+
+
+def test_who_asks_while_another_closes_a_service_in_this_process_is_told(models: Path) -> None:
+    client = Client.local(models)
+    client.health()
+    said: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            while True:
+                client.similarity([(f"a dog {i}", f"a cat {i}") for i in range(1000)])
+        except SemblanceError as error:
+            said.append(error)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    time.sleep(0.2)
+    client.close()
+    asking.join(60)
+    assert [type(error) for error in said] == [InvalidArgument]
+
+
+def test_connections_of_an_event_loop_that_has_ended_are_made_anew() -> None:
+    """As where `asyncio.run` is called for each request."""
+    body = {"status": "ready", "reasons": [], "models": [], "redis": "off"}
+    said: list[RuntimeError | httpx.Response] = [RuntimeError("Event loop is closed"), httpx.Response(200, json=body)]
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        if isinstance(found := said.pop(0), RuntimeError):
+            raise found
+        return found
+
+    async def at_once(_: float) -> None:
+        pass
+
+    client = AsyncClient("http://service", transport=httpx.MockTransport(answer), sleep=at_once)
+    assert asyncio.run(client.health()).status == "ready"
+
+
+def test_no_password_is_in_a_message() -> None:
+    with Client("http://bob:hunter2@127.0.0.1:9/path", retries=0) as client, pytest.raises(NoAnswer) as caught:
+        client.health()
+    assert "http://127.0.0.1:9/path" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
 
 
 def test_the_key_and_our_name_are_sent() -> None:

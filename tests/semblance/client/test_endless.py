@@ -1,6 +1,7 @@
 """Answers that never end: both clients give up, whatever part of an answer comes and however steadily."""
 
 import asyncio
+import gzip
 import socket
 import threading
 import time
@@ -30,6 +31,14 @@ def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
 
     slow = httpx.MockTransport(lambda _: httpx.Response(200, content=drops()))
     with Client("http://service", retries=0, timeout=0.02, transport=slow) as client, pytest.raises(TimedOut):
+        client.models()
+
+
+def test_an_answer_that_is_packed_twice_is_not_unpacked() -> None:
+    body = gzip.compress(gzip.compress(b" " * 10**6))
+    packed = {"content-encoding": "gzip, gzip"}
+    twice = httpx.MockTransport(lambda _: httpx.Response(200, headers=packed, stream=httpx.ByteStream(body)))
+    with Client("http://service", transport=twice) as client, pytest.raises(UnexpectedAnswer, match="'gzip, gzip'"):
         client.models()
 
 

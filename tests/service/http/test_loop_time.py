@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from time import sleep
 
 import pytest
 
@@ -60,6 +61,28 @@ async def test_who_has_used_little_comes_before_who_has_hundreds_waiting(time: L
     assert len(done) - before <= 12
     await asyncio.gather(*tasks)  # nor does anybody wait for ever
     assert done.count("many") == 600
+
+
+async def test_steps_that_take_longer_than_usual_do_not_begin_together(
+    time: LoopTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the mean of those before, many would."""
+    monkeypatch.setattr(loop_time, "ITERATION_SECONDS", 0.005)
+    done: list[str] = []
+
+    async def heavy() -> None:
+        for _ in range(2):
+            sleep(0.01)
+            done.append("heavy")
+            await asyncio.sleep(0)
+
+    await time.share("cheap", steps([], "cheap", 200))
+    tasks = [asyncio.create_task(time.share("many", heavy())) for _ in range(10)]
+    while not all(task.done() for task in tasks):
+        before = len(done)
+        await asyncio.sleep(0)
+        assert len(done) - before <= 1
+    assert len(done) == 20
 
 
 async def test_who_is_cancelled_ends_at_once_and_delays_nobody(time: LoopTime) -> None:

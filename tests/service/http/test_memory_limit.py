@@ -131,7 +131,7 @@ async def test_an_answer_that_began_comes_whole_however_many_others_are_asked(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Thirty, of which each is read slowly but steadily: what there is no room for is refused before it begins."""
-    monkeypatch.setattr("service.http.admission.BUFFERED_BYTES_PER_REQUEST", LIMIT // 50)
+    monkeypatch.setattr("service.http.admission.BUFFERED_BYTES_PER_REQUEST", 8 * LIMIT // 50)
     async with serving(models, max_body_bytes=100_000, max_in_flight=50) as (_, address):
 
         async def ask() -> tuple[str, bool]:

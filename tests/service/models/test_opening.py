@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -187,6 +188,25 @@ async def test_a_broken_model_that_no_default_needs_is_told_at_the_start(root: P
         (root / "half-copied").rmdir()
         assert (await client.post("/models/reload")).status_code == 200
         assert (await client.post("/similarity", json=OTHER)).status_code == 200
+
+
+async def test_whatever_is_wrong_with_one_model_the_others_are_served(
+    root: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a folder that may not be entered, or a number that Python does not write; and what is said of it is cut."""
+    verify = Manifest.verify
+
+    def failing(manifest: Manifest, folder: Path, known: Any = None) -> None:
+        if folder.name == "pair-sick":
+            raise ValueError("9" * 100_000)
+        verify(manifest, folder, known)
+
+    monkeypatch.setattr(Manifest, "verify", failing)
+    async with serve(models_dir=root, preload=()) as client:
+        status, reasons = await readiness(client)
+        assert (status, len(reasons)) == ("degraded", 1)
+        assert len(reasons[0]) < 1200
+        assert (await client.post("/similarity", json=PAIR)).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["avg-paraphrase", "avg-sick"])

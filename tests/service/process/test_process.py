@@ -250,6 +250,17 @@ def test_the_questions_of_two_pages_leave_vectors_in_redis(redis_server: RedisSe
             until(lambda before=before: kept.dbsize() > before, f"there are those of {path}")  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_with_closed_standard_streams_it_serves_and_ends(models: Path, tmp_path: Path, workers: int) -> None:
+    asked = command(models_dir=models, port=free_port(), workers=workers)
+    shell = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', *asked["args"]]  # type: ignore[misc]
+    process = subprocess.Popen(shell, cwd=asked["cwd"], env=asked["env"])  # type: ignore[call-overload]
+    url = f"http://127.0.0.1:{asked['env']['SEMBLANCE_PORT']}"  # type: ignore[index]
+    until(lambda: listens(url) and httpx.get(f"{url}/health/ready").status_code == 200, "it serves")
+    process.terminate()
+    assert process.wait(NEEDED_SECONDS) == 0
+
+
 def test_one_process_ignores_what_only_several_workers_can_do(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
