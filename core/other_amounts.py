@@ -105,7 +105,7 @@ def said_in(text: str) -> Said | None:
 
 
 def says_another_amount(claim: Said, passage: Said) -> bool:
-    """Whether a claim differs from a passage, of all that it says, in exact amounts alone.
+    """Whether a claim differs from a passage, of all that it says, in exact amounts alone, or in ranges beside these.
 
     The passage has some of the same unit or currency, or that count the same, and none of them is the claim's.
     """
@@ -119,7 +119,7 @@ def says_another_amount(claim: Said, passage: Said) -> bool:
         if any(_holds(a, b) for a, b in beside):
             continue
         kind = amount.facts[0].kind
-        if not beside or kind in _NO_AMOUNTS or not all(a.exact for a, _ in beside):
+        if not beside or kind in _NO_AMOUNTS or not all(a.exact or (b.exact and _is_range(a)) for a, b in beside):
             return False
         if kind in _WHEN and (claim.limiting or passage.limiting):
             return False
@@ -143,6 +143,10 @@ def _of_its_kind(fact: Fact, amount: SaidAmount, other: SaidAmount) -> Iterator[
         same = compared_with(each) == compared_with(fact)
         if same and (each.name == fact.name or fact.kind not in ("money", "number")):
             yield each
+
+
+def _is_range(fact: Fact) -> bool:
+    return fact.low is not None and fact.high is not None
 
 
 def _holds(claim: Fact, passage: Fact) -> bool:

@@ -255,6 +255,7 @@ def test_what_only_some_may_do_they_may_do(published: Callable[..., Any]) -> Non
     ("text", "claim"),
     [
         ("Give ten to thirty mg now.", "Give ten to twenty mg now."),
+        ("The grant is 20,000 euros.", "The grant is between 5 and 10 million euros."),
         ("Call (617) 227-4000 for help.", "Call (617) 227-9000 for help."),
         ("The loan is 5 million US dollars.", "The loan is 5 million euros."),
         ("Paid in Q1 FY25.", "Paid in Q1 FY24."),

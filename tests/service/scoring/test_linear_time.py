@@ -39,6 +39,8 @@ SEEDS = (
     *("half a ", '-1,"([ .a-', " :-|\t"),
     *("\ufdfa", "\u2474", "\U0001f44d"),  # the first stands for 18 characters
     *("Mon, ", "on Tue ", "Sat and Mon ", "below the age of ", "twenty-", "5'6\"", "12 345.9", "9 or later "),
+    *("1 to 2 million ", "a quarter of ", "and a half ", "10+", "(617) 227-", "617-", "Sept. ", "max. "),
+    *(".[1]", "so.[", "us "),
     *("1/2 ", "1/", "\u00bd", "1-1/2-", "1 1/2 to ", "2 and 1/2 and ", "3/4 of "),
     # of documents: cells, items, headings, blank lines between
     *("a,b\n", "a, b\n", 'a,"b\n', "a;b\n1;2\n\n", "a|", "-\n", "a.\n\n", "\t\n", "A b\n", "- a:\n", "\n \t", ". A"),
