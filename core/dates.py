@@ -131,7 +131,8 @@ def _month(tokens: Tokens, i: int, beside: bool) -> int:
 
 def _is_pointed(tokens: Tokens, i: int) -> bool:
     """Whether a full stop stands behind a short month: Sept. 30."""
-    return tokens.word(i) in units.SHORT_MONTHS and tokens.word(i + 1) == "." and tokens.glued(i + 1)
+    short = tokens.word(i) in units.SHORT_MONTHS and tokens.word(i) not in units.MONTHS  # not "you may. 5 did"
+    return short and tokens.word(i + 1) == "." and tokens.glued(i + 1)
 
 
 def _year(tokens: Tokens, i: int) -> tuple[int, int]:

@@ -351,6 +351,7 @@ def test_texts_that_say_it_otherwise_do_not_differ(a: str, b: str) -> None:
         ("500 to 2 million", [500]),
         ("several hundred", []),
         ("5+1", [5, 1]),
+        ("as you may. 5 people did", [5]),
         ("in vol. 12 (2019) 227-240", [12, 2019, 227]),
     ],
 )
