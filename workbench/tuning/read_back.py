@@ -116,7 +116,8 @@ def _transformer(folder: Path, manifest: Manifest, tokenizer: AnyTokenizer) -> t
         raise TuneRefused(f"{manifest.id}: its graph pools by itself, so what is to be learnt ends within it")
     try:
         config = AutoConfig.from_pretrained(manifest.path_of(folder, manifest.network_config))
-        network: Any = AutoModel.from_config(config, attn_implementation="eager")
+        # Whatever precision the configuration names: the graph's weights are read in float32.
+        network: Any = AutoModel.from_config(config, attn_implementation="eager", dtype=torch.float32)
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise TuneRefused(f"{manifest.id}: transformers cannot build its network: {error}") from None
     if getattr(network, "pooler", None) is not None:

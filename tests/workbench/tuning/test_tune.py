@@ -153,8 +153,12 @@ def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Tune) -> None:
 
 @pytest.mark.extras
 @pytest.mark.filterwarnings("ignore")  # of the other libraries
-def test_what_was_imported_is_tuned_and_can_be_tuned_again(tmp_path: Path, tuned: Tune) -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_was_imported_is_tuned_and_can_be_tuned_again(tmp_path: Path, tuned: Tune, dtype: torch.dtype) -> None:
+    from sentence_transformers import SentenceTransformer
+
     folder = foreign.encoder(tmp_path / "theirs", "roberta", "cls")
+    SentenceTransformer(str(folder), device="cpu").to(dtype).save_pretrained(str(folder), create_model_card=False)
     models, given = tmp_path / "models", starts.rows("label", 300)
     import_model(folder, "imported", models, storage="int8")
     done = tuned(given, start="imported", even_if_worse=True)  # random weights learn little
