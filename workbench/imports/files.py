@@ -21,7 +21,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {  # of the fields that are read, in wh
     **dict.fromkeys(("model_type", "problem_type", "default_prompt_name", "activation_function"), (str,)),
     "pooling_mode": (str, list),
 }
-_ANCHOR = re.compile(r"[\s\[,:{-]&\S")  # by which a few lines of YAML may become millions
+_LICENCE = 200  # characters
 _IN_JSON: Mapping[type, str] = {
     **{dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a whole number"},
     float: "a number",
@@ -168,19 +168,23 @@ def static_kind(folder: Path) -> Literal["model2vec", "StaticEmbedding"] | None:
 
 def read_stated(folder: Path) -> Stated:
     """What the head of a folder's README states, as a model hub reads it; nothing where none can be read."""
+    import yaml
     from huggingface_hub import metadata_load
 
     try:
         content = (folder / "README.md").read_text(encoding="utf-8-sig").lstrip()
-        anchored = _ANCHOR.search(re.split(r"[\r\n]---", content, maxsplit=1)[0])
-        head = {} if anchored else metadata_load(folder / "README.md") or {}
+        events = yaml.parse(re.split(r"[\r\n]---", content, maxsplit=1)[0])
+        repeats = any(isinstance(each, yaml.AliasEvent) for each in events)  # a few lines may become millions
+        head = {} if repeats else metadata_load(folder / "README.md") or {}
     except Exception:  # YAML's own errors, and whatever a head of another kind raises: it states nothing
         return Stated(None, None)
     licence = head.get("license_name") if head.get("license") == "other" else None
-    licence = licence or head.get("license")
+    licence = licence or head.get("license") or ""
+    licence = ", ".join(map(str, licence)) if isinstance(licence, list) else str(licence)
+    licence = " ".join("".join(each if each.isprintable() else " " for each in licence).split())[:_LICENCE]
     languages = head.get("language", head.get("languages", []))
     found = [_language(each) for each in (languages if isinstance(languages, list) else [languages])]
-    return Stated(str(licence) if licence else None, tuple(dict.fromkeys(each for each in found if each)) or None)
+    return Stated(licence or None, tuple(dict.fromkeys(each for each in found if each)) or None)
 
 
 def _language(code: object) -> str | None:

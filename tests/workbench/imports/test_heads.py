@@ -122,6 +122,7 @@ class TestServed:
         ("---\nlanguage: [\n---\n", None),
         ("---\na: &a [en, en]\nb: &b [*a, *a]\nlanguage: [*b, *b]\n---\n", None),  # which may grow without end
         ("\n---\na: &a en\nlanguage: *a\n---\n", None),
+        ("---\ntags:\n- Q &A\nlanguage: en\n---\n", ("en",)),
         ("---\nlicense: mit\n---\nlanguage: en\n", None),
         ("# A model\n\nlanguage: en\n", None),
         ("", None),
@@ -134,3 +135,19 @@ def test_they_are_those_of_the_readmes_head(
     if readme is not None:
         (tmp_path / "README.md").write_text(readme)
     assert read_stated(tmp_path).languages == languages
+
+
+@pytest.mark.parametrize(
+    ("stated", "licence"),
+    [
+        ("mit", "mit"),
+        ("[mit, apache-2.0]", "mit, apache-2.0"),
+        ('"a\\nb\\u2028c\\x1b[1m"', "a b c [1m"),
+        ("x" * 300, "x" * 200),
+        ("other\nlicense_name: mine", "mine"),
+        ('""', None),
+    ],
+)
+def test_its_licence_is_one_short_line(tmp_path: Path, stated: str, licence: str | None) -> None:
+    (tmp_path / "README.md").write_text(f"---\nlicense: {stated}\n---\n")
+    assert read_stated(tmp_path).licence == licence
