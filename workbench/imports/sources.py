@@ -127,21 +127,20 @@ def _sizes(name: str, revision: "ResolvedRevision") -> dict[str, int]:
 
 
 def _weights_or_graph(name: str, sizes: Mapping[str, int], graph: str | None, folder: Path) -> list[str]:
-    """Which large files of a model are taken, its small ones being in the folder.
+    """Which large files of a model are taken, its small ones being in the folder: beside a graph that is asked for the
+    weights too, with which it is compared.
 
     Raises:
         ImportRefused: it has neither weights in safetensors nor a graph.
     """
-    if graph is not None:
-        if graph not in sizes or not graph.endswith(".onnx"):
-            raise ImportRefused(f"--graph {graph}: {name} has no such ONNX file")
-        return _with_data(graph, sizes)
+    if graph is not None and (graph not in sizes or not graph.endswith(".onnx")):
+        raise ImportRefused(f"--graph {graph}: {name} has no such ONNX file")
     weights = [each for each in sizes if _WEIGHTS.fullmatch(each)]
     if WEIGHTS not in weights:
         weights += [each for each in sizes if _PARTS.fullmatch(each)]
     folders = {each.rpartition("/")[0] for each in weights}
     pickles = [each for each in sizes if _PICKLES.fullmatch(each) and each.rpartition("/")[0] not in folders]
-    graphs = [each for each in GRAPHS if each in sizes][:1]
+    graphs = [graph] if graph is not None else [each for each in GRAPHS if each in sizes][:1]
     if pickles and (weights or not graphs):
         raise ImportRefused(
             f"{name}: {pickles[0]}: weights in a pickle, which can run code when it is read, and neither {WEIGHTS} nor "
@@ -149,8 +148,9 @@ def _weights_or_graph(name: str, sizes: Mapping[str, int], graph: str | None, fo
         )
     if not weights and not graphs:
         raise ImportRefused(f"{name}: has neither {WEIGHTS} nor {GRAPHS[0]}")
-    by_weights = weights and (not graphs or find_spec("torch") is not None or static_kind(folder) is not None)
-    return weights if by_weights else _with_data(graphs[0], sizes)
+    if not weights or (graphs and find_spec("torch") is None and static_kind(folder) is None):
+        return _with_data(graphs[0], sizes)
+    return weights if graph is None else [*weights, *_with_data(graph, sizes)]
 
 
 def _with_data(graph: str, sizes: Mapping[str, int]) -> list[str]:
