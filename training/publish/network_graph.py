@@ -164,9 +164,13 @@ def _check(
     session, rng = _session(model), np.random.default_rng(1)
     for batch, tokens in SIZES:
         feeds = _example(rng, inputs, vocabulary, batch, min(tokens, longest))
-        (found,) = session.run(None, feeds)
-        with torch.no_grad():
-            wanted = module(*map(torch.from_numpy, feeds.values())).numpy()
+        try:
+            (found,) = session.run(None, feeds)
+            with torch.no_grad():
+                wanted = module(*map(torch.from_numpy, feeds.values())).numpy()
+        except Exception as error:  # onnxruntime's own share no public base class
+            reason = str(error).splitlines()[0]
+            raise ParityError(f"cannot run with {batch} x {min(tokens, longest)} tokens: {reason}") from error
         real = feeds[MASK].astype(bool) if found.ndim == 3 else slice(None)
         gap = float((np.abs(found - wanted) / np.maximum(1.0, np.abs(wanted)))[real].max())
         if not gap <= tolerance:  # NaN fails too

@@ -35,6 +35,7 @@ _LEGACY_POOLINGS = {
 _PASSAGES = ("document", "passage", "corpus")  # names of their prompt, as encode_document looks for them
 # Positions of these begin behind the id of the padding.
 _SHIFTED = {"roberta", "xlm-roberta", "xlm-roberta-xl", "mpnet", "camembert", "longformer", "data2vec-text"}
+_ABSOLUTE = _SHIFTED | {"bert", "distilbert", "albert", "electra", "ernie", "mobilebert", "megatron-bert", "convbert"}
 PairTask = Literal["entailment", "relevance"]
 NOT: EntailmentLabel = "not_entailment"
 _KNOWN = {*LABELS, NOT, "relevant", "irrelevant"}  # labels of pairs
@@ -252,8 +253,8 @@ def read_dimensions(folder: Path, dim: int) -> tuple[int, ...]:
 def max_tokens(folder: Path, let_through: int, special: int, wanted: int | None) -> int:
     """Most tokens of a sequence without its special ones: what is wanted, else what the folder's files say.
 
-    As in sentence-transformers `max_seq_length` counts, if it is there; else what the tokenizer lets through, and the
-    network has positions for.
+    As in sentence-transformers `max_seq_length` counts, if it is there; else what the tokenizer lets through. Of a
+    network with a row for each position no more than those.
 
     Raises:
         ImportRefused: more are wanted than the model reads, or it reads none.
@@ -261,8 +262,11 @@ def max_tokens(folder: Path, let_through: int, special: int, wanted: int | None)
     config = object_or_none(folder / "config.json")
     positions = config.get("max_position_embeddings") or MAX_TOKENS
     shift = int(config.get("pad_token_id") or 1) + 1 if config.get("model_type") in _SHIFTED else 0
-    most = min(let_through, positions - shift if positions > 0 else MAX_TOKENS)
-    limit = int(min(read_settings(folder).get("max_seq_length") or most, MAX_TOKENS + special)) - special
+    places = positions - shift if positions > 0 else MAX_TOKENS
+    stated = read_settings(folder).get("max_seq_length")
+    if not stated or config.get("model_type") in _ABSOLUTE:
+        stated = min(stated or let_through, places)
+    limit = int(min(stated, MAX_TOKENS + special)) - special
     if limit < 1:
         raise ImportRefused(f"{folder / 'config.json'}: max_position_embeddings leaves no token for a text")
     if wanted is not None and wanted > limit:
