@@ -49,6 +49,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         | {"relative_attention": True, "position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": True}
         | {"pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0},
     ),
+    "t5": ("unigram-bert", {"vocab_size": 0, "d_model": 24, "d_kv": 8, "d_ff": 48, "num_layers": 1, "num_heads": 3}),
     "qwen3": ("bytes-end", _WHOLE | {"num_key_value_heads": 1, "head_dim": 8}),
 }
 _BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

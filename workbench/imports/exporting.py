@@ -3,7 +3,8 @@
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from core.graph import MASK, SEGMENTS
 from training.models.transformer import inputs_of
 from training.publish.graphs import ParityError
 from training.publish.network_graph import network_graph
-from workbench.imports.files import LOGITS, ImportRefused, read_modules, sentence_model
+from workbench.imports.files import CONFIG, LOGITS, ImportRefused, object_or_none, read_modules, sentence_model
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # colours of a terminal
+_HALVES = ("t5", "mt5", "umt5")  # of which the encoder alone embeds, as sentence-transformers takes them
 STATES, EMBEDDING = "last_hidden_state", "sentence_embedding"
 
 
@@ -47,9 +49,10 @@ def load_network(folder: Path, *, has_head: bool) -> Any:
     Raises:
         ImportRefused: a weight is missing, for which the library would take a new one.
     """
-    from transformers import AutoModel, AutoModelForSequenceClassification
+    from transformers import AutoModel, AutoModelForSequenceClassification, AutoModelForTextEncoding
 
-    kind = AutoModelForSequenceClassification if has_head else AutoModel
+    states = AutoModelForTextEncoding if object_or_none(folder / CONFIG).get("model_type") in _HALVES else AutoModel
+    kind = AutoModelForSequenceClassification if has_head else states
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     options |= {"use_safetensors": True, "dtype": torch.float32, "output_loading_info": True}
     with quiet():
@@ -83,8 +86,8 @@ def export(folder: Path, has_head: bool, longest: int, tolerance: float) -> Mode
             return network_graph(
                 network, inputs_of(model), output, model.config.vocab_size, longest, "imported", tolerance=tolerance
             )
-    except ParityError:
-        raise
+    except ParityError as error:
+        raise ParityError(f"{folder}: {error}; where texts are too long for it, give --max-tokens") from error
     except Exception as error:  # torch.onnx.OnnxExporterError, or what the model's own code says of a shape
         reason = next(iter(_ESCAPES.sub("", str(error.__cause__ or error)).split("\n")))
         raise ImportRefused(
@@ -102,7 +105,8 @@ def quiet() -> Iterator[None]:
     theirs.set_verbosity_error()
     theirs.disable_progress_bar()
     try:
-        with warnings.catch_warnings():
+        # torch writes the graph that it could not export to stderr, 200 lines.
+        with warnings.catch_warnings(), redirect_stderr(StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:

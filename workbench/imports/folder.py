@@ -242,7 +242,7 @@ def _check(ours: Floats, reference: Floats, found: tuple[list[str], list[str]], 
         shown = ([*a, *b][worst] if len(differences) == 2 * len(a) else f"{a[worst]} | {b[worst]}")[:200]
         raise ParityError(
             f"differs from {library} by {differences.max():.1e}, allowed {TOLERANCE:.0e}, on {shown!r}: the folder has "
-            "a setting that is not read here"
+            "a setting that is not read here, or the family's answers depend on padding"
         )
 
 

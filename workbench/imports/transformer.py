@@ -264,7 +264,8 @@ def read_transformer(folder: Path, options: ImportOptions) -> Transformer:
     tokenizer, let_through = read_tokenizer(folder)
     path, graph = graph_in(folder, options)
     kinds = object_or_none(folder / CONFIG).get("architectures") or ()
-    has_head = any(str(name).endswith("ForSequenceClassification") for name in kinds)
+    pools = any(name == "Pooling" for name, _ in read_modules(folder))  # then the network's states count, not its head
+    has_head = not pools and any(str(name).endswith("ForSequenceClassification") for name in kinds)
     if graph is not None:
         has_head = any(each.name == LOGITS for each in graph.graph.output)
     special = tokenizer.special_tokens(2 if has_head else 1).number
@@ -294,6 +295,11 @@ def _head(folder: Path, options: ImportOptions, signature: GraphSignature) -> tu
     width = next(iter(signature.sizes.values()))
     if width == 1:
         options.refuse("a model with one output", "labels", "pairs_head")
+        kind = object_or_none(folder / CONFIG).get("problem_type")
+        if options.head is None and kind not in (None, "single_label_classification"):
+            raise ImportRefused(
+                f"{folder / CONFIG}: problem_type is {kind!r}; where its one output scores pairs of texts, give --head"
+            )
         return options.head or "relevance", ()
     options.refuse(f"a model with {width} outputs", "head")
     found = labels_of(folder)

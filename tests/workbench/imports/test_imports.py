@@ -174,7 +174,12 @@ def test_one_output_is_a_relevance_or_if_asked_a_similarity(ranker: Path, tmp_pa
     assert model.manifest.ranking_task == "relevance"
     probability = model.similarity(A, B, "relevance").score
 
-    similar = import_model(ranker, "similar", tmp_path / "models", options=ImportOptions(head="similarity"))
+    numbers = Path(shutil.copytree(ranker, tmp_path / "numbers"))
+    for kind in ("regression", "multi_label_classification"):  # of one text perhaps
+        changed(numbers / "config.json", problem_type=kind)
+        with pytest.raises(ImportRefused, match=rf"config\.json: problem_type is '{kind}'; .* give --head"):
+            import_model(numbers, "x", tmp_path / "models")
+    similar = import_model(numbers, "similar", tmp_path / "models", options=ImportOptions(head="similarity"))
     model = PublishedModel(similar.folder)
     assert model.manifest.tasks == ("similarity",)
     assert model.similarity(A, B).score == pytest.approx(probability, abs=1e-6)

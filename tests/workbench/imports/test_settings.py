@@ -1,6 +1,7 @@
 """What a folder says beside its network, and what the user asks for, is honoured or refused: never passed over."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,26 @@ def test_the_length_that_sentence_transformers_states_counts_and_not_the_tokeniz
     assert model.embed([text]) == pytest.approx(foreign.embedded(folder, [text]), abs=1e-4)
 
 
+@pytest.mark.parametrize(("family", "stated", "read"), [("roberta", 66, 62), ("bert", 100, 62)])
+def test_no_more_tokens_are_read_than_the_network_has_positions_for(
+    tmp_path: Path, family: str, stated: int, read: int
+) -> None:
+    folder = foreign.encoder(tmp_path / "long", family)
+    changed(folder / "sentence_bert_config.json", max_seq_length=stated)
+    model = PublishedModel(import_model(folder, "x", tmp_path / "models").folder)
+    assert model.manifest.limits.max_tokens == read
+
+
+def test_a_network_that_cannot_read_as_many_tokens_as_its_folder_says_is_no_fault_of_the_export(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = foreign.encoder(tmp_path / "long")
+    changed(folder / "sentence_bert_config.json", max_seq_length=100)
+    monkeypatch.setattr("workbench.imports.described._ABSOLUTE", set())  # as of a family that is not listed
+    with pytest.raises(ParityError, match=r"long: cannot run with 3 x 100 tokens: .*give --max-tokens"):
+        import_model(folder, "x", tmp_path / "models")
+
+
 def test_settings_under_an_old_name_are_those_that_count(tmp_path: Path) -> None:
     folder = foreign.encoder(tmp_path / "old", limit=50)
     (folder / "sentence_bert_config.json").unlink()
@@ -298,14 +319,28 @@ def test_weights_count_and_not_a_graph_beside_them_that_nobody_asks_for(tmp_path
 
 
 def test_a_family_that_torch_cannot_export_is_refused_by_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(*_: object, **__: object) -> None:
+        sys.stderr.write("a graph " * 1000)  # as torch does
         raise TypeError("a shape\nand more")
 
     monkeypatch.setattr("workbench.imports.exporting.network_graph", fails)
     with pytest.raises(ImportRefused, match=r"torch cannot export bert to ONNX \(a shape\): a folder with a graph"):
         import_model(foreign.encoder(tmp_path / "a"), "x", tmp_path / "models")
+    assert "a graph" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("family", "architectures"), [("bert", ["BertForSequenceClassification"]), ("t5", ["T5EncoderModel"])]
+)
+def test_of_an_embedder_neither_a_head_nor_a_decoder_is_asked_for(
+    tmp_path: Path, family: str, architectures: list[str]
+) -> None:
+    folder = foreign.encoder(tmp_path / family, family)
+    changed(folder / "config.json", architectures=architectures)
+    model = PublishedModel(import_model(folder, "x", tmp_path / "models").folder)
+    assert model.embed(A) == pytest.approx(foreign.embedded(folder, A), abs=1e-4)
 
 
 def test_an_adapter_beside_a_graph_is_refused(tmp_path: Path) -> None:
