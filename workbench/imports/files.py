@@ -21,6 +21,8 @@ _KINDS: Mapping[str, tuple[type, ...]] = {  # of the fields that are read, in wh
     **dict.fromkeys(("model_type", "problem_type", "default_prompt_name", "activation_function"), (str,)),
     "pooling_mode": (str, list),
 }
+# By both marks a few lines of YAML may become millions.
+_ALIASED = tuple(re.compile(rf"[\s\[,:{{-]{mark}\S") for mark in ("&", r"\*"))
 _LICENCE = 200  # characters
 _IN_JSON: Mapping[type, str] = {
     **{dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a whole number"},
@@ -168,14 +170,13 @@ def static_kind(folder: Path) -> Literal["model2vec", "StaticEmbedding"] | None:
 
 def read_stated(folder: Path) -> Stated:
     """What the head of a folder's README states, as a model hub reads it; nothing where none can be read."""
-    import yaml
     from huggingface_hub import metadata_load
 
     try:
         content = (folder / "README.md").read_text(encoding="utf-8-sig").lstrip()
-        events = yaml.parse(re.split(r"[\r\n]---", content, maxsplit=1)[0])
-        repeats = any(isinstance(each, yaml.AliasEvent) for each in events)  # a few lines may become millions
-        head = {} if repeats else metadata_load(folder / "README.md") or {}
+        raw = re.split(r"[\r\n]---", content, maxsplit=1)[0]
+        aliased = all(each.search(raw) for each in _ALIASED)
+        head = {} if aliased else metadata_load(folder / "README.md") or {}
     except Exception:  # YAML's own errors, and whatever a head of another kind raises: it states nothing
         return Stated(None, None)
     licence = head.get("license_name") if head.get("license") == "other" else None
