@@ -144,6 +144,7 @@ def test_what_one_writer_cannot_say_is_written_by_another() -> None:
 
 async def test_answers_that_are_made_are_held_before_they_are_sent(serve: Serve, monkeypatch) -> None:
     monkeypatch.setattr("service.http.admission.BUFFERED_BYTES_PER_REQUEST", 1)
+    monkeypatch.setattr("service.http.admission._TEXT_BYTES", 0)  # of the bodies: the answers are to be too much
     answered, dumps = threading.Event(), orjson.dumps
 
     def slow(content: Any, **options: Any) -> bytes:
