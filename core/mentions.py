@@ -247,6 +247,10 @@ class _Scanner(Measures):
         second = self.number(self._currency(middle + 1)[0] if money else middle + 1)
         if second is None or len(second[0]) != 1 or len(values) != 1:
             return None
+        if money and not self._currency(middle + 1)[1]:
+            other, _ = self._unit(second[1], "")
+            if other.kind not in ("number", "money") or date(self, middle + 1):  # $5 or 10 %, 50 euros - 60 min
+                return None
         unit, after = self._unit(second[1], money)
         shared = 1
         if own.kind in ("number", "money") and self.multiplier(start, end) == 1:

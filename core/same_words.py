@@ -33,8 +33,11 @@ _FEET, _MINUS_AFTER = (
 )
 # Of "is - 5"; "Total - 50 euros" has no sign.
 _SIGN_APART = re.compile(r"\b(is|was|are|were|of|at|to|by|from) [-\u2212\u2013] (?=[\d$\u20ac\u00a3])", re.IGNORECASE)
-# A capital behind a word is a name, no article: server A; until articles are gone it is written as a letter like it.
-_NAMED_A = re.compile(r"(?<=[^\W\d_] )A(?= [^\W\dA-Z_]|[.,;:!?]*(?:\s|$)(?! ?[A-Z]))")
+# A capital behind a word is a name, no article, and so is one before or behind a mark: server A; options A, B; USB-A;
+# until articles are gone it is written as a letter like it.
+_NAMED_A = re.compile(
+    r"(?<=[^\W\d_] )A(?= [^\W\dA-Z_]|[.,;:!?]|\s*$|\s(?! ?[A-Z]))|(?<![^\W_])A(?=[/-]\w)|(?<=\w-)A(?![^\W_])"
+)
 _NAME_A = "\u1d00"
 _UNEQUAL = {
     0x2260: "!=",

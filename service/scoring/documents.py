@@ -142,6 +142,9 @@ class _Reader:
             return (level, plain(line.text), i + 1) if is_title else None
         if marked or not _is_title(line.text):
             return None
+        follows = self._next(i)
+        if line.text[-1] == ":" and follows is not None and self._marks[follows]:
+            return None  # it leads that list alone
         if below:
             is_new = begins(below) and (not below[0].isdigit() or len(line.text.split()) <= _FEW_WORDS)
             starts = above and (is_new or self._marks[i + 1] or line.text[-1] == ":")
@@ -198,6 +201,9 @@ class _Reader:
                 break
             if _RULE.fullmatch(text) or self._is_named(stop) or (_BOLD.fullmatch(text) and len(text) <= _SHORT_CHARS):
                 break
+            leads = text[-1] == ":" and stop + 1 < len(self._lines) and self._marks[stop + 1] and begins(text)
+            if leads and self._marks[i] and self._lines[stop].indent <= self._lines[i].indent:
+                break  # another list
             stop += 1
         return stop
 

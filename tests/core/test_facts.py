@@ -159,6 +159,8 @@ def in_words(number: int) -> str:
         ("passed 12-2-1", "passed 12-3-1", "12-2-1 is not 12-3-1"),
         ("5-10 million euros", "20,000 euros", "5-10 million euros is not 20,000 euros"),
         ("$50-60k", "$20,000", "$50-60k is not $20,000"),
+        ("$5 or 10% of it", "$10 or 10% of it", "$5 is not $10"),
+        ("\u20ac50 - 60 min", "\u20ac55 - 60 min", "\u20ac50 is not \u20ac55"),
         ("$5-10m", "$20,000", "$5-10m is not $20,000"),
         ("5 or 6 million people", "five people", "5 or 6 million is not five"),
         ("one to two weeks", "three weeks", "one to two weeks is not three weeks"),

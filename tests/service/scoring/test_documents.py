@@ -161,6 +161,11 @@ def test_positions_are_those_of_the_document() -> None:
             ["Rules > Members may bring two guests on Saturdays and on Sundays, as long as they sign in"],
         ),
         # A line with a colon is context of items beneath it alone.
+        ("We do not ship to:\n\n- Alaska\n\nWe do to Canada.", ["We do not ship to > Alaska", "We do to Canada."]),
+        (
+            "It includes:\n- lunch\nIt does not include:\n- dinner\n- wine",
+            ["It includes > lunch", "It does not include > dinner", "It does not include > wine"],
+        ),
         (
             "1. You may bring guests, by this rule:\n2. They sign in.",
             ["You may bring guests, by this rule:", "They sign in."],
