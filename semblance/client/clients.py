@@ -26,6 +26,7 @@ LONGEST_TIMEOUT = 86_400  # seconds
 _ENCODING = "gzip"  # of an answer
 WAITS_OF_AN_ANSWER = 10  # timeouts within which an answer is whole
 _CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")  # events of httpcore
+_USER = re.compile("//[^/]*@")
 _KEY = re.compile("[!-~]([ -~]*[!-~])?").fullmatch
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,7 +64,10 @@ class _Endpoint:
         except (ValueError, TypeError, AttributeError, httpx.InvalidURL):  # also a number without a scheme
             sound = False
         if not sound:
-            raise InvalidArgument(f"expected a URL such as http://127.0.0.1:8000, found {url!r}")
+            shown = _USER.sub("//", str(url))  # without a password
+            raise InvalidArgument(f"expected a URL such as http://127.0.0.1:8000, found {shown!r}")
+        if api_key is not None and "@" in parts.netloc:
+            raise InvalidArgument("an API key and a user in the URL are sent in the same header: give one of them")
         if api_key is not None and not (isinstance(api_key, str) and _KEY(api_key)):
             raise InvalidArgument("an API key travels in a header: expected printable ASCII without spaces around")
         if max_items is not None and not (isinstance(max_items, int) and max_items >= 1):

@@ -1,7 +1,7 @@
 """A client of redis-py, for a Redis that may fail at any time.
 
-It does not retry: breakers decide when Redis is asked again (`service/engine/breaker.py`). One timer is for the wait
-for a connection, connecting and reading together; so a new connection sends nothing that it can do without.
+It does not retry: breakers decide when Redis is asked again (`service/engine/breaker.py`). One timer is for connecting
+and reading together; so a new connection sends nothing that it can do without.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import DefaultParser
@@ -31,8 +31,8 @@ _CONNECTIONS = 32
 # Elements that the heads of lists in one piece of an answer may announce together; the longest list that is asked for
 # has a thousand. hiredis would make a list of what is announced: 16 GB, which took the event loop 19 s.
 _MAX_ELEMENTS = 100_000
-_HEAD = re.compile(rb"\n[*%~>|]([0-9]{1,20})")
-_TAIL_BYTES = 8  # by which such a head may begin in what came before
+_HEAD = re.compile(rb"[*%~>|]([0-9]{1,20})\r")
+_TAIL_BYTES = 22  # by which such a head may begin in what came before
 _WORD = re.compile(r"[A-Z]{3,20}").fullmatch  # such as MISCONF, before Redis' message
 T = TypeVar("T")
 
@@ -40,7 +40,12 @@ T = TypeVar("T")
 class _Parser(DefaultParser):  # type: ignore[misc,valid-type]  # one of several classes, by what is installed
     """Reads answers, and refuses those that announce very many elements."""
 
-    _tail = b"\n"
+    _tail = b""
+
+    def on_connect(self, connection: Any) -> None:
+        """Begin with a connection, which may be another one."""
+        self._tail = b""
+        super().on_connect(connection)
 
     async def read_from_socket(self) -> bool:
         """As hiredis' parser of redis-py.
@@ -105,8 +110,11 @@ class RedisClient:
             return None
         link_began, asked_began = self.link.changes, asked.changes
         try:
-            async with asyncio.timeout(self._timeout), self._slots:
-                answer = await command()
+            async with self._slots:  # the wait is no fault of Redis, and ends with the first that is
+                if not ignore_breakers and not (self.link.allows and asked.allows):
+                    return None
+                async with asyncio.timeout(self._timeout):
+                    answer = await command()
         except TimeoutError:
             self._telemetry.redis_failed("timeout")
             self.link.failed(f"no answer within {self._timeout * 1000:.0f} ms", link_began)

@@ -57,7 +57,7 @@ class LoopTime:
                     while self._spent > ITERATION_SECONDS:  # those that began together with it took longer than usual
                         yield from self._wait(caller, first=True)
             except BaseException as error:
-                thrown = error
+                thrown, awaited = error, ()  # which holds the error, whose traceback holds this frame
             began = perf_counter()
             try:
                 awaited = (next(steps) if thrown is None else steps.throw(thrown),)

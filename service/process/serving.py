@@ -44,7 +44,8 @@ class Server(uvicorn.Server):
         """Start the application, and listen."""
         await super().startup(sockets)
         for each in [made for listening in self.servers[0].sockets for made in further(listening)]:
-            self.servers.append(await asyncio.get_running_loop().create_server(self._connection, sock=each))
+            loop, backlog = asyncio.get_running_loop(), self.config.backlog
+            self.servers.append(await loop.create_server(self._connection, sock=each, backlog=backlog))
         address = address_of(self.config.host, self.servers[0].sockets[0].getsockname()[1])
         log.info("serving", extra=logs.fields(address=address, docs=f"{address}/docs"))
 

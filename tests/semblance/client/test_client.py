@@ -337,6 +337,8 @@ def test_an_answer_about_other_items_is_none(method: str, given: tuple[Any, ...]
         ({"url": "http://host", "api_key": "s3cret "}, "printable ASCII without spaces around$"),
         ({"url": "http://host", "api_key": ""}, "printable ASCII"),
         ({"url": "http://host:99999"}, "expected a URL such as"),
+        ({"url": "http://bob:hunter2@host:99999"}, "found 'http://host:99999'"),
+        ({"url": "http://bob:hunter2@host", "api_key": "s3cret"}, "give one of them"),
         ({"url": "http://host\n"}, "expected a URL such as"),
         ({"url": "http://ex\xe4mple..com"}, "expected a URL such as"),
         ({"url": "http://host/?a=b"}, "expected a URL such as"),

@@ -148,7 +148,7 @@ async def test_what_is_no_redis_changes_nothing(serve: Serve, plain: bytes, repl
 
 
 MANY = [b"*2147483647\r\n", b"*2\r\n*2147483647\r\n", b"*2\r\n%2147483647\r\n", b"*2\r\n$1\r\na\r\n*2147483647\r\n"]
-MANY += [b"|999999999\r\n", b"*99999\r\n" * 100]
+MANY += [b"|999999999\r\n", b"*99999\r\n" * 100, b"*2\r\n$1\r\naXX*1000000000\r\n"]
 
 
 @pytest.mark.parametrize("reply", MANY)

@@ -1,6 +1,8 @@
 """The event loop's time, shared by caller: nobody waits for all that another has."""
 
 import asyncio
+import gc
+import weakref
 from pathlib import Path
 from time import sleep
 
@@ -9,12 +11,17 @@ import pytest
 from service.http import loop_time
 from service.http.loop_time import LoopTime
 from tests.harness.server import post, serving
+from tests.harness.service import until
 
 pytestmark = pytest.mark.anyio
 HEALTH, PAGE, DOCS = (b"GET %s HTTP/1.1\r\nhost: a\r\n\r\n" % path for path in (b"/health/live", b"/", b"/docs"))
 LARGE, SMALL = (
     post({"model": "avg-sick", "sentences": [f"a dog {i}" for i in range(count)]}, "/embed") for count in (100, 2)
 )
+
+
+class Body:
+    """What can be told to be gone."""
 
 
 @pytest.fixture(autouse=True)
@@ -106,6 +113,28 @@ async def test_what_work_raises_and_what_is_raised_in_it_pass(time: LoopTime) ->
 
     with pytest.raises(LookupError):
         await time.share("a", failing())
+
+
+async def test_what_fails_in_a_thread_keeps_nothing_until_the_garbage_is_collected(time: LoopTime) -> None:
+    """As a body of megabytes that is no JSON."""
+    kept: list[weakref.ref[Body]] = []
+
+    def parse(body: Body) -> None:
+        raise LookupError
+
+    async def work() -> None:
+        body = Body()
+        kept.append(weakref.ref(body))
+        await asyncio.to_thread(parse, body)
+
+    gc.disable()
+    try:
+        for _ in range(3):
+            with pytest.raises(LookupError):
+                await time.share("a", work())
+        await until(lambda: kept[0]() is kept[1]() is None, "it is freed")
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("asked", [LARGE, HEALTH, PAGE, DOCS], ids=["from the cache", "health", "page", "docs"])

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import signal
 import socket
@@ -251,6 +252,25 @@ def test_the_questions_of_two_pages_leave_vectors_in_redis(redis_server: RedisSe
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+def test_hundreds_of_connections_may_wait_to_be_accepted(models: Path, workers: int) -> None:
+    """Of those for which the kernel has no room, each would be tried again a second later."""
+    number = min(300, int(Path("/proc/sys/net/core/somaxconn").read_text()))
+    with running(models, workers=workers) as (process, url), ExitStack() as opened:
+        address = address_of(url)
+        pids = [process.pid, *(int(pid) for pid in children_of(process.pid))]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            waiting = [opened.enter_context(closing(socket.socket())) for _ in range(number)]
+            for each in waiting:
+                each.settimeout(0.5)
+                each.connect(address)
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
 def test_with_closed_standard_streams_it_serves_and_ends(models: Path, tmp_path: Path, workers: int) -> None:
     asked = command(models_dir=models, port=free_port(), workers=workers)
     shell = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', *asked["args"]]  # type: ignore[misc]
@@ -259,6 +279,10 @@ def test_with_closed_standard_streams_it_serves_and_ends(models: Path, tmp_path:
     until(lambda: listens(url) and httpx.get(f"{url}/health/ready").status_code == 200, "it serves")
     process.terminate()
     assert process.wait(NEEDED_SECONDS) == 0
+
+
+def children_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
 def test_one_process_ignores_what_only_several_workers_can_do(
