@@ -268,7 +268,10 @@ def max_tokens(folder: Path, let_through: int, special: int, wanted: int | None)
         stated = min(stated or let_through, places)
     limit = int(min(stated, MAX_TOKENS + special)) - special
     if limit < 1:
-        raise ImportRefused(f"{folder / 'config.json'}: max_position_embeddings leaves no token for a text")
+        raise ImportRefused(
+            f"{folder}: the model reads {limit + special} tokens, {special} special ones among them: none is left "
+            "for a text (max_seq_length, model_max_length of the tokenizer, max_position_embeddings)"
+        )
     if wanted is not None and wanted > limit:
         raise ImportRefused(f"--max-tokens {wanted}: the model reads at most {limit} tokens of a text")
     return wanted or min(limit, _TOKENS)

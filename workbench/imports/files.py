@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -111,9 +112,11 @@ def library_errors(folder: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (UserError, ModuleNotFoundError, KeyboardInterrupt, SystemExit):
+    except (UserError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of a library in Rust is no Exception
+        if isinstance(error, ModuleNotFoundError) and find_spec(str(error.name).partition(".")[0]) is None:
+            raise  # a library that is not installed; a part of one that it lacks is named by the folder
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise ImportRefused(f"{folder}: cannot be read: {reason}") from error
 

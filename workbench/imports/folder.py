@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from pydantic import JsonValue
 
+from core.errors import ManifestError
 from core.golden import GOLDEN_TEXTS
 from core.manifest import MANIFEST_NAME, Manifest, Provenance, TrainingData
 from training.publish.folders import assemble, environment, finish
@@ -148,7 +149,11 @@ def _check_free(target: Path, source: Source) -> None:
         return
     what = "no model"
     if (target / MANIFEST_NAME).is_file():
-        there, new = Manifest.load(target), source.recorded
+        new = source.recorded
+        try:
+            there = Manifest.load(target)
+        except ManifestError as error:
+            raise ImportRefused(f"{error}: --overwrite replaces it, or give this one another --id") from error
         before, folder = there.provenance.recipe, new.get("folder")
         same_hub = (there.origin and there.origin.hub) == (source.origin and source.origin.hub)
         if same_hub and before.get("imported") == new["imported"] and before.get("folder", folder) == folder:
@@ -242,7 +247,8 @@ def _check(ours: Floats, reference: Floats, found: tuple[list[str], list[str]], 
         shown = ([*a, *b][worst] if len(differences) == 2 * len(a) else f"{a[worst]} | {b[worst]}")[:200]
         raise ParityError(
             f"differs from {library} by {differences.max():.1e}, allowed {TOLERANCE:.0e}, on {shown!r}: the folder has "
-            "a setting that is not read here, or the family's answers depend on padding"
+            "a setting that is not read here, a prompt that spells a special token, or the family's answers depend on "
+            "padding"
         )
 
 

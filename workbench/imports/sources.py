@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from core.manifest import Origin
 from semblance.client.clients import READ, bound_reads
 from workbench.imports.described import check_code
-from workbench.imports.files import GRAPHS, WEIGHTS, ImportRefused, library_errors, static_kind
+from workbench.imports.files import GRAPHS, WEIGHTS, ImportRefused, library_errors, read_modules, static_kind
 
 if TYPE_CHECKING:
     from huggingface_hub import ResolvedRevision
@@ -27,11 +27,10 @@ PATIENCE, PACE = 60.0, 1024  # seconds after which fewer bytes a second are too 
 _NAMED = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?", re.ASCII)
 # Beside the graph and the weights only these are fetched: never a pickle, never code.
 _DESCRIBED = re.compile(
-    r"(\d+_\w+/)?([\w.-]+\.json|vocab\.txt|merges\.txt|(spiece|spm|tokenizer|sentencepiece\.bpe)\.model)|README\.md"
+    r"[\w.-]+\.json|vocab\.txt|merges\.txt|(spiece|spm|tokenizer|sentencepiece\.bpe)\.model|README\.md"
 )
-_WEIGHTS = re.compile(r"(\d+_\w+/)?model\.safetensors")
 _PARTS = re.compile(r"model-\d+-of-\d+\.safetensors")
-_PICKLES = re.compile(r"(\d+_\w+/)?pytorch_model(-\d+-of-\d+)?\.bin")
+_PICKLES = re.compile(r"pytorch_model(-\d+-of-\d+)?\.bin")
 
 
 @dataclass(frozen=True)
@@ -89,8 +88,10 @@ def _fetch(name: str, revision: str | None, graph: str | None, folder: Path) -> 
     with _hub_errors(name, revision):
         pinned = HfApi().resolve_revision(name, revision=revision, cache_dir=_cache())
         sizes = _sizes(name, pinned)
-    _link(name, pinned, sizes, [each for each in sizes if _DESCRIBED.fullmatch(each)], folder)
+    _link(name, pinned, sizes, _named(_DESCRIBED, sizes, [""]), folder)
     with library_errors(folder):
+        parts = _module_folders(folder)
+        _link(name, pinned, sizes, _named(_DESCRIBED, sizes, parts), folder)
         check_code(folder)  # before the larger files
     _link(name, pinned, sizes, _weights_or_graph(name, sizes, graph, folder), folder)
     return Origin(hub=_hub(), name=name, revision=pinned.resolved)
@@ -126,6 +127,18 @@ def _sizes(name: str, revision: "ResolvedRevision") -> dict[str, int]:
     return sizes
 
 
+def _module_folders(folder: Path) -> list[str]:
+    """Of the modules of a sentence-transformers folder, beside the folder itself: their paths in it."""
+    found = (where.relative_to(folder).as_posix() for _, where in read_modules(folder) if where != folder)
+    return list(dict.fromkeys(found))
+
+
+def _named(pattern: re.Pattern[str], sizes: Mapping[str, int], folders: Sequence[str]) -> list[str]:
+    """The files with such a name in these folders of a model, "" being its own."""
+    found = [(each, *each.rpartition("/")[::2]) for each in sizes]
+    return [each for each, where, name in found if where in folders and pattern.fullmatch(name)]
+
+
 def _weights_or_graph(name: str, sizes: Mapping[str, int], graph: str | None, folder: Path) -> list[str]:
     """Which large files of a model are taken, its small ones being in the folder: beside a graph that is asked for the
     weights too, with which it is compared.
@@ -135,11 +148,12 @@ def _weights_or_graph(name: str, sizes: Mapping[str, int], graph: str | None, fo
     """
     if graph is not None and (graph not in sizes or not graph.endswith(".onnx")):
         raise ImportRefused(f"--graph {graph}: {name} has no such ONNX file")
-    weights = [each for each in sizes if _WEIGHTS.fullmatch(each)]
+    modules = ["", *_module_folders(folder)]
+    weights = _named(re.compile(re.escape(WEIGHTS)), sizes, modules)
     if WEIGHTS not in weights:
-        weights += [each for each in sizes if _PARTS.fullmatch(each)]
+        weights += _named(_PARTS, sizes, [""])
     folders = {each.rpartition("/")[0] for each in weights}
-    pickles = [each for each in sizes if _PICKLES.fullmatch(each) and each.rpartition("/")[0] not in folders]
+    pickles = [each for each in _named(_PICKLES, sizes, modules) if each.rpartition("/")[0] not in folders]
     graphs = [graph] if graph is not None else [each for each in GRAPHS if each in sizes][:1]
     if pickles and (weights or not graphs):
         raise ImportRefused(
@@ -147,7 +161,9 @@ def _weights_or_graph(name: str, sizes: Mapping[str, int], graph: str | None, fo
             f"{GRAPHS[0]}: its pull requests on the hub may have them (@refs/pr/NUMBER)"
         )
     if not weights and not graphs:
-        raise ImportRefused(f"{name}: has neither {WEIGHTS} nor {GRAPHS[0]}")
+        others = [each for each in sizes if each.endswith(".onnx")]
+        hint = f" (--graph takes one of {', '.join(others[:5])})" if others else ""
+        raise ImportRefused(f"{name}: has neither {WEIGHTS} nor {GRAPHS[0]}{hint}")
     if not weights or (graphs and find_spec("torch") is None and static_kind(folder) is None):
         return _with_data(graphs[0], sizes)
     return weights if graph is None else [*weights, *_with_data(graph, sizes)]

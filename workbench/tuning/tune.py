@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import JsonValue
 
+from core.errors import ManifestError
 from core.golden import GOLDEN_TEXTS, INTEGER_TOLERANCE, TOLERANCE, GoldenPairs
 from core.manifest import MANIFEST_NAME, Figure, Manifest, Provenance, TrainingData
 from semblance.tables.delimited import FileFormat
@@ -158,7 +159,10 @@ def _target(options: TuningOptions) -> Path:
     if not 0 <= options.seed < 1 << 63:
         raise TuneRefused(f"--seed {options.seed}: expected a number from 0 to {(1 << 63) - 1}")
     target = options.models / options.model_id
-    there = Manifest.load(target).provenance.recipe if (target / MANIFEST_NAME).is_file() else {}
+    try:
+        there = Manifest.load(target).provenance.recipe if (target / MANIFEST_NAME).is_file() else {}
+    except ManifestError as error:
+        raise FileExistsError(f"{error}: remove that folder, or give another --id") from error
     if any(target.glob("*")) and "tuned" not in there:
         raise FileExistsError(f"{target} was not made by tuning: give another --id")
     return target

@@ -119,6 +119,10 @@ def test_only_the_same_source_is_replaced_without_a_word(folder: Path, tmp_path:
     (models / "mine" / "1").mkdir(parents=True)
     with pytest.raises(ImportRefused, match=r"mine has no model: .*--id"):
         import_model(folder, "mine", models)
+    (made / MANIFEST_NAME).write_text('{"contract_version": 2}')  # of an earlier version
+    with pytest.raises(ImportRefused, match=r"anew.*: --overwrite replaces it, or give .*--id"):
+        import_model(folder, None, models)
+    assert import_model(folder, None, models, overwrite=True).folder == made
 
 
 def test_a_password_of_the_hubs_address_is_in_no_message(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -209,9 +213,13 @@ REFUSED: dict[str, tuple[str, Callable[[Repository], None], str]] = {
         f"{NAME}: HUB asks to agree to its conditions there first; then give a token in HF_TOKEN"),
     "pickle": (NAME, _files(".safetensors"),
         f"{NAME}: pytorch_model.bin: weights in a pickle, which can run code when it is read"),
-    "pickled module": (NAME, _files(**{"2_Dense/pytorch_model.bin": "x"}),
+    "pickled module": (NAME, _files(**{"2_Dense/pytorch_model.bin": "x", "modules.json": json.dumps(
+        [{"type": f"sentence_transformers.models.{each}", "path": path}
+         for each, path in (("StaticEmbedding", ""), ("Dense", "2_Dense"))])}),
         f"{NAME}: 2_Dense/pytorch_model.bin: weights in a pickle"),
     "nothing": (NAME, _files(".safetensors", ".bin"), f"{NAME}: has neither model.safetensors nor onnx/model.onnx"),
+    "another graph": (NAME, _files(".safetensors", ".bin", **{"onnx/model_O3.onnx": "x"}),
+        f"{NAME}: has neither model.safetensors nor onnx/model.onnx (--graph takes one of onnx/model_O3.onnx)"),
     "code": (NAME, _files(**{"config.json": json.dumps({"auto_map": {"AutoModel": "modeling_mine.X"}})}),
         f"{NAME}/config.json: auto_map: custom code, which is never run"),
     "large": (NAME, lambda repository: repository.stated_bytes.update(
@@ -307,6 +315,15 @@ def test_weights_in_parts(hub: Hub, tmp_path: Path) -> None:
     hub.add(NAME, tmp_path, **dict.fromkeys(("config.json", "other-00001-of-00001.safetensors", *parts), "{}"))
     with open_source(NAME) as found:
         assert {path.name for path in found.folder.rglob("*")} == {"config.json", *parts}
+
+
+def test_folders_of_modules_by_any_name(hub: Hub, tmp_path: Path) -> None:
+    modules = [{"type": "sentence_transformers.models.Pooling", "path": "parts/how-pooled"}]
+    wanted = {"modules.json": json.dumps(modules), "parts/how-pooled/config.json": "{}", "model.safetensors": "x"}
+    hub.add(NAME, tmp_path, **wanted, **{"1_Other/config.json": "{}", "1_Other/model.safetensors": "x"})
+    with open_source(NAME) as found:
+        files = {path.relative_to(found.folder).as_posix() for path in found.folder.rglob("*") if path.is_file()}
+    assert files == {*wanted}
 
 
 def test_the_id_of_a_model_that_is_given_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,6 +238,10 @@ def test_a_graph_that_pools_and_leaves_out_what_follows_is_refused(tmp_path: Pat
     with pytest.raises(ImportRefused, match=r"model\.onnx: the graph gives other answers than the weights beside it"):
         import_model(folder, "y", tmp_path / "models", options=GRAPH)
     pooling.write_text(mean)
+    changed(folder / "2_Dense" / "config.json", activation_function="torch.nn.missing.Tanh")
+    with pytest.raises(ImportRefused, match=r"cannot be read: No module named 'torch\.nn\.missing'"):
+        import_model(folder, "y", tmp_path / "models")
+    changed(folder / "2_Dense" / "config.json", activation_function="torch.nn.modules.activation.Tanh")
     _weights(folder / "2_Dense", lambda name, tensor: tensor.flip(0) if "weight" in name else tensor)
     with pytest.raises(ImportRefused, match=r"model\.onnx: the graph gives other answers than the weights beside it"):
         import_model(folder, "y", tmp_path / "models", options=GRAPH)
@@ -258,6 +262,9 @@ def test_the_limit_under_the_tokenizers_old_name_counts(tmp_path: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "max_len": 20}))
     changed(folder / "sentence_bert_config.json", max_seq_length=None)
     assert PublishedModel(import_model(folder, "x", tmp_path / "models").folder).manifest.limits.max_tokens == 18
+    changed(folder / "sentence_bert_config.json", max_seq_length=2)
+    with pytest.raises(ImportRefused, match=r"reads 2 tokens, 2 special ones among them: none is left"):
+        import_model(folder, "y", tmp_path / "models")
 
 
 def test_a_graph_of_pairs_is_one_whatever_its_configuration_says(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from core.manifest import Manifest
+from core.manifest import MANIFEST_NAME, Manifest
 from core.sequences import pad
 from semblance.tables.labelled_pairs import PairsError, read_own
 from tests.harness.tables import write
@@ -194,6 +194,9 @@ def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: T
         tuned(rows, model_id="toy")
     (tmp_path / "models" / "versions" / "1").mkdir(parents=True)
     with pytest.raises(FileExistsError, match="versions was not made by tuning: give another --id"):
+        tuned(rows, model_id="versions")
+    (tmp_path / "models" / "versions" / MANIFEST_NAME).write_text("{}")
+    with pytest.raises(FileExistsError, match=r"manifest\.json.*: remove that folder, or give another --id"):
         tuned(rows, model_id="versions")
     (tmp_path / "models" / "a-file").write_text("kept")
     with pytest.raises(TuneRefused, match="a-file is no folder"):
