@@ -40,6 +40,9 @@ CROSS = {"query": _new(60, 0), "candidates": [_new(100, i) for i in range(30)], 
 COUNTED = {"documents": "Nine in ten of 3 cost 5 to 7 kg. " * 150, "model": "pwim-general", "encoder": "avg-paraphrase"}
 FOREIGN = {"input_type": "classification", "embedding_types": ["float"]}
 EXPLAINED = {"a": _new(60, 1), "b": _new(60, 2), "model": "minilm"}
+LARGE = _post("/similarity", {"pairs": [], "more": " " * 3_900_000})
+LIMITED = "refused bodies of 4 MB, 200 connections"  # for which no time is promised (docs/faults.md)
+SHORT = _post("/rank", {"query": "a", "candidates": [str(i) for i in range(10_000)]})
 # Name -> connections, and what each sends again and again.
 ATTACKS: dict[str, tuple[int, Callable[[int], bytes]]] = {
     "labels times a template of places": (
@@ -76,6 +79,8 @@ ATTACKS: dict[str, tuple[int, Callable[[int], bytes]]] = {
     ),
     "a refused body that waits for 100": (4, lambda _: EXPECTING + b" " * 100_000 + HEAD + b"\r\n"),
     "bodies of 4 MB without their ends": (100, lambda _: HEAD + b"Content-Length: 4000000\r\n\r\n" + b" " * 3_900_000),
+    LIMITED: (200, lambda _: LARGE),
+    "10,000 short candidates by the default model, 200 connections": (200, lambda _: SHORT),
 }  # fmt: skip
 
 
@@ -90,6 +95,9 @@ async def run(trial: Trial) -> None:
             trial.row(name, len(took), half, max(took), failed, round(served.resources().resident_mb))
             if name == "control":
                 bound = max(LEAST_MS, TIMES * half)
+                continue
+            if name == LIMITED:
+                trial.promise(f"{name}: all of others' requests answered", not failed, f"{failed} not answered")
                 continue
             within = f"{name}: half of others' requests within {bound:.0f} ms"
             trial.promise(within, half <= bound and not failed, f"{half:.0f} ms, {failed} not answered")

@@ -12,7 +12,7 @@ work there than its own: they may be dropped for it. What was let in and cannot 
 or the machine became slower, is dropped as soon as that is known.
 """
 
-from asyncio import Timeout, get_running_loop
+from asyncio import Timeout, get_running_loop, sleep
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,11 +29,18 @@ SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits,
 # between the two is for small requests.
 NEW_TIME_SHARE, OVERTAKEN_TIME_SHARE = 0.8, 0.9
 _MIN_OF_GUESS = 0.5  # of a guess by the length of texts, that they take at least
+_ITEMS_AT_ONCE = 1000  # that one request reads in the event loop before others have their turn
 # Of a measured pace:
 _DECAY_SECONDS = 5.0  # seconds in which a measurement loses most of its weight
 _PRIOR_SECONDS = 0.25  # expected seconds that the guess weighs, which holds while little was measured
 _CAUTIOUS_FACTOR = 2.0  # the guess for what is promised: a machine that others use as much
 _MAX_FACTOR = 30.0  # times the expected seconds: what takes longer is a stopped process, not slow work
+
+
+async def give_way(items: int) -> None:
+    """Let others have the event loop, where a request has read so many items in it."""
+    if items > _ITEMS_AT_ONCE:
+        await sleep(0)
 
 
 @dataclass(slots=True, eq=False)

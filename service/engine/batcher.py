@@ -19,7 +19,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from service.engine.admission import PIECE_SECONDS, RequestContext
+from service.engine.admission import PIECE_SECONDS, RequestContext, give_way
 from service.engine.graph import Padding, Rows, Shape, TextGraph
 from service.engine.queue import INLINE_SECONDS, Job, Queue
 from service.observe.metrics import INFERENCE
@@ -136,6 +136,7 @@ class Batcher(Generic[K]):
             TooSlow: it would not end in time if it were alone.
             Exception: whatever the run raises of these keys.
         """
+        await give_way(len(keys))
         pieces = self._pieces(keys)
         expected = _seconds_of(pieces)
         if self._is_quick(expected):

@@ -21,7 +21,7 @@ import numpy as np
 from prometheus_client import Counter
 
 from core.sequences import Pair
-from service.engine.admission import RequestContext
+from service.engine.admission import RequestContext, give_way
 from service.engine.batcher import Batcher
 from service.engine.graph import Rows, TextGraph
 from service.engine.queue import Queue
@@ -214,6 +214,7 @@ class Vectors(Generic[K]):
             began = perf_counter()
             found = self.cache.find(self._space, wanted)
             context.spent(CACHE, began, perf_counter())
+            await give_way(len(keys))
         if missing := [key for key in wanted if key not in found]:
             found |= await self._search(context, missing)
         return np.concatenate([found[key] for key in keys])

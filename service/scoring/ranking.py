@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from core.ranking import SUGGESTIONS, ConfidenceFit, both_stages, of_stage, shared_words
 from core.scoring import best_first, round_significant
-from service.engine.admission import RequestContext
+from service.engine.admission import RequestContext, give_way
 from service.errors import TooSlow
 from service.schemas import SCALES, Answer, RankResponse
 from service.scoring.scorer import Scorer
@@ -99,6 +99,7 @@ async def rank(
             second_stage = _by_both_stages(first_stage, await _order(context, second, query, candidates, best))
         except TooSlow as error:
             raise TooSlow(error.seconds, error.possible).of("rerank_top", len(best)) from None
+    await give_way(candidates.size)
     confidence = _confidence(options.fit, query, candidates, first_stage, second_stage)
     threshold = None if confidence is None else options.threshold
     answered = (options.min_score is None or (second_stage or first_stage).scores[0] >= options.min_score) and (
@@ -159,6 +160,7 @@ async def _order(
         sentences = [tokenised_query if text == query else x for text, x in zip(texts, sentences, strict=True)]
     queries, passages = scorer.fit([tokenised_query] * len(texts), sentences)
     answer = await scorer.similarity(context, queries, passages, scorer.ranking_task)
+    await give_way(len(texts))
     scores, raw = answer.score, answer.raw
     # Equal texts share the score of the first: in another batch its last digits may differ.
     first_index: dict[str, int] = {}

@@ -12,7 +12,7 @@ from core.errors import TokenizerError
 from core.manifest import Manifest, Role
 from core.subwords import AnyTokenizer, has_text
 from core.tokenizer import Encoded
-from service.engine.admission import RequestContext
+from service.engine.admission import RequestContext, give_way
 from service.engine.cache import ENTRY_BYTES, ID_BYTES, VectorCache, tuple_bytes
 from service.engine.graph import Graph
 from service.engine.queue import Queue
@@ -158,6 +158,7 @@ class CachedTokenizer:
             unknown += sentence_unknown
             truncated += cut
         self._telemetry.tokenised(sentences=len(sentences), truncated=truncated, words=words, unknown=unknown)
+        await give_way(len(sentences))
         return sentences
 
     async def _tokenise_new(

@@ -1,5 +1,6 @@
 """`/rank`: with a second model, which decides about the best; and in parts, with turns for other requests between."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,19 @@ async def test_of_equal_ones_the_earlier_comes_first_and_a_second_stage_without_
         for top in (5, len(candidates)):
             twice = order(await ranked(client, candidates=candidates, rerank_model="narrow", rerank_top=top))
             assert twice == once != sorted(once)
+
+
+async def test_others_have_the_event_loop_while_many_known_texts_are_found(serve: Serve) -> None:
+    texts = [f"a man plays {i}" for i in range(1500)]
+    async with serve(cache="memory", cache_bytes=10_000_000) as client:
+        scorer = client.app.service.registry["avg-sick"].scorer
+        keys = [each.ids for each in await scorer.tokenise(RequestContext(), texts, str)]
+        await scorer.embeddings.get(RequestContext(), keys)
+        for known in (scorer.tokenise(RequestContext(), texts, str), scorer.embeddings.get(RequestContext(), keys)):
+            others: list[str] = []
+            asyncio.get_running_loop().call_soon(others.append, "had a turn")
+            await known
+            assert others
 
 
 async def test_the_published_reranker_is_the_default_where_it_is_served(
