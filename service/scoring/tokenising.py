@@ -134,6 +134,7 @@ class CachedTokenizer:
             Overloaded, TooSlow: it would not end in time, or what comes after it; says how many of the list of texts
                 would. Of a part of the work (`RequestContext.part`) whoever parted it knows how many there are.
         """
+        await give_way(len(texts))
         began = perf_counter()
         if prompt := self._prompt(role):
             if (empty := next((i for i, text in enumerate(texts) if not has_text(text)), None)) is not None:
