@@ -161,8 +161,17 @@ class Connection(HttpToolsProtocol):
         if self.pipeline:
             self._waiting_bytes += len(body)
             if self._waiting_bytes > MAX_WAITING_BYTES:
+                self._drop_last()
                 self._stop_parsing(NotHttp(f"bodies of more than {MAX_WAITING_BYTES} bytes wait on one connection"))
         self._body.append(body)
+
+    def _drop_last(self) -> None:
+        """Forget a request whose body is too much: those before it are answered, and the last of them as the last."""
+        self.pipeline.popleft()
+        self._body.clear()
+        last = self.pipeline[0][0] if self.pipeline else self._answered
+        assert last is not None, "one is under way"
+        self.cycle = last
 
     def _give_body(self) -> None:
         if self._body:

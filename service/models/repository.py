@@ -57,16 +57,24 @@ def list_folders(roots: Iterable[Path], only: Collection[str] = ()) -> Repositor
         if root.name == OWN.name and not root.exists():
             continue
         try:
-            for path in sorted(root.iterdir()):
-                of_others = path.name == SHARED_NAME or path.name.startswith(".")
-                if not of_others and (path.is_dir() or (path.is_symlink() and not path.exists())):
-                    _add(contents, root, path)
+            paths = sorted(root.iterdir())
         except OSError as error:
             raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()}: {error.strerror or error}") from error
+        for path in paths:
+            if path.name != SHARED_NAME and not path.name.startswith(".") and _may_be_folder(path):
+                _add(contents, root, path)
     if only:
         contents.releases = {name: release for name, release in contents.releases.items() if name in only}
         contents.problems = {name: problem for name, problem in contents.problems.items() if name in only}
     return contents
+
+
+def _may_be_folder(path: Path) -> bool:
+    """Whether it is a folder, or a link to what is not there or cannot be looked at: why is said where it is read."""
+    try:
+        return path.is_dir() or (path.is_symlink() and not path.exists())
+    except OSError:
+        return True
 
 
 def _add(contents: RepositoryContents, root: Path, folder: Path) -> None:

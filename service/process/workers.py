@@ -181,7 +181,9 @@ class Workers(Multiprocess):
             _end(old, until)
 
     def join_all(self) -> None:
-        """Wait for the workers; kill those that do not end in time."""
+        """Close the port with the workers, and wait for them; kill those that do not end in time."""
+        for listening in self.sockets:  # else who comes when the workers have closed theirs would wait for nobody
+            listening.close()
         until = self._last_moment()
         for process in self.processes:
             _end(process, until)

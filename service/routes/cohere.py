@@ -185,12 +185,19 @@ class CohereTokenizeRequest(ForeignRequest):
     model: ModelName = None
 
 
+class TokensMeta(TypedDict):
+    """Cohere's metadata of tokens."""
+
+    api_version: ApiVersion
+    warnings: NotRequired[Annotated[list[str], Field(description="that the text was cut")]]
+
+
 class CohereTokens(TypedDict):
     """The tokens that the model reads."""
 
     tokens: list[int]
     token_strings: list[str]
-    meta: dict[str, ApiVersion]
+    meta: TokensMeta
 
 
 @root.post("/v1/rerank", summary="Order documents", response_model=RerankResponse)
@@ -251,7 +258,9 @@ async def _rerank(request: RerankRequest, call: ServedRequest, api_version: str)
 @router.post("/v1/tokenize", summary="Cut a text into tokens", response_model=CohereTokens)
 async def tokenize(request: CohereTokenizeRequest, call: ServedRequest) -> Response:
     """Give the tokens that the model reads of a text."""
-    scorer, (read,) = await tokenise(call, request.model, RequestTexts.of("text", request.text))
-    meta: dict[str, ApiVersion] = {"api_version": {"version": "1"}}
+    scorer, (read,), warnings = await tokenise(call, request.model, RequestTexts.of("text", request.text))
+    meta: TokensMeta = {"api_version": {"version": "1"}}
+    if warnings:
+        meta["warnings"] = warnings
     answer: CohereTokens = {"tokens": list(read.ids), "token_strings": scorer.tokens(read), "meta": meta}
     return JsonAnswer(answer, scorer.id)

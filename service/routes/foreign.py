@@ -176,15 +176,18 @@ async def embed(
     return Embedded(scorer.id, embeddings, reading.tokens, reading.warnings)
 
 
-async def tokenise(call: ServedRequest, model: str | None, texts: RequestTexts) -> tuple[Scorer, Sequence[Encoded]]:
-    """The model that a client names, whatever it can do, and its token ids of each text; raises as `compare`."""
+async def tokenise(
+    call: ServedRequest, model: str | None, texts: RequestTexts
+) -> tuple[Scorer, Sequence[Encoded], list[str]]:
+    """The model that a client names, whatever it can do, its token ids of each text, and a warning for each that was
+    cut; raises as `compare`."""
     context, service, registry = call.context, call.service, call.service.registry
     while (found := registry.find(resolve(service, model, "/similarity"), "similarity")).opened is None:
         await registry.open(context, found)
     scorer = found.scorer
     call.check_count(texts.field, len(texts.texts), "max_sentences")
     reading = await _read(context, service, scorer, texts)
-    return scorer, reading.groups[0]
+    return scorer, reading.groups[0], reading.warnings
 
 
 async def _read(

@@ -217,10 +217,23 @@ def _parts(content: Any) -> Iterator[bytes | memoryview]:
     elif isinstance(content, list):
         for at in range(0, len(content), _WRITTEN_AT_ONCE):
             yield b"," if at else b"["
-            yield memoryview(_write(content[at : at + _WRITTEN_AT_ONCE]))[1:-1]
+            yield from _items(content[at : at + _WRITTEN_AT_ONCE])
         yield b"]" if content else b"[]"
     else:
         yield _write(content)
+
+
+def _items(items: Sequence[Any]) -> Iterator[bytes | memoryview]:
+    """Some items of a list: together, unless one may be megabytes that orjson does not write."""
+    try:
+        yield memoryview(_by_orjson(items))[1:-1]
+    except orjson.JSONEncodeError:
+        if not any(isinstance(item, dict | list) for item in items):
+            yield memoryview(_write(items))[1:-1]
+            return
+        for i, item in enumerate(items):
+            yield b"," if i else b""
+            yield from _parts(item)
 
 
 def _write(content: Any) -> bytes:
@@ -229,9 +242,13 @@ def _write(content: Any) -> bytes:
     Documents that are given back as they were sent may have what it does not write, such as integers of 65 bits.
     """
     try:
-        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+        return _by_orjson(content)
     except orjson.JSONEncodeError:
         return to_json(content, inf_nan_mode="null", fallback=np.ndarray.tolist)  # 1e400 is null as by orjson
+
+
+def _by_orjson(content: Any) -> bytes:
+    return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 class BodyLimits(NamedTuple):

@@ -297,7 +297,7 @@ async def predict(request: TeiPredictRequest, call: ServedRequest) -> Response:
 async def tokenize(request: TeiTokenizeRequest, call: ServedRequest) -> Response:
     """Give the tokens that the model reads of each text."""
     texts = RequestTexts.of("inputs", request.inputs)
-    scorer, read = await tokenise(call, _known(call.service, request.model), texts)
+    scorer, read, _ = await tokenise(call, _known(call.service, request.model), texts)
     count = sum(len(each.ids) for each in read)
     check_fixed("inputs", count, MAX_TOLD_TOKENS, "tokens of all texts")
 

@@ -42,6 +42,8 @@ async def test_int8_points_where_the_embedding_points_and_fewer_dimensions_are_t
 
 
 async def test_tokens_are_those_that_the_model_reads(lasting: Client) -> None:
+    long = {"text": "a dog sleeps " * 600, "model": "avg-sick"}
+    assert (await lasting.post("/cohere/v1/tokenize", json=long)).json()["meta"]["warnings"][0].startswith("text: only")
     found = (await lasting.post("/cohere/v1/tokenize", json={"text": "a dog sleeps", "model": "avg-sick"})).json()
     (tei,) = (await lasting.post("/tei/tokenize", json={"inputs": "a dog sleeps", "model": "avg-sick"})).json()
     assert found["token_strings"] == ["a", "dog", "sleeps"]

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -107,11 +108,37 @@ def test_a_worker_that_hangs_keeps_neither_a_replacement_nor_the_stop(root: Path
         assert service.stop() == 0
 
 
+def test_a_stop_refuses_whoever_comes_while_a_slow_client_is_waited_for(root: Path, tmp_path: Path) -> None:
+    def refuses() -> bool:
+        try:
+            socket.create_connection(address, NEEDED_SECONDS).close()
+        except ConnectionRefusedError:
+            return True
+        except ConnectionResetError:  # in the moment of closing
+            pass
+        return False
+
+    with fleet(root, tmp_path, shutdown_grace_seconds=NEEDED_SECONDS) as service:
+        address = "127.0.0.1", int(service.url.rpartition(":")[2])
+        with socket.create_connection(address) as slow:
+            slow.sendall(b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{")
+            service.process.send_signal(signal.SIGTERM)
+            until(refuses, "the port is closed")
+            assert service.process.poll() is None
+        assert service.process.wait(NEEDED_SECONDS) == 0
+
+
 def models_that_went_bad(service: Service, root: Path) -> None:
     """A successor that cannot start takes nobody along."""
     (root / "avg-paraphrase" / "encoder.onnx").write_bytes(b"")
     os.kill(service.pids()[0], signal.SIGKILL)
-    until(lambda: service.metric(RESTARTS, reason="failed") >= 1, "its successor fails")
+
+    def successor_failed() -> bool:
+        with suppress(httpx.TransportError):  # of the one that is killed
+            return service.metric(RESTARTS, reason="failed") >= 1
+        return False
+
+    until(successor_failed, "its successor fails")
     assert httpx.post(f"{service.url}/similarity", json=BODY).status_code == 200
 
 

@@ -9,7 +9,9 @@ import numpy as np
 import orjson
 import pytest
 from fastapi import FastAPI
+from pydantic_core import to_json
 
+from service.routes import routing
 from service.routes.limits import MAX_TOLD_TOKENS
 from service.routes.routing import write
 from service.scoring import verification
@@ -131,6 +133,15 @@ CONTENTS: list[Any] = [
 @pytest.mark.parametrize("content", CONTENTS, ids=range(len(CONTENTS)))
 def test_what_is_written_in_parts_is_the_same(content: Any) -> None:
     assert write(content) == orjson.dumps(content)
+
+
+def test_of_what_the_slower_writer_writes_little_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Any] = []
+    monkeypatch.setattr(routing, "to_json", lambda content, **more: written.append(content) or to_json(content, **more))
+    content = {"results": [{"document": {"x": [2**64] * 1000, "y": {str(i): 2**64 for i in range(100)}}}]}
+    assert json.loads(write(content)) == content
+    assert max(len(each) for each in written if isinstance(each, list)) <= 32
+    assert not any(isinstance(each, dict) for each in written)
 
 
 def test_what_one_writer_cannot_say_is_written_by_another() -> None:
