@@ -3,7 +3,8 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
@@ -48,6 +49,20 @@ def _async(
         return await client._run(request(client._requests, *args, **kwargs))
 
     return ask
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """What httpx raises where it reads the environment.
+
+    Raises:
+        InvalidArgument: in place of that.
+    """
+    try:
+        yield
+    except (httpx.InvalidURL, ImportError, ValueError, OSError) as error:
+        names = "HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE or SSL_CERT_DIR"
+        raise InvalidArgument(f"{names} of the environment cannot be used: {error}") from error
 
 
 class _Endpoint:
@@ -98,7 +113,7 @@ class _Endpoint:
 
     def _check_encoding(self, answer: httpx.Response) -> None:
         """Raise UnexpectedAnswer where a body is packed as was not asked for: twice, a few bytes may be gigabytes."""
-        if (encoding := answer.headers.get("content-encoding", _ENCODING)) not in (_ENCODING, "identity"):
+        if (encoding := answer.headers.get("content-encoding", _ENCODING).lower()) not in (_ENCODING, "identity"):
             raise UnexpectedAnswer(f"{self._url} answers with the content encoding {encoding[:100]!r}")
 
     def _translated(self, error: httpx.RequestError | RuntimeError) -> NoAnswer | UnexpectedAnswer:
@@ -211,7 +226,8 @@ class Client(_Endpoint):
         """
         super().__init__(url, api_key, timeout, retries, max_items)
         self._sleep = sleep
-        self._http = httpx.Client(base_url=url, headers=self._headers, timeout=self._timeout, transport=transport)
+        with _environment():
+            self._http = httpx.Client(base_url=url, headers=self._headers, timeout=self._timeout, transport=transport)
 
     @classmethod
     def local(cls, models_dir: str | Path | None = None, *, max_items: int | None = None) -> Self:
@@ -309,7 +325,10 @@ class AsyncClient(_Endpoint):
         super().__init__(url, api_key, timeout, retries, max_items)
         self._sleep = sleep
         self._concurrency = concurrency
-        self._http = httpx.AsyncClient(base_url=url, headers=self._headers, timeout=self._timeout, transport=transport)
+        with _environment():
+            self._http = httpx.AsyncClient(
+                base_url=url, headers=self._headers, timeout=self._timeout, transport=transport
+            )
 
     @classmethod
     def local(

@@ -20,7 +20,7 @@ from semblance.tables.rows import Chunk, Row, Unreadable, next_parts
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _NAMED = re.compile(r"sep=([^\r\n])\r?\n?")  # Excel writes and reads such a first line
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_QUOTED = re.compile(r'"(?:[^"]++|"")*"')
 _OPEN = re.compile(r'(?:^|[,;\t|])"')  # a quoted field that goes on in the next line, where whole ones are left out
 _LINES_OF_HEADER = 100
 LONGEST_RECORD = 16 << 20  # characters
@@ -108,9 +108,13 @@ class Delimited:
             header = plain = ""
             with open_text(self._path, self._encoding) as file:
                 for _ in range(_LINES_OF_HEADER):
-                    header = (header + file.readline(LONGEST_RECORD)).lstrip("\r\n")
-                    plain = _QUOTED.sub("", header)
-                    if (header and not _OPEN.search(plain)) or len(header) >= LONGEST_RECORD:
+                    line = file.readline(LONGEST_RECORD)
+                    header = (header + line).lstrip("\r\n")
+                    if plain and '"' not in line:  # the field that is open goes on
+                        plain += line
+                    else:
+                        plain = _QUOTED.sub("", header)
+                    if not line or (header and not _OPEN.search(plain)) or len(header) >= LONGEST_RECORD:
                         break
             counts = {separator: plain.count(separator) for separator in SEPARATORS}
             highest = max(counts.values())

@@ -32,6 +32,11 @@ _NO_TEXT = (
     "iframe",
     "template",
     "noscript",
+    "noframes",
+    "annotation",  # of formulas and drawings
+    "annotation-xml",
+    "desc",
+    "metadata",
     "del",
     "s",
     "strike",
@@ -46,11 +51,15 @@ _BLOCKS = re.compile(
     "article|blockquote|body|caption|d[dlt]|div|figcaption|h[1-6r]|html|li|[ou]l|p|pre|section|table|t(body|foot|head)|"
     "t[dhr]"
 )
+_SPANS = re.compile(r"[1-4]?\d")  # cells that one may span; the converter writes a bar for each
+_MOST_HEADS = 50  # rows of a table's head: the converter counts them for each
+_LONG_SPACE = re.compile(r"\s{200,}+")  # which it would read again from each of its characters
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 # What is raised behind ten or a length is its power; other small numbers are marks of footnotes, as those of links are.
 _POWER = re.compile(r"[+\-\u2212]?\d{1,2}")
 _HAS_POWER = re.compile(r"(?:(?<![\d.,])10|(?<![^\W\d_])(?:[cdkm]?m|ft|yd|s))$")
 _FOOTNOTE = re.compile(r"[\[(]?\d{1,3}(?:, ?\d{1,3})*[\])]?|[*\u2020\u2021]+")
+_OF_A_MARK = 3  # parts of a link that is one: the number, and white space around it
 _RAISED = str.maketrans(
     "0123456789+-\u2212", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207b"
 )
@@ -95,22 +104,34 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
 
         import_module("lxml")
     soup = BeautifulSoup(_plain(path, encoding, say), "lxml")  # which knows where ends may be left out
-    for part in [*soup(_NO_TEXT), *soup(hidden=True), *soup(style=_HIDDEN)]:
-        part.decompose()
+    # To take a part out of a page looks for it among its siblings: it becomes an empty one instead.
+    for part in [*soup(_NO_TEXT), *soup(hidden=True), *soup(style=_HIDDEN), *soup(True, attrs={"aria-hidden": "true"})]:
+        _become(part, "")
     for quote in soup("blockquote"):
         quote.name = "div"  # Markdown's mark before each line may be a sign of amounts
     for numbered in soup("ol"):
         numbered.name = "ul"  # the converter counts the items before each
     for part in soup(["math", "svg"]):
-        part.replace_with(part.get_text())
+        _become(part, part.get_text())
+    for cell in soup(colspan=True):
+        cell["colspan"] = cell["colspan"] if _SPANS.fullmatch(str(cell["colspan"])) else "1"
+    for head in soup("thead"):
+        head.name = "thead" if len(head("tr")) <= _MOST_HEADS else "tbody"
     for part in soup(_is_other_block):
         part.name = "div"
     for part in soup("sup"):
-        part.replace_with(_lowered(part))
-    soup.smooth()
-    converter = MarkdownConverter(heading_style="ATX", bullets="-", escape_asterisks=False, escape_underscores=False)
-    text: str = converter.convert_soup(soup)
-    return text
+        if part.parent is not None:  # else it stood within another
+            _become(part, _lowered(part))
+    for text in soup.find_all(string=_LONG_SPACE):
+        text.replace_with(_LONG_SPACE.sub("\n", text))
+    options: dict[str, Any] = {"heading_style": "ATX", "bullets": "-", "strip": ["a", "img"]}
+    converter = MarkdownConverter(**options, escape_asterisks=False, escape_underscores=False)
+    return str(converter.convert_soup(soup))
+
+
+def _become(part: Any, text: str) -> None:
+    """Have a text stand in place of a part of a page."""
+    part.string, part.name, part.attrs = text, "span", {}
 
 
 def _is_other_block(part: Any) -> bool:
@@ -123,10 +144,11 @@ def _is_other_block(part: Any) -> bool:
 def _lowered(part: Any) -> str:
     """What is written for raised text of a page: 10\u2076 and m\u00b2 as these, nothing for the marks of footnotes."""
     text: str = part.get_text().strip()
-    before = part.previous_sibling
-    if part.a or (part.parent.name == "a" and part.parent.get_text().strip() == text):
+    before, after = part.previous_sibling, part.next_sibling
+    link = part.parent if part.parent.name == "a" and len(part.parent) <= _OF_A_MARK else None
+    if part.a or (link is not None and link.get_text().strip() == text):
         return ""
-    if (str(part.next_sibling or "")).lstrip()[:1] in ("/", "\u2044"):  # of a fraction
+    if isinstance(after, str) and after.lstrip()[:1] in ("/", "\u2044"):  # of a fraction
         return f" {text}"
     if _POWER.fullmatch(text) and text != "1" and before and _HAS_POWER.search(before.get_text()):
         return text.translate(_RAISED)

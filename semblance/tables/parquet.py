@@ -23,6 +23,7 @@ TYPES: Mapping[Kind, Any] = {
     "numbers": pa.list_(pa.float64()),
     "vector": pa.list_(pa.float32()),
 }
+_FIRST_ROWS = 64  # that say how much memory a row takes
 _AS_READ = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}  # no rows can be taken of a view
 
 
@@ -42,8 +43,11 @@ class ParquetSource:
                 self.schema = pa.schema([field.with_type(_as_read(field.type)) for field in found], found.metadata)
                 self.total = opened.metadata.num_rows
                 size = sum(opened.metadata.row_group(i).total_byte_size for i in range(opened.num_row_groups))
-                self._most = max(1, CHUNK_BYTES * self.total // max(1, size))  # rows of a chunk
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                first = next(opened.iter_batches(batch_size=_FIRST_ROWS), None)
+                # A text that many rows share counts once in the size of the file.
+                read = 0 if first is None else first.nbytes // max(1, first.num_rows)
+                self._most = max(1, CHUNK_BYTES // max(1, read, size // max(1, self.total)))  # rows of a chunk
+        except (pa.ArrowException, OSError) as error:
             raise BatchError(f"{self._path}: {error}") from None
         self.columns: list[str] | None = self.schema.names
         if twice := sorted(name for name, count in Counter(self.schema.names).items() if count > 1):
@@ -129,6 +133,8 @@ def write_parquet(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], r
                     writer.write_table(pa.concat_tables(tables, promote_options="permissive"))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise BatchError(f"a column has values of several types ({error}); write .jsonl instead") from None
+    except RecursionError:
+        raise BatchError("a column has values that stand within each other too deeply; write .jsonl instead") from None
     except pa.ArrowNotImplementedError as error:  # an object without a key
         raise BatchError(f"{error} Write .jsonl instead") from None
 
@@ -156,7 +162,7 @@ def _column(name: str, rows: Sequence[Any]) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         found = f"values of several types ({error})"
         if "too large" in str(error):
-            found = "an integer of more than 64 bits"
+            found = "an integer beyond those of 64 bits with a sign"
         raise BatchError(f"column {name!r} has {found}; write .jsonl instead") from None
 
 

@@ -16,13 +16,17 @@ _MARK = re.compile(
 _OF_CLAIM = re.compile(rf"(?:{_BULLET}|\d{{1,3}}[.)])\s+")
 _DIGITS = re.compile(r"\d+")
 _NO_BREAK = re.compile(r"[^\n]")
-# What states nothing: the mark with which some programs begin files, what is struck out, open tasks.
-_UNSAID = re.compile(r"\A\ufeff|~~[^~\n]{1,500}~~|^[^\S\n]*[-*+] \[ \] [^\n]*", re.MULTILINE)
+# Where a link leads to, with its title; from each "](" on no further than to the next bracket or quote.
+_TARGET = r"""\((?:[^()\s]++|\([^()\s]*+\))*+(?:\s++(?:"[^"\n]*+"|'[^'\n]*+'))?+\s*+\)"""
+# What states nothing: the mark with which some programs begin files, what is struck out, open tasks, images.
+_UNSAID = re.compile(
+    rf"\A\ufeff|~~[^~\n]{{1,500}}~~|^[^\S\n]*[-*+] \[ \] [^\n]*|!\[[^\[\]\n]{{0,200}}\]{_TARGET}", re.MULTILINE
+)
 _COMMENT = ("<!--", "-->")
 _QUOTE = re.compile(r"(?:^[^\S\n]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _QUOTED = re.compile(r"^[^\S\n]*>[>\t ]*", re.MULTILINE)
 _MORE_THAN = re.compile(r"[^\S\n]*>[>\t ]*[^\w\s>]?\d")
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\s]{0,500}\)")
+_LINK = re.compile(rf"!?\[([^\[\]\n]{{0,200}})\]{_TARGET}")
 _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 _LEADER = re.compile(r"(?<!\.)(?<!\. )(?: ?\.){5,}+ ?(?=[^\w\s]?\d)")  # "Soup ..... 5.50"
 

@@ -329,6 +329,13 @@ def test_an_answer_about_other_items_is_none(method: str, given: tuple[Any, ...]
         getattr(client, method)(*given)
 
 
+def test_an_environment_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "ftp://proxy")
+    for kind in (Client, AsyncClient):
+        with pytest.raises(InvalidArgument, match=r"^HTTP_PROXY, .* of the environment cannot be used: .*ftp://proxy"):
+            kind("http://host")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

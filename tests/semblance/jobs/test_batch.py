@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from semblance import AsyncClient, Client
 from semblance.errors import BatchError, TooLarge
 from semblance.jobs.batch.journal import Journal
+from semblance.tables.formats import open_source
 from semblance.tables.output_file import open_alone, replacing
+from semblance.tables.rows import CHUNK_BYTES
 from tests.harness.commands import Ran, Run
 from tests.harness.tables import SUFFIXES, read, rows, sentences, write
 
@@ -164,6 +167,13 @@ def test_what_json_cannot_write_becomes_null(batch: Batch, tmp_path: Path) -> No
     assert batch(tmp_path / "in.parquet", tmp_path / "out.jsonl").code == 0
     (row,) = read(tmp_path / "out.jsonl")
     assert (row["x"], row["day"]) == (None, "1970-01-02")
+
+
+def test_rows_of_parquet_that_share_a_long_text_are_read_a_few_at_a_time(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": ["x"] * 1000, "long": ["y" * 100_000] * 1000}), tmp_path / "in.parquet")
+    sizes = [len(chunk.rows) for chunk in open_source(tmp_path / "in.parquet").chunks(0, 10_000)]
+    assert sum(sizes) == 1000
+    assert max(sizes) * 100_000 <= CHUNK_BYTES
 
 
 def test_columns_of_parquet_that_a_text_file_cannot_hold(batch: Batch, tmp_path: Path) -> None:
@@ -400,9 +410,10 @@ def test_what_an_output_cannot_hold_leaves_nothing_unfinished(batch: Batch, tmp_
     ("values", "out", "said"),
     [
         ([{}], "parquet", "Cannot write struct type 'n' with no child field"),
-        ([10**30, 2], "parquet", "column 'n' has an integer of more than 64 bits; write .jsonl instead"),
-        ([0.5, 10**30], "parquet", "column 'n' has an integer of more than 64 bits; write .jsonl instead"),
+        ([10**30, 2], "parquet", "column 'n' has an integer beyond those of 64 bits with a sign; write .jsonl instead"),
+        ([0.5, 10**30], "parquet", "column 'n' has an integer beyond those of 64 bits with a sign; write .jsonl"),
         ([1, "x"], "parquet", "column 'n' has values of several types"),
+        ([reduce(lambda inner, _: {"x": inner}, range(400))], "parquet", "within each other too deeply; write .jsonl"),
         ([1.5, True], "parquet", "column 'n' has values of several types (true or false among numbers)"),
         ([{"x": [1.5]}, {"x": [False]}], "parquet", "column 'n' has values of several types"),
         (["x\ty"], "tsv", "a tab or a line break"),

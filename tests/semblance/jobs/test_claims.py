@@ -272,6 +272,15 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
         ("<blockquote><p>Dogs bark.</p><p>5 cats.</p></blockquote>", "Dogs bark.\n\n5 cats."),
         ("<html><head><meta charset=utf-8><body><ol><li>One<li>Two</ol><p>A.<p>B.", "- One\n- Two\n\nA.\n\nB."),
         ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
+        (
+            "<p>It is <a href='/x y' title='was 30 euros'>20 euros</a><img alt=30 title=30 src='data:,30'>.",
+            "It is 20 euros.",
+        ),
+        (
+            "<p>It is <math><mn>20</mn><annotation>30</annotation></math><i aria-hidden=true>30</i> euros.",
+            "It is 20 euros.",
+        ),
+        ("<p>It is 2<script>3</script>0<sup><sup>1</sup></sup> euros.", "It is 20 euros."),
         ("<dialog>Dogs pay.</dialog><video>Cats pay.</video><p>Yes.</p>", "Yes."),
         ("<title>Home</title><p style='color: red; display : none'>No.</p><p>Yes.</p>", "Yes."),
     ],

@@ -113,6 +113,7 @@ def test_positions_are_those_of_the_document() -> None:
         ("```\nmake serve\n```", ["make serve"]),
         ("# Only a heading", []),
         ("It is ~~40~~ 50 euros. ~~Dogs may enter.~~", ["It is 50 euros."]),
+        ('![30](data:image/png;base64,3000) It is [20 euros](/a_(b) "was 30").', ["It is 20 euros."]),
         ("A.\n<!-- Dogs may enter.\nCats too. -->\nB.", ["A.", "B."]),
         ("It is so. <!-- B.", ["It is so. <!-- B."]),
         ("- [ ] Repair the roof.\n- [x] The door is new.", ["[x] The door is new."]),

@@ -5,6 +5,7 @@ What is linear takes eight times as long for the longer ones, what is quadratic 
 
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from time import process_time
@@ -19,6 +20,7 @@ from core.same_words import same_words
 from core.subwords import has_text, load_tokenizer
 from core.text import split_words
 from semblance.errors import BatchError
+from semblance.tables.documents import text_of_file
 from semblance.tables.formats import open_source
 from service.observe.logs import JsonFormatter, TextFormatter
 from service.scoring.documents import sentences_in
@@ -35,7 +37,7 @@ SEEDS = (
     *("-", "a-", "- ", "1,", "1.", "7", ",", '"', "'", "(", "[", "](", "![", "[a](", "{", " ", "\t", "\n", ".", ".."),
     *("*", "**", "**a", "__a__ ", "_", "=", "#", "|", "| ", "a\tb\n", "a | b | c\n", "- a\n", "A.", "n't", "x "),
     *("\u3000", "\u201d", "two ", "a-1 ", "a-1-", "1 000 ", "at least ", "turn ", "a", "May ", "1.2.3", "1x", "no. "),
-    *("<!--", "~~a", "- [ ] ", "- [ ] a\n", "!=", "<", "> 1 "),
+    *("![a](b 'c ", "[a](b(c", "<!--", "~~a", "- [ ] ", "- [ ] a\n", "!=", "<", "> 1 "),
     *("half a ", '-1,"([ .a-', " :-|\t"),
     *("\ufdfa", "\u2474", "\U0001f44d"),  # the first stands for 18 characters
     *("Mon, ", "on Tue ", "Sat and Mon ", "below the age of ", "twenty-", "5'6\"", "12 345.9", "9 or later "),
@@ -141,10 +143,34 @@ def test_files_of_strangers_are_read_in_linear_time(tmp_path: Path) -> None:
         except BatchError:  # it holds something else
             pass
 
+    def read_header(text: str) -> None:
+        path.write_text('a,"' + text, encoding="utf-8", newline="")
+        with suppress(BatchError):
+            open_source(path)
+
     quotes = ('"', '""', '"\n', ',"', 'x"', '",', '"a"b', 'a,"b\n')
     seeds = (*quotes, "\n", "\r", ",", ",\n", "a,b\n", "\t", ";", " ", "\u3000")
     slow = [seed for seed in seeds if grows_faster_than_text(read, seed * (SHORT * 4), seed * (LONG * 4))]
+    slow += [seed for seed in seeds if grows_faster_than_text(read_header, seed * (SHORT * 4), seed * (LONG * 4))]
     assert slow == []
+
+
+@pytest.mark.parametrize(
+    ("before", "seed"),
+    [
+        *(("<p><a>", seed) for seed in ("x<sup>1</sup>", "10<sup>6</sup>", "a<svg></svg>", "<s>a</s>b", " ")),
+        ("<table><tr>", "<td colspan=1000>a"),
+        ("<table><thead>", "<tr><td>a"),
+    ],
+)
+def test_pages_are_read_in_linear_time(before: str, seed: str, tmp_path: Path) -> None:
+    pytest.importorskip("markdownify", reason="no markdownify: pip install '.[documents]'")
+
+    def read(text: str) -> None:
+        (tmp_path / "in.html").write_text(f"a{before}{text}")
+        text_of_file(tmp_path / "in.html")
+
+    assert not grows_faster_than_text(read, seed * SHORT, seed * LONG)
 
 
 def test_what_is_quadratic_is_seen() -> None:
