@@ -137,7 +137,7 @@ class TaskDomain(_Frozen):
 class Origin(_Frozen):
     """The model of a hub that an imported model was made from, at one commit."""
 
-    hub: str = Field(pattern=r"^[a-z0-9.:-]{1,260}$", description="its host: huggingface.co")
+    hub: str = Field(pattern=r"^[a-z0-9._:\[\]-]{1,260}$", description="its host: huggingface.co")
     name: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$", max_length=200, description="owner/name")
     revision: str = Field(pattern=r"^[0-9a-f]{40}$", description="the commit")
 

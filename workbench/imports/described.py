@@ -1,5 +1,6 @@
 """What the files of a transformer's folder say of it: pooling, prompts, limits, labels, special tokens."""
 
+import base64
 import json
 import re
 from collections.abc import Mapping, Sequence, Set
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from core.errors import TokenizerError
-from core.manifest import MAX_TOKENS, EntailmentLabel, Prompts
+from core.manifest import MAX_PROMPT, MAX_TOKENS, EntailmentLabel, Prompts
 from core.sequences import Pooling, PoolingMode
 from core.subwords import Subwords
 from workbench.imports.files import (
@@ -54,6 +55,7 @@ _READ_OF_SENTENCES = frozenset(
 _OUTPUTS = (None, "last_hidden_state", "logits")  # of a text's `modality_config`
 _MOST = 1000  # layers, labels
 _TOKENS = 2048  # of a text, where the user wants no more: attention takes memory with their square
+_LONGEST_WORD = 256  # characters
 _GROWTH, _TOGETHER = 32, 8  # characters that one may become: of Unicode's own rules 18; and those tried together
 _MODULES = "taken are Transformer, Pooling and, after them, Dense and Normalize"
 
@@ -115,6 +117,8 @@ def read_plain_tokenizer(folder: Path) -> Subwords:
     path = folder / TOKENIZER
     try:
         return _subwords(folder, path.read_text(encoding="utf-8"))
+    except ImportRefused:
+        raise
     except (OSError, ValueError) as error:
         raise ImportRefused(f"{path}: {error}") from error
 
@@ -127,20 +131,27 @@ def _subwords(folder: Path, text: str) -> Subwords:
         content["normalizer"] = {"type": "Sequence", "normalizers": first + rest}
     try:
         made = Subwords(json.dumps(content))
-        _check_growth(made, content.get("normalizer"))
+        _check_growth(made, content)
         return made
     except TokenizerError as error:
         raise ImportRefused(f"{folder / TOKENIZER}: {error}") from error
 
 
-def _check_growth(tokenizer: Subwords, normalizer: dict[str, Any] | None) -> None:
+def _check_growth(tokenizer: Subwords, content: Mapping[str, Any]) -> None:
     """Whether nothing becomes so much that a short text would hold a service's thread for seconds.
 
     Raises:
-        TokenizerError: what is put in the place of several characters, or a character, does.
+        TokenizerError: what is put in the place of several characters, or a character, does; or a word may be so long
+            that looking for its pieces does, which takes more than the square of its length.
     """
-    if (most := _inserted(normalizer or {})) > _GROWTH:
+    if (most := _inserted(content.get("normalizer") or {})) > _GROWTH:
         raise TokenizerError(f"its normalizer puts {most:,} characters in the place of others; at most {_GROWTH}")
+    model = content["model"]
+    for field in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if (size := len(model.get(field) or "")) > _GROWTH:
+            raise TokenizerError(f"model: {field} has {size:,} characters; at most {_GROWTH}")
+    if (size := model.get("max_input_chars_per_word") or 0) > _LONGEST_WORD:
+        raise TokenizerError(f"model: max_input_chars_per_word is {size:,}; at most {_LONGEST_WORD}")
     characters = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x10000))))
     for part in (characters[start : start + _TOGETHER] for start in range(0, len(characters), _TOGETHER)):
         if (size := len(tokenizer.normalised(part))) > _GROWTH * len(part):
@@ -150,6 +161,10 @@ def _check_growth(tokenizer: Subwords, normalizer: dict[str, Any] | None) -> Non
 def _inserted(normalizer: Mapping[str, Any]) -> int:
     """How many characters a normalizer's replacements and prefixes, one upon another, may make of one."""
     own = max(1, *(len(normalizer.get(field) or "") for field in ("content", "prepend")))
+    if charsmap := normalizer.get("precompiled_charsmap"):  # a table of places in what follows it: texts that end in 0
+        table = base64.b64decode(charsmap)
+        texts = table[4 + int.from_bytes(table[:4], "little") :].split(b"\0")
+        own = max(own, *(len(text.decode(errors="replace")) for text in texts))
     return prod(map(_inserted, normalizer.get("normalizers") or ()), start=own)
 
 
@@ -222,7 +237,10 @@ def read_prompts(folder: Path, given: Mapping[str, str | None]) -> Prompts | Non
     text = wanted if wanted is not None else "" if default is None else prompts[default]
     passage = next((prompts[name] for name in _PASSAGES if name in prompts), text)
     found = {"text": text, "query": prompts.get("query", text), "passage": passage}
-    made = Prompts(**(found | {role: prompt for role, prompt in given.items() if prompt is not None}))
+    found |= {role: prompt for role, prompt in given.items() if prompt is not None}
+    if (most := max(map(len, found.values()))) > MAX_PROMPT:
+        raise ImportRefused(f"{path}, or --prompt: a prompt of {most:,} characters; at most {MAX_PROMPT:,}")
+    made = Prompts(**found)
     return made if any((made.text, made.query, made.passage)) else None
 
 

@@ -55,11 +55,16 @@ def load_network(folder: Path, *, has_head: bool) -> Any:
     kind = AutoModelForSequenceClassification if has_head else states
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     options |= {"use_safetensors": True, "dtype": torch.float32, "output_loading_info": True}
+    options["ignore_mismatched_sizes"] = True  # named below
     with quiet():
         try:
             model, found = kind.from_pretrained(folder, attn_implementation="eager", **options)
         except ValueError:  # an architecture with one attention only
             model, found = kind.from_pretrained(folder, **options)
+    for name, stored, stated in sorted(found["mismatched_keys"]):
+        raise ImportRefused(
+            f"{folder / CONFIG}: {name} would have the shape {tuple(stated)}, the weights have {tuple(stored)}"
+        )
     # No state depends on the pooler, which many folders of encoders lack.
     if missing := sorted(name for name in found["missing_keys"] if not name.startswith("pooler.")):
         raise ImportRefused(f"{folder}: the weights lack {', '.join(missing[:3])} ({len(missing)} in all)")

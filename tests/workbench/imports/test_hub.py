@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from core.manifest import MANIFEST_NAME, Manifest
+from core.manifest import MANIFEST_NAME, Manifest, Origin
 from tests.harness import hub as small_hub
 from tests.harness.hub import Hub, Repository
 from tests.workbench import foreign
@@ -315,6 +315,11 @@ def test_weights_in_parts(hub: Hub, tmp_path: Path) -> None:
     hub.add(NAME, tmp_path, **dict.fromkeys(("config.json", "other-00001-of-00001.safetensors", *parts), "{}"))
     with open_source(NAME) as found:
         assert {path.name for path in found.folder.rglob("*")} == {"config.json", *parts}
+
+
+@pytest.mark.parametrize("host", ["my_hub:9000", "[::1]:9182"])
+def test_a_hub_may_have_any_host(host: str) -> None:
+    assert Origin(hub=host, name="a/b", revision="0" * 40).hub == host
 
 
 def test_folders_of_modules_by_any_name(hub: Hub, tmp_path: Path) -> None:

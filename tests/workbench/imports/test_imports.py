@@ -1,8 +1,10 @@
 """Models of other libraries: imported, equal to their own library, served; refused by name where they cannot be."""
 
+import base64
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -281,6 +283,15 @@ def _module(folder: Path, i: int, kind: str) -> None:
     (folder / "modules.json").write_text(json.dumps(modules))
 
 
+# A table of two places, both of which are empty, and a text that stands in place of others.
+CHARSMAP = base64.b64encode(struct.pack("<III", 8, 0, 0) + b"dog " * 100 + b"\0").decode()
+
+
+def _of_model(folder: Path, **fields: object) -> None:
+    path = folder / "tokenizer.json"
+    changed(path, model=json.loads(path.read_text())["model"] | fields)
+
+
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "pooling": (lambda f: changed(f / "1_Pooling" / "config.json", pooling_mode=["mean", "max"]),
         r"1_Pooling/config\.json: pooling_mode is mean and max, taken is one of mean, cls, max"),
@@ -344,6 +355,17 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
             {"type": "Replace", "pattern": {"String": "qzjx"}, "content": "cat " * 5}, {"type": "Lowercase"},
             {"type": "Replace", "pattern": {"String": "cat"}, "content": "dogs"}]}),
         r"tokenizer\.json: its normalizer puts 80 characters in the place of others; at most 32"),
+    "charsmap": (
+        lambda f: changed(f / "tokenizer.json", normalizer={"type": "Precompiled", "precompiled_charsmap": CHARSMAP}),
+        r"tokenizer\.json: its normalizer puts 400 characters in the place of others; at most 32"),
+    "long-words": (lambda f: _of_model(f, max_input_chars_per_word=10_000),
+        r"tokenizer\.json: model: max_input_chars_per_word is 10,000; at most 256"),
+    "long-prefix": (lambda f: _of_model(f, continuing_subword_prefix="#" * 100),
+        r"tokenizer\.json: model: continuing_subword_prefix has 100 characters; at most 32"),
+    "vocabulary": (lambda f: changed(f / "config.json", vocab_size=161),
+        r"config\.json: embeddings\.word_embeddings\.weight would have the shape \(161, 24\), the weights have \(160"),
+    "long-prompt": (lambda f: changed(f / "config_sentence_transformers.json", prompts={"query": "q" * 1001}),
+        r"config_sentence_transformers\.json, or --prompt: a prompt of 1,001 characters; at most 1,000"),
     "panic": (lambda f: changed(f / "tokenizer.json",
             normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA/////w=="}),
         "cannot be read: Precompiled"),
