@@ -105,7 +105,7 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
         import_module("lxml")
     soup = BeautifulSoup(_plain(path, encoding, say), "lxml")  # which knows where ends may be left out
     # To take a part out of a page looks for it among its siblings: it becomes an empty one instead.
-    for part in [*soup(_NO_TEXT), *soup(hidden=True), *soup(style=_HIDDEN), *soup(True, attrs={"aria-hidden": "true"})]:
+    for part in [*soup(_NO_TEXT), *soup(hidden=True), *soup(style=_HIDDEN), *soup(_is_said_twice)]:
         _become(part, "")
     for quote in soup("blockquote"):
         quote.name = "div"  # Markdown's mark before each line may be a sign of amounts
@@ -132,6 +132,11 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
 def _become(part: Any, text: str) -> None:
     """Have a text stand in place of a part of a page."""
     part.string, part.name, part.attrs = text, "span", {}
+
+
+def _is_said_twice(part: Any) -> bool:
+    """Whether it shows what stands beside it for those who hear the page; what is a block lies behind a dialog."""
+    return part.get("aria-hidden") == "true" and _INLINE.fullmatch(part.name) is not None
 
 
 def _is_other_block(part: Any) -> bool:

@@ -281,6 +281,7 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
             "It is 20 euros.",
         ),
         ("<p>It is 2<script>3</script>0<sup><sup>1</sup></sup> euros.", "It is 20 euros."),
+        ("<div aria-hidden=true><p>It is 20 euros.</p></div>", "It is 20 euros."),
         ("<dialog>Dogs pay.</dialog><video>Cats pay.</video><p>Yes.</p>", "Yes."),
         ("<title>Home</title><p style='color: red; display : none'>No.</p><p>Yes.</p>", "Yes."),
     ],
