@@ -157,6 +157,10 @@ class TooLarge(RequestError):
     status, code = 413, "too_large"
 
 
+def _shown(seconds: float) -> str:
+    return f"{seconds:.0f}" if seconds >= 10 else f"{max(0.0, seconds):.2g}"  # 350, no 3.5e+02
+
+
 class TooSlow(TooLarge):
     """It would take longer than the time limit, at the present pace; `limit` of its items, of their mean, would not."""
 
@@ -165,8 +169,8 @@ class TooSlow(TooLarge):
     def __init__(self, seconds: float, possible: float) -> None:
         self.seconds, self.possible = seconds, possible
         super().__init__(
-            f"some {seconds:.2g} seconds of work, as far as is known, of which {max(0.0, possible):.2g} can surely be "
-            "done in the time that is left (SEMBLANCE_REQUEST_TIMEOUT)"
+            f"some {_shown(seconds)} seconds of work, as far as is known, of which {_shown(possible)} can surely be done "
+            "in the time that is left (SEMBLANCE_REQUEST_TIMEOUT)"
         )
 
     def of(self, field: str, count: int, what: str = "", *, least: float = 0.0) -> "TooSlow":

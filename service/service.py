@@ -43,6 +43,8 @@ class Service:
         self.started: Callable[[], None] = lambda: None
         self.closed: Callable[[], None] = lambda: None
         self.reload_others: Callable[[], None] = lambda: None
+        # The last answers of GET /models, whole and not: one object for all, of whom many may not read it.
+        self.told_models: dict[bool, bytes] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self.telemetry = telemetry = Telemetry()
         kept = 0.0 if telemetry.shared else KEPT_SECONDS

@@ -5,7 +5,7 @@ Positions are those of this text: of the file itself for .txt and .md.
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,7 @@ def _plain(path: Path, encoding: str | None, say: Say) -> str:
 def _page(path: Path, encoding: str | None, say: Say) -> str:
     with needs("reading HTML", extra=EXTRA):
         from bs4 import BeautifulSoup
+        from bs4.element import PreformattedString
         from markdownify import MarkdownConverter
 
         import_module("lxml")
@@ -117,13 +118,18 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
         cell["colspan"] = cell["colspan"] if _SPANS.fullmatch(str(cell["colspan"])) else "1"
     for head in soup("thead"):
         head.name = "thead" if len(head("tr")) <= _MOST_HEADS else "tbody"
-    for part in soup(_is_other_block):
+    for table in soup("table"):
+        bodies = table("tbody", recursive=False)
+        for row in [row for body in bodies[1:] for row in body.contents]:  # for each the converter looks for a head
+            bodies[0].append(row)
+    for part in _other_blocks(soup(True)):
         part.name = "div"
     for part in soup("sup"):
         if part.parent is not None:  # else it stood within another
             _become(part, _lowered(part))
     for text in soup.find_all(string=_LONG_SPACE):
-        text.replace_with(_LONG_SPACE.sub("\n", text))
+        if not isinstance(text, PreformattedString):  # such as a comment
+            text.replace_with(_LONG_SPACE.sub("\n", text))
     options: dict[str, Any] = {"heading_style": "ATX", "bullets": "-", "strip": ["a", "img"]}
     converter = MarkdownConverter(**options, escape_asterisks=False, escape_underscores=False)
     return str(converter.convert_soup(soup))
@@ -139,11 +145,21 @@ def _is_said_twice(part: Any) -> bool:
     return part.get("aria-hidden") == "true" and _INLINE.fullmatch(part.name) is not None
 
 
-def _is_other_block(part: Any) -> bool:
-    """Whether a part of a page is a block that the converter does not know as one, such as a link around blocks."""
-    if not _INLINE.fullmatch(part.name):
-        return not _BLOCKS.fullmatch(part.name) and part.parent.name != "tr"  # a form around cells
-    return part.find(lambda each: not _INLINE.fullmatch(each.name)) is not None
+def _other_blocks(parts: Sequence[Any]) -> list[Any]:
+    """Of all parts of a page the blocks that the converter does not know as such: as a link around blocks."""
+    around: set[int] = set()  # ids of what has a block within
+    for part in parts:
+        for parent in () if _INLINE.fullmatch(part.name) else part.parents:
+            if id(parent) in around:
+                break
+            around.add(id(parent))
+    return [
+        part
+        for part in parts
+        if (id(part) in around and _INLINE.fullmatch(part.name))
+        # A form may stand around cells.
+        or not (_INLINE.fullmatch(part.name) or _BLOCKS.fullmatch(part.name) or part.parent.name == "tr")
+    ]
 
 
 def _lowered(part: Any) -> str:

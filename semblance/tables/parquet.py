@@ -23,7 +23,7 @@ TYPES: Mapping[Kind, Any] = {
     "numbers": pa.list_(pa.float64()),
     "vector": pa.list_(pa.float32()),
 }
-_FIRST_ROWS = 64  # that say how much memory a row takes
+_READ_ROWS = 64  # at once: what they become in memory no size of the file says, as rows may share a long text
 _AS_READ = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}  # no rows can be taken of a view
 
 
@@ -42,12 +42,7 @@ class ParquetSource:
                 found = opened.schema_arrow
                 self.schema = pa.schema([field.with_type(_as_read(field.type)) for field in found], found.metadata)
                 self.total = opened.metadata.num_rows
-                size = sum(opened.metadata.row_group(i).total_byte_size for i in range(opened.num_row_groups))
-                first = next(opened.iter_batches(batch_size=_FIRST_ROWS), None)
-                # A text that many rows share counts once in the size of the file.
-                read = 0 if first is None else first.nbytes // max(1, first.num_rows)
-                self._most = max(1, CHUNK_BYTES // max(1, read, size // max(1, self.total)))  # rows of a chunk
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise BatchError(f"{self._path}: {error}") from None
         self.columns: list[str] | None = self.schema.names
         if twice := sorted(name for name, count in Counter(self.schema.names).items() if count > 1):
@@ -64,11 +59,11 @@ class ParquetSource:
         at = 0
         try:
             with pq.ParquetFile(self._path) as file:
-                for batch in file.iter_batches(batch_size=min(size, self._most)):
-                    at += batch.num_rows
+                for table in _tables(file, size):
+                    at += table.num_rows
                     if at <= start:
                         continue
-                    table = pa.Table.from_batches([batch]).slice(max(0, batch.num_rows - (at - start)))
+                    table = table.slice(max(0, table.num_rows - (at - start)))
                     if table.schema.types != self.schema.types:
                         table = table.cast(self.schema)
                     read = table if self._needed is None else table.select(self._needed)
@@ -95,6 +90,21 @@ class ParquetSource:
             return list(column.cast(pa.duration("us"), safe=False).to_pylist())
         # Nanoseconds, for which Python has no type: as texts of the form that other times get in JSON.
         return [each and each.replace(" ", "T") for each in column.cast(pa.string()).to_pylist()]
+
+
+def _tables(file: Any, size: int) -> Iterator[Any]:
+    """The rows of a Parquet file: `size` at a time, or fewer that take `CHUNK_BYTES` in memory."""
+    held, rows, taken = [], 0, 0
+    for batch in file.iter_batches(batch_size=min(size, _READ_ROWS)):
+        held.append(batch)
+        rows += batch.num_rows
+        columns = (each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in batch.columns)
+        taken += sum(column.nbytes for column in columns)
+        if rows + _READ_ROWS > size or taken >= CHUNK_BYTES:
+            yield pa.Table.from_batches(held)
+            held, rows, taken = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
 
 
 def _as_read(kind: Any) -> Any:

@@ -27,7 +27,7 @@ from service.routes.fields import (
 )
 from service.routes.foreign import compare, tokenise
 from service.routes.limits import RequestTexts, Truncation
-from service.routes.routing import JsonAnswer, ServedRequest, router_for
+from service.routes.routing import JsonAnswer, ServedRequest, Unwritable, router_for
 from service.schemas import Text
 from service.scoring.tokenising import check_chars
 
@@ -252,7 +252,11 @@ async def _rerank(request: RerankRequest, call: ServedRequest, api_version: str)
         }
 
     given_back = len(call.request_state.body) // _BYTES_OF_A_VALUE if request.return_documents else 0
-    return await call.answer(found.model, 3 * len(best) + len(found.warnings) + given_back, make)
+    try:
+        return await call.answer(found.model, 3 * len(best) + len(found.warnings) + given_back, make)
+    except Unwritable:  # to write one by another library takes long, and nobody else has a turn meanwhile
+        message = "so many that have an integer of more than 64 bits are not given back: leave out return_documents"
+        raise InvalidRequest(message, field="documents") from None
 
 
 @router.post("/v1/tokenize", summary="Cut a text into tokens", response_model=CohereTokens)

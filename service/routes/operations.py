@@ -12,7 +12,7 @@ from service.models.registry import ModelRegistry
 from service.routes.dialects import OURS
 from service.routes.limits import MAX_CLAIMS, MAX_DOCUMENT_CHARS, MAX_EXPLAINED_TOKENS
 from service.routes.paths import OPEN
-from service.routes.routing import JsonAnswer, ServedRequest, router_for
+from service.routes.routing import JsonAnswer, ServedRequest, router_for, write
 from service.schemas import Answer, Liveness, ModelsResponse, Readiness, ReloadReport
 from service.scoring.explaining import explanation_names
 from service.scoring.ranking import RERANK_TOP
@@ -47,7 +47,10 @@ async def models(call: ServedRequest, full: Flag = False) -> Response:
             "request_timeout_seconds": settings.request_timeout,
         },
     }
-    return JsonAnswer(answer)
+    told = write(answer)
+    if service.told_models.get(full) != told:
+        service.told_models[full] = told
+    return JsonAnswer(service.told_models[full])
 
 
 @router.post(

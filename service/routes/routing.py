@@ -203,8 +203,16 @@ class JsonAnswer(Response):
         await super().__call__(scope, receive, send)
 
 
+class Unwritable(Exception):
+    """orjson does not write this."""
+
+
 def write(content: Any) -> bytes:
-    """JSON of what may be large, a few items of its lists at a time, so that other threads have their turns."""
+    """JSON of what may be large, a few items of its lists at a time, so that other threads have their turns.
+
+    Raises:
+        Unwritable: there is an integer of more than 64 bits.
+    """
     return b"".join(_parts(content))
 
 
@@ -217,38 +225,26 @@ def _parts(content: Any) -> Iterator[bytes | memoryview]:
     elif isinstance(content, list):
         for at in range(0, len(content), _WRITTEN_AT_ONCE):
             yield b"," if at else b"["
-            yield from _items(content[at : at + _WRITTEN_AT_ONCE])
+            yield memoryview(_by_orjson(content[at : at + _WRITTEN_AT_ONCE]))[1:-1]
         yield b"]" if content else b"[]"
     else:
-        yield _write(content)
-
-
-def _items(items: Sequence[Any]) -> Iterator[bytes | memoryview]:
-    """Some items of a list: together, unless one may be megabytes that orjson does not write."""
-    try:
-        yield memoryview(_by_orjson(items))[1:-1]
-    except orjson.JSONEncodeError:
-        if not any(isinstance(item, dict | list) for item in items):
-            yield memoryview(_write(items))[1:-1]
-            return
-        for i, item in enumerate(items):
-            yield b"," if i else b""
-            yield from _parts(item)
-
-
-def _write(content: Any) -> bytes:
-    """JSON by orjson, which writes NumPy's arrays in a third of the time of lists, and floats in their digits.
-
-    Documents that are given back as they were sent may have what it does not write, such as integers of 65 bits.
-    """
-    try:
-        return _by_orjson(content)
-    except orjson.JSONEncodeError:
-        return to_json(content, inf_nan_mode="null", fallback=np.ndarray.tolist)  # 1e400 is null as by orjson
+        yield _by_orjson(content)
 
 
 def _by_orjson(content: Any) -> bytes:
-    return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    """JSON by orjson, which writes NumPy's arrays in a third of the time of lists, and floats in their digits."""
+    try:
+        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    except orjson.JSONEncodeError as error:
+        raise Unwritable(str(error)) from error
+
+
+def _write(content: Any) -> bytes:
+    """JSON of what is small: documents that are given back as they were sent may have integers of more than 64 bits."""
+    try:
+        return _by_orjson(content)
+    except Unwritable:
+        return to_json(content, inf_nan_mode="null", fallback=np.ndarray.tolist)  # 1e400 is null as by orjson
 
 
 class BodyLimits(NamedTuple):

@@ -200,7 +200,8 @@ def _publish(
         found = _texts(model_float32)
         ours, reference = answers(model_float32, *found), None
         try:
-            reference = model.library_answers(*found)
+            with library_errors(source.folder):
+                reference = model.library_answers(*found)
         except ModuleNotFoundError as error:
             logger.warning("%s is not installed (%s): parity is not checked", model.library, error.name)
         else:

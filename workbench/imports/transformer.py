@@ -40,7 +40,6 @@ from workbench.imports.files import (
     ImportRefused,
     check_weights,
     has_weights,
-    library_errors,
     object_or_none,
     read_modules,
     sentence_model,
@@ -122,16 +121,15 @@ class Transformer:
         Raises:
             ImportRefused: the folder's weights, where there are some beside its graph, or its modules say otherwise.
         """
-        with library_errors(self.folder):
-            if self.path is None:
-                return self._by_weights(a, b)
-            run = self._by_graph(self.path)
-            if self.task != "embedding":
-                made = np.stack([run(*row) for row in self._rows(a, b)]).astype(np.float64)
-            else:
-                made = np.stack([self._pooled(run(text)) for text in prompted(self.prompts, a, b)]).astype(np.float64)
-            self._check_graph(made, a, b)
-            return made
+        if self.path is None:
+            return self._by_weights(a, b)
+        run = self._by_graph(self.path)
+        if self.task != "embedding":
+            made = np.stack([run(*row) for row in self._rows(a, b)]).astype(np.float64)
+        else:
+            made = np.stack([self._pooled(run(text)) for text in prompted(self.prompts, a, b)]).astype(np.float64)
+        self._check_graph(made, a, b)
+        return made
 
     def _rows(self, a: Sequence[str], b: Sequence[str]) -> list[tuple[str, ...]]:
         return list(zip(a, b, strict=True)) if self.sides == 2 else [(text,) for text in [*a, *b]]

@@ -169,11 +169,18 @@ def test_what_json_cannot_write_becomes_null(batch: Batch, tmp_path: Path) -> No
     assert (row["x"], row["day"]) == (None, "1970-01-02")
 
 
-def test_rows_of_parquet_that_share_a_long_text_are_read_a_few_at_a_time(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"a": ["x"] * 1000, "long": ["y" * 100_000] * 1000}), tmp_path / "in.parquet")
-    sizes = [len(chunk.rows) for chunk in open_source(tmp_path / "in.parquet").chunks(0, 10_000)]
-    assert sum(sizes) == 1000
-    assert max(sizes) * 100_000 <= CHUNK_BYTES
+@pytest.mark.parametrize("given", ["first", "late", "dictionary"])
+def test_rows_of_parquet_that_share_a_long_text_are_read_a_few_at_a_time(given: str, tmp_path: Path) -> None:
+    long = pa.array([None if given == "late" else "y" * 100_000] * 100 + ["y" * 100_000] * 900)
+    long = long.dictionary_encode() if given == "dictionary" else long
+    pq.write_table(pa.table({"a": ["x"] * 1000, "long": long}), tmp_path / "in.parquet")
+    chunks = list(open_source(tmp_path / "in.parquet").chunks(0, 10_000))
+    assert [chunk.before for chunk in chunks] == [
+        sum(len(each.rows) for each in chunks[:i]) for i in range(len(chunks))
+    ]
+    texts = [sum(row["long"] is not None for row in chunk.rows) for chunk in chunks]
+    assert sum(texts) == (900 if given == "late" else 1000)
+    assert max(texts) * 100_000 <= CHUNK_BYTES + 64 * 100_000
 
 
 def test_columns_of_parquet_that_a_text_file_cannot_hold(batch: Batch, tmp_path: Path) -> None:

@@ -281,6 +281,11 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
             "It is 20 euros.",
         ),
         ("<p>It is 2<script>3</script>0<sup><sup>1</sup></sup> euros.", "It is 20 euros."),
+        (f"<!--{' ' * 300}No.--><p>It is{' ' * 300}20 euros.</p>", "It is\n20 euros."),
+        (
+            "<table><thead><tr><th>a<th>b<tbody><tr><td>1<td>2<tbody><tr><td>3<td>4</table>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |",
+        ),
         ("<div aria-hidden=true><p>It is 20 euros.</p></div>", "It is 20 euros."),
         ("<dialog>Dogs pay.</dialog><video>Cats pay.</video><p>Yes.</p>", "Yes."),
         ("<title>Home</title><p style='color: red; display : none'>No.</p><p>Yes.</p>", "Yes."),

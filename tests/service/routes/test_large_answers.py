@@ -9,11 +9,9 @@ import numpy as np
 import orjson
 import pytest
 from fastapi import FastAPI
-from pydantic_core import to_json
 
-from service.routes import routing
 from service.routes.limits import MAX_TOLD_TOKENS
-from service.routes.routing import write
+from service.routes.routing import JsonAnswer, write
 from service.scoring import verification
 from tests.harness.service import Client, Serve, until
 
@@ -135,22 +133,24 @@ def test_what_is_written_in_parts_is_the_same(content: Any) -> None:
     assert write(content) == orjson.dumps(content)
 
 
-def test_of_what_the_slower_writer_writes_little_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[Any] = []
-    monkeypatch.setattr(routing, "to_json", lambda content, **more: written.append(content) or to_json(content, **more))
-    content = {"results": [{"document": {"x": [2**64] * 1000, "y": {str(i): 2**64 for i in range(100)}}}]}
-    assert json.loads(write(content)) == content
-    assert max(len(each) for each in written if isinstance(each, list)) <= 32
-    assert not any(isinstance(each, dict) for each in written)
-
-
 def test_what_one_writer_cannot_say_is_written_by_another() -> None:
     rows = list(np.ones((70, 2), np.float32))
     content = {"rows": rows, "documents": [{"n": 2**70 if i == 50 else i} for i in range(100)]}
-    assert json.loads(write(content)) == {"rows": [[1.0, 1.0]] * 70, "documents": content["documents"]}
-    assert orjson.loads(write([{"a": 2**70, "b": float("inf")}])) == [
+    assert json.loads(JsonAnswer(content).body) == {"rows": [[1.0, 1.0]] * 70, "documents": content["documents"]}
+    assert orjson.loads(JsonAnswer([{"a": 2**70, "b": float("inf")}]).body) == [
         {"a": float(2**70), "b": None}
     ]  # strict: no Infinity
+
+
+async def test_large_documents_that_the_faster_writer_cannot_give_back_are_refused(serve: Serve) -> None:
+    """The other one lets nobody else have a turn; small ones it writes: `tests/dialects/test_reranking.py`."""
+    documents = [{"text": "a dog", "x": [2**64] * 12_000}]
+    body = {"query": "a man", "documents": documents, "return_documents": True}
+    async with serve(max_candidates=10_000) as client:
+        refused = await client.post("/v2/rerank", json=body)
+        assert refused.status_code == 400, refused.text  # Cohere knows no 422
+        assert "an integer of more than 64 bits" in refused.json()["message"]
+        assert (await client.post("/v2/rerank", json=body | {"return_documents": False})).status_code == 200
 
 
 async def test_answers_that_are_made_are_held_before_they_are_sent(serve: Serve, monkeypatch) -> None:

@@ -20,6 +20,9 @@ pytestmark = pytest.mark.anyio
 async def test_models_says_what_is_served(serve: Serve, models) -> None:
     async with serve(max_pairs=7) as client:
         answer = (await client.get("/models", params={"full": "true"})).json()
+        told = client.app.service.told_models[True]  # which those share who do not read it
+        await client.get("/models", params={"full": "true"})
+        assert client.app.service.told_models[True] is told
         short = (await client.get("/models")).json()
     assert [set(full) - set(few) for full, few in zip(answer["models"], short["models"], strict=True)] == [
         {"confidence", "figures", "domain"}

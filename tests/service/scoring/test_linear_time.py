@@ -160,7 +160,9 @@ def test_files_of_strangers_are_read_in_linear_time(tmp_path: Path) -> None:
     [
         *(("<p><a>", seed) for seed in ("x<sup>1</sup>", "10<sup>6</sup>", "a<svg></svg>", "<s>a</s>b", " ")),
         ("<table><tr>", "<td colspan=1000>a"),
+        ("<table>", "<tbody><tr><td>a"),
         ("<table><thead>", "<tr><td>a"),
+        ("<p>" + "<font>" * 100, "a<br>"),
     ],
 )
 def test_pages_are_read_in_linear_time(before: str, seed: str, tmp_path: Path) -> None:
