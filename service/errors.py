@@ -169,8 +169,8 @@ class TooSlow(TooLarge):
     def __init__(self, seconds: float, possible: float) -> None:
         self.seconds, self.possible = seconds, possible
         super().__init__(
-            f"some {_shown(seconds)} seconds of work, as far as is known, of which {_shown(possible)} can surely be done "
-            "in the time that is left (SEMBLANCE_REQUEST_TIMEOUT)"
+            f"some {_shown(seconds)} seconds of work, as far as is known, of which {_shown(possible)} can surely be "
+            "done in the time that is left (SEMBLANCE_REQUEST_TIMEOUT)"
         )
 
     def of(self, field: str, count: int, what: str = "", *, least: float = 0.0) -> "TooSlow":

@@ -98,6 +98,13 @@ def test_a_static_model_reads_as_many_tokens_as_its_tokenizers_truncation(given:
         import_model(folder, "y", tmp_path / "models")
 
 
+def test_what_a_static_models_library_raises_is_one_line(tmp_path: Path) -> None:
+    folder = foreign.static(tmp_path / "static")
+    changed(folder / SENTENCES, __version__={"sentence_transformers": "dev (main)"})
+    with pytest.raises(ImportRefused, match="static: cannot be read: .*dev"):
+        import_model(folder, "x", tmp_path / "models")
+
+
 @pytest.mark.parametrize("make", [foreign.static, foreign.model2vec])
 def test_where_a_static_model_is_cut_is_compared_with_its_library(
     make: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
