@@ -101,7 +101,7 @@ def test_a_static_model_reads_as_many_tokens_as_its_tokenizers_truncation(given:
 def test_what_a_static_models_library_raises_is_one_line(tmp_path: Path) -> None:
     folder = foreign.static(tmp_path / "static")
     changed(folder / SENTENCES, __version__={"sentence_transformers": "dev (main)"})
-    with pytest.raises(ImportRefused, match="static: cannot be read: .*dev"):
+    with pytest.raises(ImportRefused, match=r"static: cannot be read: .*dev"):
         import_model(folder, "x", tmp_path / "models")
 
 
