@@ -97,12 +97,22 @@ class ServedRequest(Request):
 
         Raises:
             Overloaded, TooSlow: it would not be ready in time.
+            Unwritable: it is large, and has an integer of more than 64 bits.
         """
+
+        def written() -> bytes | None:
+            try:
+                return write(make())
+            except Unwritable:  # from a thread it would hold its frames, and the body, until a garbage collection
+                return None
+
         seconds = values * _VALUE_SECONDS
         if seconds <= INLINE_SECONDS:  # and it is no phase of the request
             return JsonAnswer(make(), model)
         self.request_state.hold(values * _VALUE_BYTES)  # before it is made: many may be, and wait for their turn
-        return JsonAnswer(await self.service.queue.run(self.context, seconds, lambda: write(make())), model)
+        if (body := await self.service.queue.run(self.context, seconds, written)) is None:
+            raise Unwritable
+        return JsonAnswer(body, model)
 
 
 class Route(APIRoute):
@@ -235,8 +245,8 @@ def _by_orjson(content: Any) -> bytes:
     """JSON by orjson, which writes NumPy's arrays in a third of the time of lists, and floats in their digits."""
     try:
         return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
-    except orjson.JSONEncodeError as error:
-        raise Unwritable(str(error)) from error
+    except orjson.JSONEncodeError:
+        raise Unwritable from None
 
 
 def _write(content: Any) -> bytes:

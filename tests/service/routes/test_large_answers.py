@@ -1,6 +1,7 @@
 """Large answers are made and written beside the event loop, and bounded before they are made."""
 
 import asyncio
+import gc
 import json
 import threading
 from typing import Any
@@ -151,6 +152,15 @@ async def test_large_documents_that_the_faster_writer_cannot_give_back_are_refus
         assert refused.status_code == 400, refused.text  # Cohere knows no 422
         assert "an integer of more than 64 bits" in refused.json()["message"]
         assert (await client.post("/v2/rerank", json=body | {"return_documents": False})).status_code == 200
+        content = json.dumps(body).encode()
+        documents.clear()
+        gc.collect()
+        gc.disable()  # what is refused is given back at once, not when many more have come
+        try:
+            assert (await client.post("/v2/rerank", content=content)).status_code == 400
+            assert not [each for each in gc.get_objects() if type(each) is list and len(each) == 12_000]
+        finally:
+            gc.enable()
 
 
 async def test_answers_that_are_made_are_held_before_they_are_sent(serve: Serve, monkeypatch) -> None:
