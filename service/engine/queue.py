@@ -48,7 +48,7 @@ class Batch(Protocol[Q]):
     def add(self, piece: Q, max_seconds: float) -> bool:
         """Take one more piece if that pays, and all takes `max_seconds` at most, as expected; whether it did."""
 
-    def run(self) -> Sequence[Any]:
+    def run(self) -> list[Any]:
         """The result of each piece, or the exception that it raised; in any thread."""
 
 
@@ -265,7 +265,7 @@ class Queue:
         entries: list[BatchEntry],
         short: bool,
         since: float,
-        running: "asyncio.Future[tuple[float, float, Sequence[Any]]]",
+        running: "asyncio.Future[tuple[float, float, list[Any]]]",
     ) -> None:
         if short:
             self._short_thread_busy = False
@@ -291,7 +291,7 @@ class Queue:
         entries: list[BatchEntry],
         began: float,
         ended: float,
-        outcomes: Sequence[Any],
+        outcomes: list[Any],
         seconds: float | None = None,
     ) -> None:
         """Give the outcomes of a batch to its jobs; `seconds` as of `Admissions.done`."""
@@ -299,6 +299,9 @@ class Queue:
         self.admissions.done(parts, batch.expected_seconds, seconds)
         for (job, position, _), outcome in zip(entries, outcomes, strict=True):
             job.receive(position, began, ended, outcome)
+        # The frames of an exception's traceback refer to the thread's, and those to this list: a reference cycle, which
+        # would keep the request until the next garbage collection.
+        outcomes.clear()
 
 
 class _SingleWork(NamedTuple):
@@ -324,7 +327,7 @@ def _own_batch(piece: _SingleWork) -> _SingleWork:
     return piece
 
 
-def _run_timed(batch: Batch[Any]) -> tuple[float, float, Sequence[Any]]:
+def _run_timed(batch: Batch[Any]) -> tuple[float, float, list[Any]]:
     """Run a batch: when it began, when it ended, and the outcomes."""
     began = perf_counter()
     outcomes = batch.run()

@@ -100,19 +100,11 @@ class ServedRequest(Request):
             Unwritable: it is large, and has an integer of more than 64 bits.
         """
 
-        def written() -> bytes | None:
-            try:
-                return write(make())
-            except Unwritable:  # from a thread it would hold its frames, and the body, until a garbage collection
-                return None
-
         seconds = values * _VALUE_SECONDS
         if seconds <= INLINE_SECONDS:  # and it is no phase of the request
             return JsonAnswer(make(), model)
         self.request_state.hold(values * _VALUE_BYTES)  # before it is made: many may be, and wait for their turn
-        if (body := await self.service.queue.run(self.context, seconds, written)) is None:
-            raise Unwritable
-        return JsonAnswer(body, model)
+        return JsonAnswer(await self.service.queue.run(self.context, seconds, lambda: write(make())), model)
 
 
 class Route(APIRoute):
