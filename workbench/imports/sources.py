@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from core.manifest import Origin
-from semblance.client.clients import READ, bound_reads
+from semblance.client.reading import READ, bound_reads
 from workbench.imports.described import check_code
 from workbench.imports.files import GRAPHS, WEIGHTS, ImportRefused, library_errors, read_modules, static_kind
 

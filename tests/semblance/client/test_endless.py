@@ -14,12 +14,12 @@ import httpx
 import pytest
 
 from semblance import AsyncClient, Client
-from semblance.client import clients
+from semblance.client import clients, reading
 from semblance.errors import TimedOut, UnexpectedAnswer
 
 
 def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clients, "MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr(reading, "MAX_ANSWER_BYTES", 1000)
     endless = httpx.MockTransport(lambda _: httpx.Response(200, content=repeat(b"[" * 100)))
     with Client("http://service", transport=endless) as client, pytest.raises(UnexpectedAnswer, match="more than"):
         client.models()
@@ -43,7 +43,7 @@ def test_an_answer_that_is_packed_twice_is_not_unpacked() -> None:
 
 
 def test_so_is_that_of_a_client_for_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clients, "MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr(reading, "MAX_ANSWER_BYTES", 1000)
 
     async def drops() -> AsyncIterator[bytes]:
         while True:
