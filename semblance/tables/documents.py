@@ -53,6 +53,7 @@ _BLOCKS = re.compile(
 )
 _SPANS = re.compile(r"[1-4]?\d")  # cells that one may span; the converter writes a bar for each
 _MOST_HEADS = 50  # rows of a table's head: the converter counts them for each
+_MOST_DEPTH = 300  # parts within each other: the converter, which calls itself, reads a few more
 _LONG_SPACE = re.compile(r"\s{200,}+")  # which it would read again from each of its characters
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 # What is raised behind ten or a length is its power; other small numbers are marks of footnotes, as those of links are.
@@ -104,7 +105,15 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
         from markdownify import MarkdownConverter
 
         import_module("lxml")
-    soup = BeautifulSoup(_plain(path, encoding, say), "lxml")  # which knows where ends may be left out
+
+    class Page(BeautifulSoup):
+        def pushTag(self, tag: Any) -> None:  # of the library
+            """Go into a part of a page; to read many within each other takes the library more than linear time."""
+            super().pushTag(tag)
+            if len(self.tagStack) > _MOST_DEPTH:
+                raise RecursionError
+
+    soup = Page(_plain(path, encoding, say), "lxml")  # which knows where ends may be left out
     # To take a part out of a page looks for it among its siblings: it becomes an empty one instead.
     for part in [*soup(_NO_TEXT), *soup(hidden=True), *soup(style=_HIDDEN), *soup(_is_said_twice)]:
         _become(part, "")

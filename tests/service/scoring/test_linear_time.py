@@ -163,6 +163,8 @@ def test_files_of_strangers_are_read_in_linear_time(tmp_path: Path) -> None:
         ("<table>", "<tbody><tr><td>a"),
         ("<table><thead>", "<tr><td>a"),
         ("<p>" + "<font>" * 100, "a<br>"),
+        ("", "<span hidden>a" * 5),
+        ("", "a<!-- a --><q>" * 5),
     ],
 )
 def test_pages_are_read_in_linear_time(before: str, seed: str, tmp_path: Path) -> None:
@@ -170,7 +172,8 @@ def test_pages_are_read_in_linear_time(before: str, seed: str, tmp_path: Path) -
 
     def read(text: str) -> None:
         (tmp_path / "in.html").write_text(f"a{before}{text}")
-        text_of_file(tmp_path / "in.html")
+        with suppress(BatchError):  # parts within each other without end
+            text_of_file(tmp_path / "in.html")
 
     assert not grows_faster_than_text(read, seed * SHORT, seed * LONG)
 
