@@ -1,5 +1,6 @@
 """What uvicorn is told of a service."""
 
+import logging
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -9,6 +10,8 @@ import uvicorn
 
 from service.http.connection import Connection
 from service.settings import Settings
+
+log = logging.getLogger(__name__)
 
 KEEP_ALIVE_SECONDS = (
     75  # longer than load balancers keep an idle connection (nginx, AWS and GCE: 60), so we never close first
@@ -41,9 +44,18 @@ def config_of(settings: Settings, app: Callable[..., Any] | str, workers: int = 
     )
 
 
-def further(listening: socket.socket) -> list[socket.socket]:
-    """More descriptors of the same listening socket."""
-    return [listening.dup() for _ in range(LISTENING - 1)]
+def listening_sockets(config: uvicorn.Config) -> list[socket.socket]:
+    """Bind the address, and give descriptors of the one socket that listens there.
+
+    Raises:
+        SystemExit: the address cannot be used.
+    """
+    try:
+        listening = config.bind_socket()
+    except SystemExit:  # uvicorn has said why
+        log.critical("cannot listen at %s", address_of(config.host, config.port))
+        raise
+    return [listening, *(listening.dup() for _ in range(LISTENING - 1))]
 
 
 def address_of(host: str, port: int) -> str:

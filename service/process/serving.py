@@ -1,6 +1,5 @@
 """One serving process: alone, or as a worker of `service/process/workers.py`."""
 
-import asyncio
 import ctypes
 import gc
 import logging
@@ -24,7 +23,7 @@ from service.models import checks, opener
 from service.observe import METRICS_FOLDER, logs
 from service.observe.tracing import open_tracing
 from service.process import EXIT_MODELS, EXIT_SETTINGS, WORKER_EXIT
-from service.process.config import address_of, config_of, further
+from service.process.config import address_of, config_of, listening_sockets
 from service.process.signals import HangupHandler, StopHandler, Terminal
 from service.service import Service
 from service.settings import Settings
@@ -43,16 +42,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the application, and listen."""
         await super().startup(sockets)
-        for each in [made for listening in self.servers[0].sockets for made in further(listening)]:
-            loop, backlog = asyncio.get_running_loop(), self.config.backlog
-            self.servers.append(await loop.create_server(self._connection, sock=each, backlog=backlog))
         address = address_of(self.config.host, self.servers[0].sockets[0].getsockname()[1])
         log.info("serving", extra=logs.fields(address=address, docs=f"{address}/docs"))
-
-    def _connection(self) -> asyncio.Protocol:
-        return self.config.http_protocol_class(  # type: ignore[call-arg]
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )
 
 
 def serve_alone(settings: Settings) -> int:
@@ -65,7 +56,8 @@ def serve_alone(settings: Settings) -> int:
     app.service.started = partial(_begin, app.service, hangup)
     for sig in _STOPS:
         signal.signal(sig, lambda *_: None)  # uvicorn raises the signal again when it has stopped
-    Server(config_of(settings, app)).run()
+    config = config_of(settings, app)
+    Server(config).run(listening_sockets(config))
     _end_threads()
     return 0
 

@@ -22,7 +22,7 @@ from uvicorn.supervisors.multiprocess import Process
 from service.observe import METRICS_FOLDER
 from service.observe.logs import fields
 from service.process import EXIT_KILLED, EXIT_MODELS, WORKER_EXIT
-from service.process.config import address_of, config_of, further
+from service.process.config import address_of, config_of, listening_sockets
 from service.process.signals import Terminal
 from service.settings import Settings
 
@@ -49,8 +49,7 @@ def serve_by_workers(settings: Settings, number: int) -> int:
     with shared as folder:
         os.environ[METRICS_FOLDER] = folder  # before prometheus_client is imported
         config = config_of(settings, "service.process.serving:worker", number)
-        listening = config.bind_socket()  # or ends the process, with exit code 3
-        workers = Workers(config, listening, settings.drain_seconds + settings.shutdown_grace_seconds)
+        workers = Workers(config, listening_sockets(config), settings.drain_seconds + settings.shutdown_grace_seconds)
         workers.run()
         log.info("stopped", extra=fields(exit_code=workers.exit_code))
     return workers.exit_code
@@ -59,20 +58,20 @@ def serve_by_workers(settings: Settings, number: int) -> int:
 class Workers(Multiprocess):
     """The parent process, which opens no models and answers nothing."""
 
-    def __init__(self, config: uvicorn.Config, listening: socket.socket, grace_seconds: float) -> None:
+    def __init__(self, config: uvicorn.Config, listening: list[socket.socket], grace_seconds: float) -> None:
         """Prepare; a worker that is told to stop may take so many seconds."""
         from prometheus_client import CollectorRegistry
 
         from service.observe.telemetry import restarts_counter
 
         self._terminal = Terminal()
-        super().__init__(config, [listening, *further(listening)])
+        super().__init__(config, listening)
         # A worker inherits this: what comes before it has a handler, and reads the folder, waits for that.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
         for sig in (signal.SIGTERM, signal.SIGINT):  # also while a worker is being replaced
             signal.signal(sig, lambda *_: self.should_exit.set())
         self.exit_code = 0
-        self._address = address_of(config.host, listening.getsockname()[1])
+        self._address = address_of(config.host, listening[0].getsockname()[1])
         self._grace_seconds = grace_seconds
         self._restarts = restarts_counter(CollectorRegistry())
         self._next_look = 0.0

@@ -147,13 +147,25 @@ def test_a_host_without_an_address_is_named(models: Path, host: str) -> None:
     assert lines[0].startswith(f"SEMBLANCE_HOST: {host!r} has no address")
 
 
-def test_a_port_in_use_ends_it(models: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_port_in_use_ends_it(models: Path, workers: int) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        code, lines = failed(models_dir=models, port=taken.getsockname()[1])
-    assert code != 0
-    assert any("address already in use" in line for line in lines)
+        port = taken.getsockname()[1]
+        code, lines = failed(models_dir=models, port=port, workers=workers)
+    assert code == 3
+    assert any("Address already in use" in line for line in lines)
+    assert f"cannot listen at http://127.0.0.1:{port}" in lines[-1]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6")
+def test_all_addresses_of_ipv6_are_those_of_ipv4_too(models: Path, workers: int) -> None:
+    with running(models, host="::", workers=workers) as (_, url):
+        port = address_of(url)[1]
+        for host in ("127.0.0.1", "::1"):
+            socket.create_connection((host, port), timeout=NEEDED_SECONDS).close()
 
 
 def endless(root: Path) -> None:
