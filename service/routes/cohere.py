@@ -110,7 +110,7 @@ class RerankRequest(ForeignRequest):
         fields = self.rank_fields or ["text"]
         parts = [document[name] for name in fields if name in document]
         if not parts:
-            raise InvalidRequest(f"a document without {' or '.join(fields)}", field=f"documents.{i}")
+            raise InvalidRequest(f"a document without {' or '.join(map(quote, fields))}", field=f"documents.{i}")
         for name in fields:
             if not isinstance(document.get(name, ""), str):
                 raise InvalidRequest("expected a text", field=f"documents.{i}.{quote(name)[1:-1]}")

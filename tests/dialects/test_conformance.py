@@ -127,8 +127,9 @@ INVALID, NO_TASK = "invalid_request", "unsupported_task"
     [
         (RERANKS, {"documents": "a"}, INVALID, "documents", "expected a list"),
         (RERANKS, {"documents": ["a", 3]}, INVALID, "documents.1", "expected a text, or an object"),
-        (RERANKS, {"documents": ["a", {}]}, INVALID, "documents.1", "a document without text"),
-        (RERANKS, {"documents": ["a", {"page": 4}]}, INVALID, "documents.1", "a document without text"),
+        (RERANKS, {"documents": ["a", {}]}, INVALID, "documents.1", "a document without 'text'"),
+        (RERANKS, {"documents": ["a", {}], "rank_fields": [""]}, INVALID, "documents.1", "a document without ''"),
+        (RERANKS, {"documents": ["a", {"page": 4}]}, INVALID, "documents.1", "a document without 'text'"),
         (RERANKS, {"documents": [{"text": ["a"]}]}, INVALID, "documents.0.text", "expected a text"),
         (RERANKS, {"documents": [{"p": 5}], "rank_fields": ["p"]}, INVALID, "documents.0.p", "expected a text"),
         (RERANKS, {"query": None}, INVALID, "query", "expected a text"),

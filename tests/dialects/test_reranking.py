@@ -79,7 +79,7 @@ async def test_rank_fields_make_the_text(lasting: Client) -> None:
     assert answer["results"] == await own(lasting, ["a man plays the guitar", "a dog"])
     refused = await lasting.post("/cohere/v1/rerank", json=body)
     assert refused.status_code == 400
-    assert refused.json()["message"] == "documents.0: a document without text"
+    assert refused.json()["message"] == "documents.0: a document without 'text'"
 
 
 async def test_a_repeated_rank_field_counts_once(lasting: Client) -> None:
