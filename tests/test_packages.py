@@ -95,7 +95,7 @@ def url(installed: Installed) -> Iterator[str]:
     try:
         assert process.stderr is not None
         for line in process.stderr:
-            if f"http://127.0.0.1:{port}" in line:  # it listens; the line before only says that it will
+            if f"http://127.0.0.1:{port}" in line:  # uvicorn says so once it listens
                 break
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -32,7 +32,8 @@ def locked(folder: str, how: int = fcntl.LOCK_SH) -> Iterator[None]:
 def read(folder: str) -> Iterable[Metric]:
     """The families of all workers together, also of those that ended."""
     with locked(folder):
-        families: Iterable[Metric] = MultiProcessCollector(None, folder).collect()  # type: ignore[no-untyped-call]
+        files = [str(path) for path in Path(folder).glob("*.db") if _is_begun(path)]
+        families: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
     return families
 
 
@@ -42,11 +43,19 @@ def add_up_ended(folder: str, pids: set[int | None]) -> None:
         with locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
             for kind in _ADDED:
                 for path in [Path(folder, f"{kind}_{pid}.db") for pid in pids]:
-                    if path.exists():
+                    if _is_begun(path):
                         _add(path, Path(folder, f"{kind}_{_ENDED}.db"))
             pids.clear()
     except BlockingIOError:  # a scrape reads
         return
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether a file can be read: its worker makes it empty, and gives it its size and head a moment later."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:  # the gauges of a worker that has ended
+        return False
 
 
 def _add(path: Path, ended: Path) -> None:

@@ -57,7 +57,9 @@ def serve_alone(settings: Settings) -> int:
     for sig in _STOPS:
         signal.signal(sig, lambda *_: None)  # uvicorn raises the signal again when it has stopped
     config = config_of(settings, app)
-    Server(config).run(listening_sockets(config))
+    sockets = listening_sockets(config)
+    sockets[0].listen(config.backlog)  # uvicorn has said that it runs there
+    Server(config).run(sockets)
     _end_threads()
     return 0
 

@@ -92,3 +92,14 @@ def test_a_worker_that_still_begins_makes_nobody_unready(start: Start) -> None:
     seen = shown(serving)
     assert seen["semblance_ready"] == 1
     assert seen["semblance_worker_processes"] == 1
+
+
+def test_files_that_a_worker_just_makes_are_not_read_yet(start: Start) -> None:
+    """They are empty until it gives them their size; one that is killed at that moment leaves them so."""
+    serving, folder = start(1), Path(os.environ[METRICS_FOLDER])
+    for kind in ("counter", "gauge_livesum", "histogram"):
+        (folder / f"{kind}_2.db").touch()
+    assert shown(serving)["semblance_worker_processes"] == 1
+    ended: set[int | None] = {2}
+    add_up_ended(str(folder), ended)
+    assert ended == set()
