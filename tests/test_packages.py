@@ -95,7 +95,7 @@ def url(installed: Installed) -> Iterator[str]:
     try:
         assert process.stderr is not None
         for line in process.stderr:
-            if f"http://127.0.0.1:{port}" in line:  # uvicorn says so once it listens
+            if f"http://127.0.0.1:{port}" in line:
                 break
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -2,6 +2,7 @@
 
 import logging
 import socket
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import uvicorn
 
 from service.http.connection import Connection
+from service.process import EXIT_MODELS
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -45,16 +47,22 @@ def config_of(settings: Settings, app: Callable[..., Any] | str, workers: int = 
 
 
 def listening_sockets(config: uvicorn.Config) -> list[socket.socket]:
-    """Bind the address, and give descriptors of the one socket that listens there.
+    """Bind the address, of IPv4 where a name has both, and give descriptors of the socket that is to listen there.
+
+    uvicorn's own function says at once that it runs there, before anybody listens.
 
     Raises:
         SystemExit: the address cannot be used.
     """
+    found = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM)
+    family, *_, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening = config.bind_socket()
-    except SystemExit:  # uvicorn has said why
-        log.critical("cannot listen at %s", address_of(config.host, config.port))
-        raise
+        listening.bind(address)
+    except OSError as error:
+        log.critical("cannot start: cannot listen at %s: %s", address_of(config.host, config.port), error.strerror)
+        sys.exit(EXIT_MODELS)
     return [listening, *(listening.dup() for _ in range(LISTENING - 1))]
 
 

@@ -57,9 +57,7 @@ def serve_alone(settings: Settings) -> int:
     for sig in _STOPS:
         signal.signal(sig, lambda *_: None)  # uvicorn raises the signal again when it has stopped
     config = config_of(settings, app)
-    sockets = listening_sockets(config)
-    sockets[0].listen(config.backlog)  # uvicorn has said that it runs there
-    Server(config).run(sockets)
+    Server(config).run(listening_sockets(config))
     _end_threads()
     return 0
 
