@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from semblance.errors import BatchError
@@ -141,8 +142,8 @@ class OutputFile:
             quote_formulas: in CSV and TSV, put an apostrophe before cells that a spreadsheet would run.
 
         Raises:
-            BatchError: its suffix is unknown, it exists, its folder is not there, or a file to write is no plain file,
-                or an input under whatever name.
+            BatchError: its suffix is unknown, it exists, its folder is not there or read-only, or a file to write is no
+                plain file, or an input under whatever name.
             MissingExtra: Parquet, and pyarrow is not installed.
         """
         self._write = write_of(path, quote_formulas=quote_formulas)
@@ -157,6 +158,11 @@ class OutputFile:
             self.refuse_earlier()
         if not path.parent.is_dir():
             raise BatchError(f"{path}: there is no folder {path.parent}")
+        try:
+            with TemporaryFile(dir=path.parent):
+                pass
+        except OSError as error:
+            raise BatchError(f"{path}: no file can be made in {path.parent.resolve()}: {error.strerror}") from error
 
     def refuse_earlier(self) -> None:
         """Look that no file is there which may not be replaced; raises BatchError."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -136,6 +137,7 @@ def write_parquet(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], r
             texts = pa.schema([(name, pa.string()) for name in source.columns or () if name not in adds])
             schema = pa.unify_schemas([*found] or [texts, added], promote_options="permissive")
         nothing = schema.empty_table()
+        _read_again(nothing)
         with pq.ParquetWriter(file, schema) as writer:
             for each in rows():
                 if each.kept:
@@ -147,6 +149,16 @@ def write_parquet(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], r
         raise BatchError("a column has values that stand within each other too deeply; write .jsonl instead") from None
     except pa.ArrowNotImplementedError as error:  # an object without a key
         raise BatchError(f"{error} Write .jsonl instead") from None
+
+
+def _read_again(table: Any) -> None:
+    """Look that what is written can be read: pyarrow writes values within each other more deeply than it reads."""
+    written = BytesIO()
+    pq.write_table(table, written)
+    try:
+        pq.ParquetFile(written)
+    except (pa.ArrowInvalid, OSError):
+        raise RecursionError from None
 
 
 def _table(answered: Answered, added: Any) -> Any:
