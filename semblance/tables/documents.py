@@ -5,7 +5,7 @@ Positions are those of this text: of the file itself for .txt and .md.
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -52,15 +52,25 @@ _BLOCKS = re.compile(
     "t[dhr]"
 )
 _SPANS = re.compile(r"[1-4]?\d")  # cells that one may span; the converter writes a bar for each
+_ROWS = re.compile(r"[1-9]\d{0,4}")
+_MOST_SPANNED = 1_000_000  # characters of cells that stand in further rows
+_LAID_OUT = ["table", *(f"h{level}" for level in range(1, 7))]
+_ROLES = ("presentation", "none")
+_MOST_PARAGRAPHS = 2  # in a cell of data
 _MOST_HEADS = 50  # rows of a table's head: the converter counts them for each
-_MOST_DEPTH = 300  # parts within each other: the converter, which calls itself, reads a few more
+_MOST_DEPTH = 200  # parts within each other: beyond 256 the parser takes more than linear time
 _LONG_SPACE = re.compile(r"\s{200,}+")  # which it would read again from each of its characters
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-# What is raised behind ten or a length is its power; other small numbers are marks of footnotes, as those of links are.
-_POWER = re.compile(r"[+\-\u2212]?\d{1,2}")
-_HAS_POWER = re.compile(r"(?:(?<![\d.,])10|(?<![^\W\d_])(?:[cdkm]?m|ft|yd|s))$")
+_HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_BAR = re.compile(r"\|")  # which begins another cell
+# What is raised behind a price is its cents, behind ten or a length its power; other small numbers are marks of
+# footnotes, as those of links are.
+_CENTS, _HAS_CENTS = re.compile(r"\d\d"), re.compile(r"[$\u20ac\u00a3] ?\d+$")
+_POWER = re.compile(r"[+\-\u2212]?\d{1,3}")
+_HAS_POWER = re.compile(r"(?:(?<![\d.,])10|(?<![^\W\d_])(?:[cdkm]?m|mi|in|ft|yd|s))$")
 _FOOTNOTE = re.compile(r"[\[(]?\d{1,3}(?:, ?\d{1,3})*[\])]?|[*\u2020\u2021]+")
+_MOST_SHOWN = 10  # numbers of pages
 _OF_A_MARK = 3  # parts of a link that is one: the number, and white space around it
+_OF_A_FORMULA = 2  # parts of a fraction, or of a power
 _RAISED = str.maketrans(
     "0123456789+-\u2212", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207b"
 )
@@ -121,10 +131,22 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
         quote.name = "div"  # Markdown's mark before each line may be a sign of amounts
     for numbered in soup("ol"):
         numbered.name = "ul"  # the converter counts the items before each
+    for part in soup(["mfrac", "msup"]):
+        if len(both := part(True, recursive=False)) == _OF_A_FORMULA:
+            if part.name == "mfrac":
+                part.insert(0, " ")
+                both[1].insert(0, "/")
+            else:
+                both[1].string = both[1].get_text().translate(_RAISED)
     for part in soup(["math", "svg"]):
         _become(part, part.get_text())
+    _unfold_layout(soup)
+    for text in soup.find_all(string=_BAR):
+        if text.find_parent(["td", "th"]):
+            text.replace_with(_BAR.sub("\u00a6", text))
     for cell in soup(colspan=True):
         cell["colspan"] = cell["colspan"] if _SPANS.fullmatch(str(cell["colspan"])) else "1"
+    _fill_spanned([group("tr", recursive=False) for group in soup(["table", "thead", "tbody", "tfoot"])], path)
     for head in soup("thead"):
         head.name = "thead" if len(head("tr")) <= _MOST_HEADS else "tbody"
     for table in soup("table"):
@@ -154,6 +176,48 @@ def _is_said_twice(part: Any) -> bool:
     return part.get("aria-hidden") == "true" and _INLINE.fullmatch(part.name) is not None
 
 
+def _unfold_layout(soup: Any) -> None:
+    """Make blocks of the tables that lay out a page: around tables, headings, or cells of several paragraphs."""
+    parts = [(part, part.find_parent("table")) for part in soup(["tr", "td", "th", "thead", "tbody", "tfoot"])]
+    cells = [(part, table) for part, table in parts if part.name in ("td", "th")]
+    layout = {id(table) for cell, table in cells if len(cell("p", limit=_MOST_PARAGRAPHS + 1)) > _MOST_PARAGRAPHS}
+    layout |= {id(table) for table in soup("table") if table.get("role") in _ROLES or table.find(_LAID_OUT)}
+    for part, table in [*parts, *((table, table) for table in soup("table"))]:
+        if id(table) in layout:
+            part.name = "div"
+
+
+def _fill_spanned(groups: Iterable[Sequence[Any]], path: Path) -> None:
+    """Have what spans several rows of a table stand in each of them, of which the converter knows nothing."""
+    left = _MOST_SPANNED
+    for rows in groups:
+        above: dict[int, tuple[int, str]] = {}  # column -> further rows that a cell spans, its text
+        for i, row in enumerate(rows):
+            column, below, cells = 0, {}, row(["td", "th"], recursive=False)
+            for cell in [*cells, None]:
+                filled = []
+                while column in above or (cell is None and above):
+                    further, text = above.pop(column, (0, ""))
+                    if further > 1:
+                        below[column] = further - 1, text
+                    filled.append(text)
+                    column += 1
+                left -= sum(map(len, filled)) + len(filled)
+                if left < 0:
+                    raise BatchError(f"{path}: cells that span rows become more than {_MOST_SPANNED} characters")
+                if cell is not None:
+                    text, spans = cell.get_text(" ", strip=True), str(cell.get("rowspan", ""))
+                    if further := min(int(spans) - 1 if _ROWS.fullmatch(spans) else 0, len(rows) - i - 1):
+                        below |= {
+                            column + at: (further, "" if at else text) for at in range(int(cell.get("colspan", 1)))
+                        }
+                    column += int(cell.get("colspan", 1))
+                    cell.insert(0, "".join(f"{each} | " for each in filled))
+                elif cells:
+                    cells[-1].append("".join(f" | {each}" for each in filled))
+            above = below
+
+
 def _other_blocks(parts: Sequence[Any]) -> list[Any]:
     """Of all parts of a page the blocks that the converter does not know as such: as a link around blocks."""
     around: set[int] = set()  # ids of what has a block within
@@ -180,6 +244,8 @@ def _lowered(part: Any) -> str:
         return ""
     if isinstance(after, str) and after.lstrip()[:1] in ("/", "\u2044"):  # of a fraction
         return f" {text}"
+    if _CENTS.fullmatch(text) and before and _HAS_CENTS.search(before.get_text()):
+        return f".{text}"
     if _POWER.fullmatch(text) and text != "1" and before and _HAS_POWER.search(before.get_text()):
         return text.translate(_RAISED)
     return "" if _FOOTNOTE.fullmatch(text) else text
@@ -201,6 +267,9 @@ def _pdf(path: Path, encoding: str | None, say: Say) -> str:
     text = "\n\n".join(pages)
     if not text.strip():
         raise BatchError(f"{path}: its pages have no text, as those of a scanner: read it by OCR first")
+    if empty := [number for number, page in enumerate(pages, 1) if not page.strip()]:
+        few = ", ".join(map(str, empty[:_MOST_SHOWN])) + (" and others" if len(empty) > _MOST_SHOWN else "")
+        say(f"{path}: nothing was read from {len(empty)} of {len(pages)} pages, as of a scanner's: {few}")
     return text
 
 

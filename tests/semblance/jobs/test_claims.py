@@ -268,6 +268,26 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
             "It is 20 euros, 5",
         ),
         ("<p>It holds 10<sup>6</sup> litres on 20 m<sup>2</sup>.</p>", "It holds 10\u2076 litres on 20 m\u00b2."),
+        (
+            "<p>It is $19<sup>99</sup>, 5 mi<sup>2</sup> large, 10<sup>100</sup>.",
+            "It is $19.99, 5 mi\u00b2 large, 10\u00b9\u2070\u2070.",
+        ),
+        (
+            "<p><math><msup><mn>10</mn><mn>6</mn></msup></math>, 2<math><mfrac><mn>1</mn><mn>2</mn></mfrac></math>.",
+            "10\u2076, 2 1/2.",
+        ),
+        (
+            "<table><tr><th>a<th>b<th>c<tr><td rowspan=2>1<td>2<td>3<tr><td><p>4</p><td>5"
+            "<tr><td>6<td colspan=2 rowspan=9>7<tr><td>8</table>",
+            "| a | b | c |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n| 1 | 4 | 5 |\n| 6 | 7 | |\n| 8 | 7 | |",
+        ),
+        (
+            "<table><tr><td><table><tr><th>a<th>b<tr><td>1<td>2</table><p>3.</p></table>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 |\n\n3.",
+        ),
+        ("<table><tr><td>A<td><p>One.<p>Two.<p>Three.</table>", "A\n\nOne.\n\nTwo.\n\nThree."),
+        ("<table><tr><th>a<th>b<tr><td>1|3<td>2</table>", "| a | b |\n| --- | --- |\n| 1\u00a63 | 2 |"),
+        ("<p style='backface-visibility: hidden; --x-display: none'>It is 20 euros.", "It is 20 euros."),
         ("<p>The 2<sup>nd</sup> takes 1<sup>1</sup>/<sub>2</sub> hours.</p>", "The 2nd takes 1 1/2 hours."),
         ("<blockquote><p>Dogs bark.</p><p>5 cats.</p></blockquote>", "Dogs bark.\n\n5 cats."),
         ("<html><head><meta charset=utf-8><body><ol><li>One<li>Two</ol><p>A.<p>B.", "- One\n- Two\n\nA.\n\nB."),
@@ -335,7 +355,9 @@ def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
     stream.set_data(b"BT /F1 12 Tf 10 100 Td (The cat sleeps.) Tj ET")
     words[pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
     writer.write("cat.pdf")
-    assert text_of_file(Path("cat.pdf")).strip() == "The cat sleeps."
+    said: list[str] = []
+    assert text_of_file(Path("cat.pdf"), say=said.append).strip() == "The cat sleeps."
+    assert said == ["cat.pdf: nothing was read from 1 of 2 pages, as of a scanner's: 1"]
     stream[pypdf.generic.NameObject("/Filter")] = pypdf.generic.NameObject("/Unheard")
     writer.write("filter.pdf")
     Path("bad.pdf").write_bytes(b"%PDF-1.4 not really")
