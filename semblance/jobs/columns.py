@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from semblance.client.clients import AsyncClient
 from semblance.client.local import LoopThread, local_settings
-from semblance.errors import CannotStart, InvalidRequest
+from semblance.errors import BatchError, CannotStart, InvalidRequest
 from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name, ask_rows, make_task
 from semblance.tables.rows import BadRow, Kind, Row
 
@@ -117,10 +117,12 @@ def scorer(
         nulls: give null for a row with a missing, empty or too long text, instead of an error.
 
     Raises:
-        BatchError: there is no such model, or it does not have the task.
+        BatchError: there is no such task or model, or it does not have the task.
         CannotStart: the models folder cannot be read.
         MissingExtra: the extra `service` is not installed.
     """
+    if task not in DEFAULT_COLUMNS:
+        raise BatchError(f"task: expected one of {', '.join(DEFAULT_COLUMNS)}, found {task!r}")
     options = BatchOptions(
         task, DEFAULT_COLUMNS[task], model, top_k=top_k, rerank_model=rerank_model, rerank_top=rerank_top
     )

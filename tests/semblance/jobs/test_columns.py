@@ -14,7 +14,7 @@ import pytest
 from core.answers import EntailmentLabel
 from core.manifest import Limits
 from semblance import AsyncClient, Client, scorer
-from semblance.errors import CannotStart, InvalidRequest
+from semblance.errors import BatchError, CannotStart, InvalidRequest
 from semblance.jobs import columns
 from semblance.jobs.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name, make_task
 from tests.harness import fakes
@@ -113,6 +113,8 @@ def test_no_rows_are_no_rows(models: Path) -> None:
     }  # fmt: skip
     with pytest.raises(ValueError, match=r"similarity reads 2 columns of one length \(a, b\), got 1, 2"):
         scorer(models_dir=models)(A[:1], B[:2])
+    with pytest.raises(BatchError, match="task: expected one of similarity, .*, found 'same'"):
+        scorer(task="same", models_dir=models)  # type: ignore[arg-type]
 
 
 def test_a_scorer_is_a_few_names_and_opens_once(models: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
