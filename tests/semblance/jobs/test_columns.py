@@ -113,7 +113,7 @@ def test_no_rows_are_no_rows(models: Path) -> None:
     }  # fmt: skip
     with pytest.raises(ValueError, match=r"similarity reads 2 columns of one length \(a, b\), got 1, 2"):
         scorer(models_dir=models)(A[:1], B[:2])
-    with pytest.raises(BatchError, match="task: expected one of similarity, .*, found 'same'"):
+    with pytest.raises(BatchError, match=r"task: expected one of similarity, .*, found 'same'"):
         scorer(task="same", models_dir=models)  # type: ignore[arg-type]
 
 
