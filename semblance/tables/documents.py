@@ -55,6 +55,7 @@ _SPANS = re.compile(r"[1-4]?\d")  # cells that one may span; the converter write
 _ROWS = re.compile(r"[1-9]\d{0,4}")
 _MOST_SPANNED = 1_000_000  # characters of cells that stand in further rows
 _LAID_OUT = ["table", *(f"h{level}" for level in range(1, 7))]
+_MARKED = ["a", "img", "b", "strong", "i", "em", "code", "kbd", "samp"]  # whose marks may stand within an amount
 _ROLES = ("presentation", "none")
 _MOST_PARAGRAPHS = 2  # in a cell of data
 _MOST_HEADS = 50  # rows of a table's head: the converter counts them for each
@@ -141,6 +142,7 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
     for part in soup(["math", "svg"]):
         _become(part, part.get_text())
     _unfold_layout(soup)
+    _put_captions_before(soup)
     for text in soup.find_all(string=_BAR):
         if text.find_parent(["td", "th"]):
             text.replace_with(_BAR.sub("\u00a6", text))
@@ -161,7 +163,7 @@ def _page(path: Path, encoding: str | None, say: Say) -> str:
     for text in soup.find_all(string=_LONG_SPACE):
         if not isinstance(text, PreformattedString):  # such as a comment
             text.replace_with(_LONG_SPACE.sub("\n", text))
-    options: dict[str, Any] = {"heading_style": "ATX", "bullets": "-", "strip": ["a", "img"]}
+    options: dict[str, Any] = {"heading_style": "ATX", "bullets": "-", "strip": _MARKED}
     converter = MarkdownConverter(**options, escape_asterisks=False, escape_underscores=False)
     return str(converter.convert_soup(soup))
 
@@ -185,6 +187,22 @@ def _unfold_layout(soup: Any) -> None:
     for part, table in [*parts, *((table, table) for table in soup("table"))]:
         if id(table) in layout:
             part.name = "div"
+
+
+def _put_captions_before(soup: Any) -> None:
+    """Have rows alone in tables: behind a caption or a group of columns the converter takes none for the first."""
+    for around in soup("table"):
+        table, captions = soup.new_tag("table"), []
+        for part in [*around.contents]:
+            if part.name == "caption":
+                part.name = "p"
+                captions.append(part.extract())
+            elif part.name in ("colgroup", "col"):
+                part.extract()
+            else:
+                table.append(part)
+        around.name = "div"
+        around.extend([*captions, table])
 
 
 def _fill_spanned(groups: Iterable[Sequence[Any]], path: Path) -> None:

@@ -254,7 +254,7 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
     )
     Path("page.html").write_text(page, encoding="utf-8")
     text = text_of_file(Path("page.html"))
-    for part in ("# Rules", "Be **nice** & kind.", "- Children", "| Monday | 2 \u20ac |"):
+    for part in ("# Rules", "Be nice & kind.", "- Children", "| Monday | 2 \u20ac |"):
         assert part in text
     assert not re.search(r"Home|no\(\)|p \{|x\n|may enter|Cats|Or not", text)
 
@@ -284,6 +284,11 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
         (
             "<table><tr><td><table><tr><th>a<th>b<tr><td>1<td>2</table><p>3.</p></table>",
             "| a | b |\n| --- | --- |\n| 1 | 2 |\n\n3.",
+        ),
+        ("<p>It is <b>20</b><i>0</i> <code>euros</code>.", "It is 200 euros."),
+        (
+            "<table><caption>All</caption><colgroup><col></colgroup><tr><th>a<th>b<tr><td>x<td>y</table>",
+            "All\n\n| a | b |\n| --- | --- |\n| x | y |",
         ),
         ("<table><tr><td>A<td><p>One.<p>Two.<p>Three.</table>", "A\n\nOne.\n\nTwo.\n\nThree."),
         ("<table><tr><th>a<th>b<tr><td>1|3<td>2</table>", "| a | b |\n| --- | --- |\n| 1\u00a63 | 2 |"),

@@ -162,6 +162,8 @@ def test_files_of_strangers_are_read_in_linear_time(tmp_path: Path) -> None:
         ("<table><tr>", "<td colspan=1000>a"),
         ("<table>", "<tbody><tr><td>a"),
         ("<table><thead>", "<tr><td>a"),
+        ("", "<table><caption>a</caption><tr><td>b</table>"),
+        ("<table>", "<caption>a</caption> <tr><td>b"),
         ("<table><tr>" + "<td rowspan=99999>a" * 9, "<tr><td>a"),
         ("<p>" + "<font>" * 100, "a<br>"),
     ],
