@@ -279,7 +279,7 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
         (
             "<table><tr><th>a<th>b<th>c<tr><td rowspan=2>1<td>2<td>3<tr><td><p>4</p><td>5"
             "<tr><td>6<td colspan=2 rowspan=9>7<tr><td>8</table>",
-            "| a | b | c |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n| 1 | 4 | 5 |\n| 6 | 7 | |\n| 8 | 7 | |",
+            "| a | b | c |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n| 1 | 4 | 5 |\n| 6 | 7 |  |\n| 8 | 7 |  |",
         ),
         (
             "<table><tr><td><table><tr><th>a<th>b<tr><td>1<td>2</table><p>3.</p></table>",
@@ -289,6 +289,26 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
         (
             "<table><caption>All</caption><colgroup><col></colgroup><tr><th>a<th>b<tr><td>x<td>y</table>",
             "All\n\n| a | b |\n| --- | --- |\n| x | y |",
+        ),
+        (  # data, although a cell has paragraphs
+            "<table><tr><th>a<th>b<tr><td>1<td><p>2</p><p>3</p><p>4</p></table>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 3 4 |",
+        ),
+        ("<table><tr><td>One.<br><br>Two.</table>", "One.  \n  \nTwo."),
+        (  # a head of two rows
+            "<table><thead><tr><th rowspan=2>a<th colspan=2>b<tr><th>c<th>d<tbody><tr><td>1<td>2<td>3</table>",
+            "| a | b c | b d |\n| --- | --- | --- |\n| 1 | 2 | 3 |",
+        ),
+        (
+            "<table><tr><th>a<th>b<tr><td rowspan=2>20<sup>1</sup> 1<i>0</i><td>1<tr><td>2</table>",
+            "| a | b |\n| --- | --- |\n| 20 10 | 1 |\n| 20 10 | 2 |",
+        ),
+        ("<table>0<tr>1<td>2<form><td>3</form></table>", "0 1\n\n|  |  |\n| --- | --- |\n| 2 | 3 |"),
+        ("<p>It is $1,299<sup>99</sup> or 19<sup>99</sup> \u20ac.", "It is $1,299.99 or 19.99 \u20ac."),
+        ("<p>1<sup>1/2</sup> cups of 10<sup>6-7</sup>", "1 1/2 cups of 10 6-7"),
+        (
+            "<p><math><mfrac><mrow><mn>1</mn><mo>+</mo><mn>5</mn></mrow><msqrt><mn>4</mn></msqrt></mfrac></math>",
+            "(1+5)/(\u221a4)",
         ),
         ("<table><tr><td>A<td><p>One.<p>Two.<p>Three.</table>", "A\n\nOne.\n\nTwo.\n\nThree."),
         ("<table><tr><th>a<th>b<tr><td>1|3<td>2</table>", "| a | b |\n| --- | --- |\n| 1\u00a63 | 2 |"),
@@ -393,6 +413,7 @@ def test_the_reader_of_pdf_prints_nothing_of_its_own() -> None:
 @pytest.mark.parametrize("name", ["a.html", "a.htm", "a.pdf"])
 def test_a_reader_that_is_not_installed_is_named_with_its_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(name).write_text("<p>a</p>")
+    monkeypatch.delitem(sys.modules, "semblance.tables.pages", raising=False)
     for each in ("bs4", "markdownify", "pypdf"):
         monkeypatch.setitem(sys.modules, each, None)
     with pytest.raises(MissingExtra, match=r"documents\]") as error:

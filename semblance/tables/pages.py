@@ -1,0 +1,300 @@
+"""Pages of HTML -> Markdown, as claims are checked against: what a reader sees, in linear time.
+
+beautifulsoup4 parses, and markdownify writes; but for what it writes of tables, which is `_table`'s.
+"""
+
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from semblance.errors import BatchError
+from semblance.extras import needs
+
+with needs("reading HTML", extra="documents"):
+    import_module("lxml")  # the parser
+    from bs4 import BeautifulSoup
+    from bs4.element import PreformattedString
+    from markdownify import MarkdownConverter
+
+# Parts of a page that are not read: what is struck out, and what a browser does not show.
+_NO_TEXT = (
+    "script",
+    "style",
+    "head",
+    "title",
+    "nav",
+    "dialog",
+    "datalist",
+    "audio",
+    "video",
+    "canvas",
+    "iframe",
+    "template",
+    "noscript",
+    "noframes",
+    "annotation",  # of formulas and drawings
+    "annotation-xml",
+    "desc",
+    "metadata",
+    "del",
+    "s",
+    "strike",
+)
+# What stands within a line of text; every other part of a page is a block of its own, as elements of a site's own are.
+_INLINE = re.compile(  # and Word's own elements
+    "a|abbr|acronym|b|bdi|bdo|big|br|cite|code|data|del|dfn|em|font|i|img|ins|kbd|mark|nobr|picture|q|rb|rp|rt|ruby|s|"
+    "samp|small|span|strike|strong|sub|sup|time|tt|u|var|wbr|.*:.*"
+)
+# Blocks that the converter writes as such.
+_BLOCKS = re.compile(
+    "article|blockquote|body|caption|d[dlt]|div|figcaption|h[1-6r]|html|li|[ou]l|p|pre|section|table|t(body|foot|head)|"
+    "t[dhr]"
+)
+_HEADINGS = [f"h{level}" for level in range(1, 7)]
+_GROUPS = ["thead", "tbody", "tfoot", "table"]  # of rows
+_MOST_DEPTH = 200  # parts within each other: beyond 256 the parser takes more than linear time
+_LONG_SPACE = re.compile(r"\s{200,}+")  # which it would read again from each of its characters
+_HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|(?:content-)?visibility\s*:\s*hidden)", re.IGNORECASE)
+# Whose marks may stand within an amount.
+_MARKED = ["a", "img", "b", "strong", "i", "em", "code", "kbd", "samp"]
+# Tables: a cell may span columns and rows; one of a layout has several paragraphs.
+_COLUMNS, _ROWS = re.compile(r"[1-4]?\d"), re.compile(r"[1-9]\d{0,4}")
+_MOST_SPANNED = 1_000_000  # characters of a page's cells that stand in further rows or columns
+_MOST_PARAGRAPHS = 2
+_MOST_HEADS = 3  # rows
+_Spanned = dict[int, tuple[int, str]]  # column -> further rows, text
+_ROLES = ("presentation", "none")
+# What is raised behind a price is its cents, behind ten or a length its power; other small numbers are marks of
+# footnotes, as those of links are.
+_CENTS, _PRICE, _CURRENCY = (
+    re.compile(r"\d\d"),
+    re.compile(r"[$\u20ac\u00a3] ?\d[\d,]*$"),
+    re.compile(r"\s*[$\u20ac\u00a3]"),
+)
+_POWER = re.compile(r"[+\-\u2212]?\d{1,3}")
+_HAS_POWER = re.compile(r"(?:(?<![\d.,])10|(?<![^\W\d_])(?:[cdkm]?m|mi|in|ft|yd|s))$")
+_FOOTNOTE = re.compile(r"[\[(]?\d{1,3}(?:, ?\d{1,3})*[\])]?|[*\u2020\u2021]+")
+_OF_A_FORMULA = 2  # parts of a fraction, or of a power
+_TERM = re.compile(r"[\w.,]*")
+_OF_A_MARK = 3  # parts of a link that is one: the number, and white space around it
+_RAISED = str.maketrans(
+    "0123456789+-\u2212", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207b"
+)
+
+
+def markdown_of(page: str) -> str:
+    """A page as Markdown.
+
+    Raises:
+        BatchError: cells of its tables span too much.
+        RecursionError: its parts stand within each other too deeply.
+    """
+    soup = _Page(page, "lxml")  # which knows where ends may be left out
+    # To take a part out of a page looks for it among its siblings: it becomes an empty one instead.
+    for part in [*soup(_NO_TEXT), *soup(hidden=True), *soup(style=_HIDDEN), *soup(_is_said_twice)]:
+        _become(part, "")
+    for quote in soup("blockquote"):
+        quote.name = "div"  # Markdown's mark before each line may be a sign of amounts
+    for numbered in soup("ol"):
+        numbered.name = "ul"  # the converter counts the items before each
+    _write_formulas(soup)
+    _unfold_layout(soup)
+    for part in _other_blocks(soup(True)):
+        part.name = "div"
+    for part in soup("sup"):
+        if part.parent is not None:  # else it stood within another
+            _become(part, _lowered(part))
+    for text in soup.find_all(string=_LONG_SPACE):
+        if not isinstance(text, PreformattedString):  # such as a comment
+            text.replace_with(_LONG_SPACE.sub("\n", text))
+    options: dict[str, Any] = {"heading_style": "ATX", "bullets": "-", "strip": _MARKED}
+    return str(_Converter(**options, escape_asterisks=False, escape_underscores=False).convert_soup(soup))
+
+
+class _Page(BeautifulSoup):
+    def pushTag(self, tag: Any) -> None:  # of the library
+        """Go into a part of a page; to read many within each other takes the library more than linear time."""
+        super().pushTag(tag)
+        if len(self.tagStack) > _MOST_DEPTH:
+            raise RecursionError
+
+
+class _Converter(MarkdownConverter):
+    """The library's, but for tables: it knows nothing of spanned rows, nor of what stands before the first row."""
+
+    def __init__(self, **options: Any) -> None:
+        """Prepare for one page."""
+        super().__init__(**options)
+        self._texts: dict[int, str] = {}  # of cells, by id
+        self._left = _MOST_SPANNED
+
+    def convert_td(self, el: Any, text: str, parent_tags: object) -> str:  # of the library
+        """Keep a cell's text until its table is written; a bar would begin another cell."""
+        text = " ".join(text.replace("|", "\u00a6").split())
+        if el.find_parent("tr") is None or el.find_parent("table") is None:
+            return f" {text} "
+        self._texts[id(el)] = text
+        return ""
+
+    convert_th = convert_td
+
+    def convert_tr(self, el: Any, text: str, parent_tags: object) -> str:  # of the library
+        """What stands between cells."""
+        return f" {text} "
+
+    def convert_table(self, el: Any, text: str, parent_tags: object) -> str:  # of the library
+        """Its caption, and its rows."""
+        return f"\n\n{text.strip()}\n\n{self._table(el)}\n\n"
+
+    def _table(self, table: Any) -> str:
+        group: Any = None
+        heads: list[list[str]] = []
+        rows: list[list[str]] = []
+        above: _Spanned = {}
+        for row in table("tr"):
+            if (within := row.find_parent(_GROUPS)) is not group:  # cells span rows of their group alone
+                group, above = within, {}
+            cells = row(["td", "th"])
+            may_be = not rows and len(heads) < (_MOST_HEADS if group.name == "thead" else 1)
+            is_head = may_be and (group.name == "thead" or all(cell.name == "th" for cell in cells))
+            texts, above = self._row(cells, above, is_head)
+            if texts:
+                (heads if is_head else rows).append(texts)
+        width = max(map(len, [*heads, *rows]), default=0)
+        columns = [[row[i] for row in heads if i < len(row)] for i in range(width)]
+        names = [" ".join(dict.fromkeys(filter(None, column))) for column in columns]
+        lines = [names, ["---"] * width, *rows]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines) if width else ""
+
+    def _row(self, cells: Sequence[Any], above: _Spanned, is_head: bool) -> tuple[list[str], _Spanned]:
+        """A row's texts, and what spans those below; `above` is that of the row before."""
+        texts: list[str] = []
+        below: _Spanned = {}
+
+        def fill(until: int) -> None:
+            while len(texts) in above or len(texts) < until:
+                further, text = above.get(len(texts), (0, ""))
+                if further > 1:
+                    below[len(texts)] = further - 1, text
+                self._spend(text)
+                texts.append(text)
+
+        for cell in cells:
+            fill(0)
+            text, columns, rows = (
+                self._texts[id(cell)],
+                _number(_COLUMNS, cell, "colspan"),
+                _number(_ROWS, cell, "rowspan"),
+            )
+            for at in range(columns):
+                shown = text if at == 0 or is_head else ""
+                if rows > 1:
+                    below[len(texts)] = rows - 1, shown
+                if at:
+                    self._spend(shown)
+                texts.append(shown)
+        fill(max(above, default=-1) + 1)
+        return texts, below
+
+    def _spend(self, text: str) -> None:
+        self._left -= len(text) + 1
+        if self._left < 0:
+            raise BatchError(f"cells that span rows or columns become more than {_MOST_SPANNED} characters")
+
+
+def _number(pattern: re.Pattern[str], cell: Any, name: str) -> int:
+    """How many columns or rows a cell spans; 1 where that is no number, or too large a one."""
+    said = str(cell.get(name, ""))
+    return max(1, int(said)) if pattern.fullmatch(said) else 1
+
+
+def _become(part: Any, text: str) -> None:
+    """Have a text stand in place of a part of a page."""
+    part.string, part.name, part.attrs = text, "span", {}
+
+
+def _is_said_twice(part: Any) -> bool:
+    """Whether it shows what stands beside it for those who hear the page; what is a block lies behind a dialog."""
+    return part.get("aria-hidden") == "true" and _INLINE.fullmatch(part.name) is not None
+
+
+def _write_formulas(soup: Any) -> None:
+    """Have fractions, powers and roots of formulas be text: the numbers that they are made of are others."""
+    for root in soup("msqrt"):
+        root.insert(0, "\u221a")
+    for part in soup(["mfrac", "msup"]):
+        if len(both := part(True, recursive=False)) != _OF_A_FORMULA:
+            continue
+        for each in both if part.name == "mfrac" else both[:1]:
+            if not _TERM.fullmatch(each.get_text().strip()):
+                each.insert(0, "(")
+                each.append(")")
+        if part.name == "mfrac":
+            part.insert(0, " ")
+            both[1].insert(0, "/")
+        else:
+            both[1].string = both[1].get_text().strip().translate(_RAISED)
+    for part in soup(["math", "svg"]):
+        _become(part, part.get_text())
+
+
+def _unfold_layout(soup: Any) -> None:
+    """Make blocks of the tables that lay out a page."""
+    layout = {id(table) for table in soup("table") if _lays_out(table)}
+    parts = [(part, part.find_parent("table")) for part in soup(["tr", "td", "th", *_GROUPS[:-1]])] if layout else []
+    for part, table in [*parts, *((table, table) for table in soup("table"))]:
+        if id(table) in layout:
+            part.name = "div"
+
+
+def _lays_out(table: Any) -> bool:
+    """Whether a table has no data: it is around others, or has no heads and one column, headings or paragraphs."""
+    if table.get("role") in _ROLES or table.find("table"):
+        return True
+    if table.find(["th", "thead", "caption"]):
+        return False
+    rows = [row("td") for row in table("tr")]
+    cells = [cell for row in rows for cell in row]
+    several = _MOST_PARAGRAPHS + 1
+    return len(cells) <= len(rows) or any(
+        cell.find(_HEADINGS) or len(cell("p", limit=several)) == several for cell in cells
+    )
+
+
+def _other_blocks(parts: Sequence[Any]) -> list[Any]:
+    """Of all parts of a page the blocks that the converter does not know as such: as a link around blocks."""
+    around: set[int] = set()  # ids of what has a block within
+    for part in parts:
+        for parent in () if _INLINE.fullmatch(part.name) else part.parents:
+            if id(parent) in around:
+                break
+            around.add(id(parent))
+    return [
+        part
+        for part in parts
+        if (id(part) in around and _INLINE.fullmatch(part.name))
+        # A form may stand around cells.
+        or not (_INLINE.fullmatch(part.name) or _BLOCKS.fullmatch(part.name) or part.parent.name == "tr")
+    ]
+
+
+def _lowered(part: Any) -> str:
+    """What is written for raised text of a page: 10\u2076 and m\u00b2 as these, nothing for the marks of footnotes."""
+    text: str = part.get_text().strip()
+    before, after = part.previous_sibling, part.next_sibling
+    link = part.parent if part.parent.name == "a" and len(part.parent) <= _OF_A_MARK else None
+    if part.a or (link is not None and link.get_text().strip() == text):
+        return ""
+    if isinstance(after, str) and after.lstrip()[:1] in ("/", "\u2044"):  # of a fraction
+        return f" {text}"
+    number = before.get_text() if before else ""
+    is_number = number[-1:].isdigit()
+    is_price = _PRICE.search(number) or (is_number and isinstance(after, str) and _CURRENCY.match(after))
+    if _CENTS.fullmatch(text) and is_price:
+        return f".{text}"
+    if _POWER.fullmatch(text) and text != "1" and _HAS_POWER.search(number):
+        return text.translate(_RAISED)
+    if _FOOTNOTE.fullmatch(text):
+        return ""
+    return f" {text}" if is_number and text[:1].isdigit() else text
