@@ -20,6 +20,7 @@ from service.routes.fields import (
     Document,
     ForeignRequest,
     ModelName,
+    Truncate,
     TruncateTokens,
     TruncationSide,
     Usage,
@@ -80,6 +81,7 @@ class RerankRequest(ForeignRequest):
     truncation: Annotated[bool | None, ChangesAnswer(False)] = Field(
         None, description="Voyage; false: a text that would be cut is refused"
     )
+    truncate: Truncate = None
     truncate_prompt_tokens: TruncateTokens = None
     truncation_side: TruncationSide = None
     use_activation: Activation = Field(None, description="false: the model's own score, not calibrated (vLLM)")
@@ -124,7 +126,8 @@ class RerankRequest(ForeignRequest):
 
     def cutting(self, tokens: int | None, chunks: int | None = None) -> Truncation:
         """How to cut texts of one kind, whose own limit is `tokens`, and of which so many chunks are wanted."""
-        left, cut = self.truncation_side == "left", self.truncation is not False
+        left = self.truncation_side == "left" or self.truncate == "START"
+        cut = self.truncation is not False and self.truncate not in (False, "NONE")
         return Truncation.to(tokens or None, self.truncate_prompt_tokens, keep_end=left, chunks=chunks, allowed=cut)
 
 

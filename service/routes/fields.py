@@ -72,6 +72,17 @@ class AllowedValues(ChangesAnswer):
 
 # What several requests have of one service.
 TruncateTokens = Annotated[int | None, ChangesAnswer(3), Field(ge=-1, description="vLLM; -1 is the model's limit")]
+Truncate = Annotated[
+    bool | str | None,
+    AllowedValues(
+        None,
+        *(True, False, "NONE", "END", "START"),
+        changes=(False, "NONE", "START"),
+        refuses=("LEFT",),
+        says="truncate is true, false, NONE, END or START (only where nothing is cut)",
+    ),
+    Field(description="of Jina or NVIDIA; false and NONE: a text that would be cut is refused"),
+]
 TruncationSide = Annotated[
     Literal["left", "right"] | None, ChangesAnswer("left", note="left only where nothing is cut")
 ]

@@ -29,6 +29,7 @@ from service.routes.fields import (
     ForeignRequest,
     ModelName,
     OneOrMany,
+    Truncate,
     TruncateTokens,
     TruncationSide,
     Usage,
@@ -79,15 +80,6 @@ _INPUT_TYPE = AllowedValues(
 )
 
 
-_TRUNCATE = AllowedValues(
-    None,
-    *(True, False, "NONE", "END", "START"),
-    changes=(False, "NONE", "START"),
-    refuses=("LEFT",),
-    says="truncate is true, false, NONE, END or START (only where nothing is cut)",
-)
-
-
 class EmbeddingsRequest(ForeignRequest):
     """Texts to embed, in OpenAI's form."""
 
@@ -102,9 +94,7 @@ class EmbeddingsRequest(ForeignRequest):
     )
     task: Annotated[str | None, _TASK] = None
     input_type: Annotated[str | None, _INPUT_TYPE] = Field(None, description="of NVIDIA and Voyage, instead of task")
-    truncate: Annotated[bool | str | None, _TRUNCATE] = Field(
-        None, description="of Jina or NVIDIA; false and NONE: a text that would be cut is refused"
-    )
+    truncate: Truncate = None
     truncation: Annotated[bool | None, ChangesAnswer(False)] = Field(None, description="the same, as Voyage calls it")
     truncate_prompt_tokens: TruncateTokens = None
     truncation_side: TruncationSide = None
