@@ -6,6 +6,7 @@ beautifulsoup4 parses, and markdownify writes; but for what it writes of tables,
 import re
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
 from semblance.errors import BatchError
@@ -83,6 +84,9 @@ _RAISED = str.maketrans(
 )
 
 
+_APART = "\n\n"
+
+
 def markdown_of(page: str) -> str:
     """A page as Markdown.
 
@@ -138,6 +142,25 @@ class _Converter(MarkdownConverter):
         return ""
 
     convert_th = convert_td
+
+    def convert_hN(self, n: int, el: Any, text: str, parent_tags: Any) -> str:  # of the library
+        """A heading, within a cell or a link a part of its text."""
+        return f" {text} " if "_inline" in parent_tags else str(super().convert_hN(n, el, text, parent_tags))  # type: ignore[misc]
+
+    def convert_div(self, el: Any, text: str, parent_tags: Any) -> str:  # of the library
+        """A block; what stands before an empty one is apart from what stands behind it."""
+        if not text.strip():
+            return " " if "_inline" in parent_tags else _APART
+        return str(super().convert_div(el, text, parent_tags))  # type: ignore[misc]
+
+    convert_article = convert_section = convert_div
+
+    def convert_list(self, el: Any, text: str, parent_tags: Any) -> str:  # of the library
+        """A list, apart from what follows it within an item of another."""
+        text = str(super().convert_list(el, text, parent_tags))  # type: ignore[misc]
+        return text + (_APART if "li" in parent_tags and _goes_on(el) else "")
+
+    convert_ul = convert_list
 
     def convert_tr(self, el: Any, text: str, parent_tags: object) -> str:  # of the library
         """What stands between cells."""
@@ -201,6 +224,11 @@ class _Converter(MarkdownConverter):
         self._left -= len(text) + 1
         if self._left < 0:
             raise BatchError(f"cells that span rows or columns become more than {_MOST_SPANNED} characters")
+
+
+def _goes_on(part: Any) -> bool:
+    """Whether anything stands behind it within its parent."""
+    return any(not isinstance(each, str) or each.strip() for each in islice(part.next_siblings, 2))
 
 
 def _number(pattern: re.Pattern[str], cell: Any, name: str) -> int:

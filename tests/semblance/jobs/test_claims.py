@@ -5,17 +5,14 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from semblance import AsyncClient
-from semblance.errors import BatchError, MissingExtra, RequestFailed
+from semblance.errors import BatchError, RequestFailed
 from semblance.jobs.claims import check
-from semblance.tables.documents import text_of_file
 from semblance.tables.formats import AS_FOUND
 from semblance.types import Claims
 from tests.harness.commands import Ran, Run
@@ -26,8 +23,6 @@ from tests.harness.tables import read, write
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/claims.md").read_text(encoding="utf-8")
 DOCUMENT = "# The man\n\n- a man plays the guitar\n- a dog runs in the park 3 times\n\nThe cat sleeps."
-FONT = {"Type": "Font", "Subtype": "Type1", "BaseFont": "Helvetica"}
-BLOCKS = ("main", "aside", "footer", "address", "figure", "fieldset", "legend", "label", "option", "center", "x-own")
 LABELS = {"entailed", "contradicted", "not_stated"}
 
 
@@ -241,184 +236,6 @@ def test_what_steers_a_terminal_is_not_shown(semblance: Run, url: str) -> None:
         shown = semblance(*command, "--url", url)
         assert "The cat sleeps ]0;title[2J2J." in " ".join(shown.out.split())
         assert shown.out.replace("\n", "").isprintable()
-
-
-def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
-    pytest.importorskip("markdownify", reason="no markdownify: pip install '.[documents]'")
-    page = (
-        "<html><head><title>x</title><style>p {}</style></head><body><nav>Home</nav><h1>Rules</h1>"
-        "<p hidden>Dogs may enter.</p><p style='color:red; Display:none'><i>Cats</i> too.</p><del>Or not.</del>"
-        "<p>Be <b>nice</b> "
-        "&amp; kind.</p><ul><li>Children</li><li>Dogs</li></ul><table><tr><th>Day</th><th>Fee</th></tr>"
-        "<tr><td>Monday</td><td>2 \u20ac</td></tr></table><script>no()</script></body></html>"
-    )
-    Path("page.html").write_text(page, encoding="utf-8")
-    text = text_of_file(Path("page.html"))
-    for part in ("# Rules", "Be nice & kind.", "- Children", "| Monday | 2 \u20ac |"):
-        assert part in text
-    assert not re.search(r"Home|no\(\)|p \{|x\n|may enter|Cats|Or not", text)
-
-
-@pytest.mark.parametrize(
-    ("page", "text"),
-    [
-        ("<p>It is 20<sup>1</sup> euros.</p>", "It is 20 euros."),
-        (
-            "<p>It is 20<sup><a href='#1'>a</a></sup> euros, 5<a href='#b'><sup>b</sup></a> at once.</p>",
-            "It is 20 euros, 5",
-        ),
-        ("<p>It holds 10<sup>6</sup> litres on 20 m<sup>2</sup>.</p>", "It holds 10\u2076 litres on 20 m\u00b2."),
-        (
-            "<p>It is $19<sup>99</sup>, 5 mi<sup>2</sup> large, 10<sup>100</sup>.",
-            "It is $19.99, 5 mi\u00b2 large, 10\u00b9\u2070\u2070.",
-        ),
-        (
-            "<p><math><msup><mn>10</mn><mn>6</mn></msup></math>, 2<math><mfrac><mn>1</mn><mn>2</mn></mfrac></math>.",
-            "10\u2076, 2 1/2.",
-        ),
-        (
-            "<table><tr><th>a<th>b<th>c<tr><td rowspan=2>1<td>2<td>3<tr><td><p>4</p><td>5"
-            "<tr><td>6<td colspan=2 rowspan=9>7<tr><td>8</table>",
-            "| a | b | c |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n| 1 | 4 | 5 |\n| 6 | 7 |  |\n| 8 | 7 |  |",
-        ),
-        (
-            "<table><tr><td><table><tr><th>a<th>b<tr><td>1<td>2</table><p>3.</p></table>",
-            "| a | b |\n| --- | --- |\n| 1 | 2 |\n\n3.",
-        ),
-        ("<p>It is <b>20</b><i>0</i> <code>euros</code>.", "It is 200 euros."),
-        (
-            "<table><caption>All</caption><colgroup><col></colgroup><tr><th>a<th>b<tr><td>x<td>y</table>",
-            "All\n\n| a | b |\n| --- | --- |\n| x | y |",
-        ),
-        (  # data, although a cell has paragraphs
-            "<table><tr><th>a<th>b<tr><td>1<td><p>2</p><p>3</p><p>4</p></table>",
-            "| a | b |\n| --- | --- |\n| 1 | 2 3 4 |",
-        ),
-        ("<table><tr><td>One.<br><br>Two.</table>", "One.  \n  \nTwo."),
-        (  # a head of two rows
-            "<table><thead><tr><th rowspan=2>a<th colspan=2>b<tr><th>c<th>d<tbody><tr><td>1<td>2<td>3</table>",
-            "| a | b c | b d |\n| --- | --- | --- |\n| 1 | 2 | 3 |",
-        ),
-        (
-            "<table><tr><th>a<th>b<tr><td rowspan=2>20<sup>1</sup> 1<i>0</i><td>1<tr><td>2</table>",
-            "| a | b |\n| --- | --- |\n| 20 10 | 1 |\n| 20 10 | 2 |",
-        ),
-        ("<table>0<tr>1<td>2<form><td>3</form></table>", "0 1\n\n|  |  |\n| --- | --- |\n| 2 | 3 |"),
-        ("<p>It is $1,299<sup>99</sup> or 19<sup>99</sup> \u20ac.", "It is $1,299.99 or 19.99 \u20ac."),
-        ("<p>1<sup>1/2</sup> cups of 10<sup>6-7</sup>", "1 1/2 cups of 10 6-7"),
-        (
-            "<p><math><mfrac><mrow><mn>1</mn><mo>+</mo><mn>5</mn></mrow><msqrt><mn>4</mn></msqrt></mfrac></math>",
-            "(1+5)/(\u221a4)",
-        ),
-        ("<table><tr><td>A<td><p>One.<p>Two.<p>Three.</table>", "A\n\nOne.\n\nTwo.\n\nThree."),
-        ("<table><tr><th>a<th>b<tr><td>1|3<td>2</table>", "| a | b |\n| --- | --- |\n| 1\u00a63 | 2 |"),
-        ("<p style='backface-visibility: hidden; --x-display: none'>It is 20 euros.", "It is 20 euros."),
-        ("<p>The 2<sup>nd</sup> takes 1<sup>1</sup>/<sub>2</sub> hours.</p>", "The 2nd takes 1 1/2 hours."),
-        ("<blockquote><p>Dogs bark.</p><p>5 cats.</p></blockquote>", "Dogs bark.\n\n5 cats."),
-        ("<html><head><meta charset=utf-8><body><ol><li>One<li>Two</ol><p>A.<p>B.", "- One\n- Two\n\nA.\n\nB."),
-        ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
-        (
-            "<p>It is <a href='/x y' title='was 30 euros'>20 euros</a><img alt=30 title=30 src='data:,30'>.",
-            "It is 20 euros.",
-        ),
-        (
-            "<p>It is <math><mn>20</mn><annotation>30</annotation></math><i aria-hidden=true>30</i> euros.",
-            "It is 20 euros.",
-        ),
-        ("<p>It is 2<script>3</script>0<sup><sup>1</sup></sup> euros.", "It is 20 euros."),
-        (f"<!--{' ' * 300}No.--><p>It is{' ' * 300}20 euros.</p>", "It is\n20 euros."),
-        (
-            "<table><thead><tr><th>a<th>b<tbody><tr><td>1<td>2<tbody><tr><td>3<td>4</table>",
-            "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |",
-        ),
-        ("<div aria-hidden=true><p>It is 20 euros.</p></div>", "It is 20 euros."),
-        ("<dialog>Dogs pay.</dialog><video>Cats pay.</video><p>Yes.</p>", "Yes."),
-        ("<title>Home</title><p style='color: red; display : none'>No.</p><p>Yes.</p>", "Yes."),
-    ],
-)
-def test_raised_and_quoted_text_of_a_page_changes_no_amount(page: str, text: str) -> None:
-    pytest.importorskip("markdownify", reason="no markdownify: pip install '.[documents]'")
-    Path("page.html").write_text(page, encoding="utf-8")
-    assert text_of_file(Path("page.html")).strip().startswith(text)
-
-
-@pytest.mark.parametrize(
-    ("page", "text"),
-    [
-        *((f"<{name}>Yes.</{name}><{name}>No.</{name}>", "Yes.\n\nNo.") for name in BLOCKS),
-        ("<details><summary>A dog?</summary>No.</details><details>Yes.", "A dog?\n\nNo.\n\nYes."),
-        ("<a href=x><div>Dogs enter free.</div></a><b><p>Cats pay.</p></b>", "Dogs enter free.\n\nCats pay."),
-        (
-            "<p>Now <svg><g></g></svg><o:p></o:p>x<math><mi>2</mi><mo>=</mo></math> <tt>is</tt> it.</p>",
-            "Now x2= is it.",
-        ),
-        ("<table><tr><form><td>1<td>2</form></tr></table>", "|  |  |\n| --- | --- |\n| 1 | 2 |"),
-    ],
-)
-def test_every_part_of_a_page_that_is_not_within_a_line_is_a_block(page: str, text: str) -> None:
-    pytest.importorskip("markdownify", reason="no markdownify: pip install '.[documents]'")
-    Path("page.html").write_text(f"<body>{page}", encoding="utf-8")
-    assert text_of_file(Path("page.html")).strip() == text
-
-
-def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
-    pypdf = pytest.importorskip("pypdf", reason="no pypdf: pip install '.[documents]'")
-    writer = pypdf.PdfWriter()
-    writer.add_blank_page(100, 100)
-    writer.write("blank.pdf")
-    with pytest.raises(BatchError, match="its pages have no text"):
-        text_of_file(Path("blank.pdf"))
-    words = writer.add_blank_page(200, 200)
-    font = pypdf.generic.DictionaryObject(
-        {pypdf.generic.NameObject(f"/{key}"): pypdf.generic.NameObject(f"/{value}") for key, value in FONT.items()}
-    )
-    fonts = pypdf.generic.DictionaryObject({pypdf.generic.NameObject("/F1"): font})
-    words[pypdf.generic.NameObject("/Resources")] = pypdf.generic.DictionaryObject(
-        {pypdf.generic.NameObject("/Font"): fonts}
-    )
-    stream = pypdf.generic.StreamObject()
-    stream.set_data(b"BT /F1 12 Tf 10 100 Td (The cat sleeps.) Tj ET")
-    words[pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
-    writer.write("cat.pdf")
-    said: list[str] = []
-    assert text_of_file(Path("cat.pdf"), say=said.append).strip() == "The cat sleeps."
-    assert said == ["cat.pdf: nothing was read from 1 of 2 pages, as of a scanner's: 1"]
-    stream[pypdf.generic.NameObject("/Filter")] = pypdf.generic.NameObject("/Unheard")
-    writer.write("filter.pdf")
-    Path("bad.pdf").write_bytes(b"%PDF-1.4 not really")
-    for name in ("bad.pdf", "filter.pdf"):
-        with pytest.raises(BatchError, match=rf"{name}: no PDF that can be read"):
-            text_of_file(Path(name))
-    pytest.importorskip("cryptography", reason="no cryptography: pip install '.[documents]'")
-    for password in ("", "secret"):
-        protected = pypdf.PdfWriter(clone_from="cat.pdf")
-        protected.encrypt(password, "owner", algorithm="AES-256")
-        protected.write(f"as{password}.pdf")
-    assert text_of_file(Path("as.pdf")).strip() == "The cat sleeps."
-    with pytest.raises(BatchError, match=r"assecret\.pdf: is protected"):
-        text_of_file(Path("assecret.pdf"))
-
-
-def test_the_reader_of_pdf_prints_nothing_of_its_own() -> None:
-    pytest.importorskip("pypdf", reason="no pypdf: pip install '.[documents]'")
-    Path("bad.pdf").write_bytes(b"%PDF-1.4 not really")
-    code = (
-        "from pathlib import Path; from semblance.tables.documents import text_of_file; text_of_file(Path('bad.pdf'))"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "no PDF that can be read" in ran.stderr
-    assert "EOF marker" not in ran.stderr.partition("Traceback")[0]
-
-
-@pytest.mark.parametrize("name", ["a.html", "a.htm", "a.pdf"])
-def test_a_reader_that_is_not_installed_is_named_with_its_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path(name).write_text("<p>a</p>")
-    monkeypatch.delitem(sys.modules, "semblance.tables.pages", raising=False)
-    for each in ("bs4", "markdownify", "pypdf"):
-        monkeypatch.setitem(sys.modules, each, None)
-    with pytest.raises(MissingExtra, match=r"documents\]") as error:
-        text_of_file(Path(name))
-    assert error.value.extra == "documents"
 
 
 def test_a_list_among_claims_is_one_bad_row(semblance: Run, url: str) -> None:
