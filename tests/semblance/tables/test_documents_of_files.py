@@ -15,7 +15,6 @@ import pytest
 
 from semblance.errors import BatchError, MissingExtra
 from semblance.tables.documents import text_of_file
-from semblance.tables.pages import markdown_of
 
 FONT = {"Type": "Font", "Subtype": "Type1", "BaseFont": "Helvetica"}
 BLOCKS = ("main", "aside", "footer", "address", "figure", "fieldset", "legend", "label", "option", "center", "x-own")
@@ -107,6 +106,14 @@ def in_browser(pages: list[str], look: str) -> list[Any]:
     dumped = subprocess.run(command, capture_output=True, text=True, timeout=300).stdout
     made: list[Any] = json.loads(html.unescape(dumped.partition("<pre>")[2].partition("</pre>")[0]))
     return made
+
+
+def markdown_of(page: str) -> str:
+    """A page as it is read."""
+    pytest.importorskip("markdownify", reason="no markdownify: pip install '.[documents]'")
+    from semblance.tables import pages
+
+    return pages.markdown_of(page)
 
 
 def test_a_page_has_the_words_that_a_browser_shows_apart_where_it_shows_them_apart() -> None:
