@@ -4,17 +4,23 @@ Positions are those of this text: of the file itself for .txt and .md.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from semblance.errors import BatchError
 from semblance.extras import needs
 from semblance.tables.decoding import encoding_of, open_text
 from semblance.tables.input_file import InputFile
+from semblance.tables.raised import lowered
 from semblance.tables.rows import Say
 
 _MOST_SHOWN = 10  # numbers of pages
+# Of PDF: what raised text is, how much smaller it is at least, and how much lower it may stand.
+_MARK = re.compile(r"[\d,+\-\u2212*\u2020\u2021]+\s*")
+_SMALLER, _LOWER, _LONGEST_MARK = 0.9, 0.05, 20
 
 
 def text_of_file(path: Path, encoding: str | None = None, say: Say = lambda _: None) -> str:
@@ -67,7 +73,7 @@ def _pdf(path: Path, encoding: str | None, say: Say) -> str:
         import_module("cryptography")  # of files that anybody may open, and not change
     logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else it prints what it thinks of a broken file
     try:
-        pages = [page.extract_text() for page in PdfReader(path).pages]
+        pages = [_text_of_page(page) for page in PdfReader(path).pages]
     except FileNotDecryptedError:
         raise BatchError(f"{path}: is protected: save it without a password") from None
     except Exception as error:  # of files that are no whole PDF the library raises whatever a broken part leads to
@@ -79,6 +85,35 @@ def _pdf(path: Path, encoding: str | None, say: Say) -> str:
         few = ", ".join(map(str, empty[:_MOST_SHOWN])) + (" and others" if len(empty) > _MOST_SHOWN else "")
         say(f"{path}: nothing was read from {len(empty)} of {len(pages)} pages, as of a scanner's: {few}")
     return text
+
+
+def _text_of_page(page: Any) -> str:
+    """The text of a page of PDF: digits that are smaller than what they stick to, and not below it, are raised."""
+    pieces: list[tuple[str, float, float]] = []  # text, height above the page's foot, size
+
+    def add(text: str, to_page: Sequence[float], to_text: Sequence[float], font: object, size: float) -> None:
+        if text:
+            pieces.append((text, to_text[5] * to_page[3] + to_page[5], size * abs(to_text[3] * to_page[3])))
+
+    whole: str = page.extract_text(visitor_text=add)
+    if "".join(text for text, _, _ in pieces) != whole:
+        return whole
+    made, mark = [""], ""
+    line, large = 0.0, 0.0  # of the last piece that was not raised
+    for text, height, size in pieces:
+        is_raised = 0 < size < _SMALLER * large and height > line - _LOWER * large
+        if is_raised and made[-1][-1:].strip() and len(mark) < _LONGEST_MARK and _MARK.fullmatch(mark + text):
+            mark += text
+            continue
+        if mark:
+            made.append(lowered(mark.rstrip(), made[-1], text) + mark[len(mark.rstrip()) :])
+            mark = ""
+        if text.strip():
+            line, large = height, size
+        made.append(text)
+    if mark:
+        made.append(lowered(mark.rstrip(), made[-1]))
+    return "".join(made)
 
 
 _READERS: Mapping[str, Callable[[Path, str | None, Say], str]] = {

@@ -11,6 +11,7 @@ from typing import Any
 
 from semblance.errors import BatchError
 from semblance.extras import needs
+from semblance.tables.raised import lowered, raised
 
 with needs("reading HTML", extra="documents"):
     import_module("lxml")  # the parser
@@ -66,24 +67,9 @@ _MOST_PARAGRAPHS = 2
 _MOST_HEADS = 3  # rows
 _Spanned = dict[int, tuple[int, str]]  # column -> further rows, text
 _ROLES = ("presentation", "none")
-# What is raised behind a price is its cents, behind ten or a length its power; other small numbers are marks of
-# footnotes, as those of links are.
-_CENTS, _PRICE, _CURRENCY = (
-    re.compile(r"\d\d"),
-    re.compile(r"[$\u20ac\u00a3] ?\d[\d,]*$"),
-    re.compile(r"\s*[$\u20ac\u00a3]"),
-)
-_POWER = re.compile(r"[+\-\u2212]?\d{1,3}")
-_HAS_POWER = re.compile(r"(?:(?<![\d.,])10|(?<![^\W\d_])(?:[cdkm]?m|mi|in|ft|yd|s))$")
-_FOOTNOTE = re.compile(r"[\[(]?\d{1,3}(?:, ?\d{1,3})*[\])]?|[*\u2020\u2021]+")
 _OF_A_FORMULA = 2  # parts of a fraction, or of a power
 _TERM = re.compile(r"[\w.,]*")
 _OF_A_MARK = 3  # parts of a link that is one: the number, and white space around it
-_RAISED = str.maketrans(
-    "0123456789+-\u2212", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207b"
-)
-
-
 _APART = "\n\n"
 
 
@@ -262,7 +248,7 @@ def _write_formulas(soup: Any) -> None:
             part.insert(0, " ")
             both[1].insert(0, "/")
         else:
-            both[1].string = both[1].get_text().strip().translate(_RAISED)
+            both[1].string = raised(both[1].get_text().strip())
     for part in soup(["math", "svg"]):
         _become(part, part.get_text())
 
@@ -308,21 +294,10 @@ def _other_blocks(parts: Sequence[Any]) -> list[Any]:
 
 
 def _lowered(part: Any) -> str:
-    """What is written for raised text of a page: 10\u2076 and m\u00b2 as these, nothing for the marks of footnotes."""
+    """What is written for raised text of a page; nothing for a link that is a mark."""
     text: str = part.get_text().strip()
     before, after = part.previous_sibling, part.next_sibling
     link = part.parent if part.parent.name == "a" and len(part.parent) <= _OF_A_MARK else None
     if part.a or (link is not None and link.get_text().strip() == text):
         return ""
-    if isinstance(after, str) and after.lstrip()[:1] in ("/", "\u2044"):  # of a fraction
-        return f" {text}"
-    number = before.get_text() if before else ""
-    is_number = number[-1:].isdigit()
-    is_price = _PRICE.search(number) or (is_number and isinstance(after, str) and _CURRENCY.match(after))
-    if _CENTS.fullmatch(text) and is_price:
-        return f".{text}"
-    if _POWER.fullmatch(text) and text != "1" and _HAS_POWER.search(number):
-        return text.translate(_RAISED)
-    if _FOOTNOTE.fullmatch(text):
-        return ""
-    return f" {text}" if is_number and text[:1].isdigit() else text
+    return lowered(text, before.get_text() if before else "", after if isinstance(after, str) else "")
