@@ -192,7 +192,7 @@ class _Converter(MarkdownConverter):
         for cell in cells:
             fill(0)
             text, columns, rows = (
-                self._texts[id(cell)],
+                self._texts.get(id(cell), ""),
                 _number(_COLUMNS, cell, "colspan"),
                 _number(_ROWS, cell, "rowspan"),
             )

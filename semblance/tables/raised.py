@@ -9,6 +9,7 @@ _CENTS, _PRICE, _CURRENCY = (
 )
 _POWER = re.compile(r"[+\-\u2212]?\d{1,3}")
 _HAS_POWER = re.compile(r"(?:(?<![\d.,])10|(?<![^\W\d_])(?:[cdkm]?m|mi|in|ft|yd|s))$")
+_TWO = re.compile(r"(?<![\d.,])2$")  # 2\u00b3\u00b2; one digit behind it may be a footnote's
 _FOOTNOTE = re.compile(r"[\[(]?\d{1,3}(?:, ?\d{1,3})*[\])]?|[*\u2020\u2021]+")
 _RAISED = str.maketrans(
     "0123456789+-\u2212", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207b"
@@ -33,7 +34,7 @@ def lowered(text: str, before: str, after: str = "") -> str:
     is_number = before[-1:].isdigit()
     if _CENTS.fullmatch(text) and (_PRICE.search(before) or (is_number and _CURRENCY.match(after))):
         return f".{text}"
-    if _POWER.fullmatch(text) and text != "1" and _HAS_POWER.search(before):
+    if _POWER.fullmatch(text) and text != "1" and (_HAS_POWER.search(before) or (text[1:] and _TWO.search(before))):
         return raised(text)
     if _FOOTNOTE.fullmatch(text):
         return ""

@@ -210,6 +210,7 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
         ),
         ("<table>0<tr>1<td>2<form><td>3</form></table>", "0 1\n\n|  |  |\n| --- | --- |\n| 2 | 3 |"),
         ("<p>It is $1,299<sup>99</sup> or 19<sup>99</sup> \u20ac.", "It is $1,299.99 or 19.99 \u20ac."),
+        ("<p>2<sup>32</sup> and 2<sup>3</sup>", "2\u00b3\u00b2 and 2"),
         ("<p>1<sup>1/2</sup> cups of 10<sup>6-7</sup>", "1 1/2 cups of 10 6-7"),
         (
             "<p><math><mfrac><mrow><mn>1</mn><mo>+</mo><mn>5</mn></mrow><msqrt><mn>4</mn></msqrt></mfrac></math>",
