@@ -21,6 +21,7 @@ _MOST_SHOWN = 10  # numbers of pages
 # Of PDF: what raised text is, how much smaller it is at least, and how much lower it may stand.
 _MARK = re.compile(r"[\d,+\-\u2212*\u2020\u2021]+\s*")
 _SMALLER, _LOWER, _LONGEST_MARK = 0.9, 0.05, 20
+_FEW = 8  # pieces that a number before it may be set in
 
 
 def text_of_file(path: Path, encoding: str | None = None, say: Say = lambda _: None) -> str:
@@ -106,13 +107,13 @@ def _text_of_page(page: Any) -> str:
             mark += text
             continue
         if mark:
-            made.append(lowered(mark.rstrip(), made[-1], text) + mark[len(mark.rstrip()) :])
+            made.append(lowered(mark.rstrip(), "".join(made[-_FEW:]), text) + mark[len(mark.rstrip()) :])
             mark = ""
         if text.strip():
             line, large = height, size
         made.append(text)
     if mark:
-        made.append(lowered(mark.rstrip(), made[-1]))
+        made.append(lowered(mark.rstrip(), "".join(made[-_FEW:])))
     return "".join(made)
 
 

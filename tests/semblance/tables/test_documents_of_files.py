@@ -26,6 +26,7 @@ RAISED = (
     ("(It is 20) Tj /F1 7 Tf 5 Ts (3) Tj 0 Ts /F1 12 Tf ( euros.)", "It is 20 euros."),
     ("(It is 20) Tj /F1 7 Tf 5 Ts (1) Tj (2) Tj 0 Ts /F1 12 Tf ( euros.)", "It is 20 euros."),
     ("(It is 10) Tj /F1 7 Tf 5 Ts (6) Tj 0 Ts /F1 12 Tf ( litres.)", "It is 10\u2076 litres."),
+    ("(It is 1) Tj (0) Tj /F1 7 Tf 5 Ts (6) Tj 0 Ts /F1 12 Tf ( litres.)", "It is 10\u2076 litres."),
     ("(It is $19) Tj /F1 7 Tf 5 Ts (99) Tj 0 Ts /F1 12 Tf (.)", "It is $19.99."),
     ("(Drink H) Tj /F1 7 Tf 1 0 0 1 50 97 Tm (2) Tj /F1 12 Tf 1 0 0 1 54 100 Tm (O.)", "Drink H2O."),
     ("(It is 20) Tj /F1 7 Tf ( 3 euros.)", "It is 20 3 euros."),
