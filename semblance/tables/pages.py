@@ -57,18 +57,24 @@ _HEADINGS = [f"h{level}" for level in range(1, 7)]
 _GROUPS = ["thead", "tbody", "tfoot", "table"]  # of rows
 _MOST_DEPTH = 200  # parts within each other: beyond 256 the parser takes more than linear time
 _LONG_SPACE = re.compile(r"\s{200,}+")  # which it would read again from each of its characters
-_HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|(?:content-)?visibility\s*:\s*hidden)", re.IGNORECASE)
+_HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|content-visibility\s*:\s*hidden)", re.IGNORECASE)
+_UNSEEN = re.compile(r"(?:^|;)\s*visibility\s*:\s*hidden", re.IGNORECASE)
+_AS_BLOCK = re.compile(r"(?:^|;)\s*display\s*:\s*(?:block|flex|grid|table|list-item)\b", re.IGNORECASE)
 # Whose marks may stand within an amount.
 _MARKED = ["a", "img", "b", "strong", "i", "em", "code", "kbd", "samp"]
 # Tables: a cell may span columns and rows; one of a layout has several paragraphs.
-_COLUMNS, _ROWS = re.compile(r"[1-4]?\d"), re.compile(r"[1-9]\d{0,4}")
+_CELLS = ["td", "th"]
+_SPAN, _MOST_COLUMNS, _ALL_ROWS = re.compile(r"\s*\+?0*(\d{1,5})(?!\d)"), 1000, 65534
 _MOST_SPANNED = 1_000_000  # characters of a page's cells that stand in further rows or columns
 _MOST_PARAGRAPHS = 2
 _MOST_HEADS = 3  # rows
 _Spanned = dict[int, tuple[int, str]]  # column -> further rows, text
 _ROLES = ("presentation", "none")
-_OF_A_FORMULA = 2  # parts of a fraction, or of a power
-_TERM = re.compile(r"[\w.,]*")
+_OF_FORMULAS = [
+    *("mfrac", "msup", "msub", "msubsup", "msqrt", "mroot"),
+    *("mtd", "mtr", "mtable", "munder", "mover", "munderover", "mmultiscripts"),
+]
+_TERM, _WHOLE = re.compile(r"[A-Za-z0-9.,]*"), re.compile(r"[+\-\u2212]?[0-9]+")
 _OF_A_MARK = 3  # parts of a link that is one: the number, and white space around it
 _APART = "\n\n"
 
@@ -84,6 +90,14 @@ def markdown_of(page: str) -> str:
     # To take a part out of a page looks for it among its siblings: it becomes an empty one instead.
     for part in [*soup(_NO_TEXT), *soup(hidden=True), *soup(style=_HIDDEN), *soup(_is_said_twice)]:
         _become(part, "")
+    for part in soup(style=_UNSEEN):  # whose place stays
+        cells = [part] if part.name in _CELLS else part(_CELLS) if part.name in ("tr", *_GROUPS[:-1]) else []
+        for each in cells:
+            each.string = ""
+        if not cells:
+            _become(part, "")
+    for part in soup(style=_AS_BLOCK):
+        part.name = "div" if _INLINE.fullmatch(part.name) else part.name
     for quote in soup("blockquote"):
         quote.name = "div"  # Markdown's mark before each line may be a sign of amounts
     for numbered in soup("ol"):
@@ -158,23 +172,28 @@ class _Converter(MarkdownConverter):
 
     def _table(self, table: Any) -> str:
         group: Any = None
+        titles: list[str] = []
         heads: list[list[str]] = []
         rows: list[list[str]] = []
         above: _Spanned = {}
         for row in table("tr"):
             if (within := row.find_parent(_GROUPS)) is not group:  # cells span rows of their group alone
                 group, above = within, {}
-            cells = row(["td", "th"])
-            may_be = not rows and len(heads) < (_MOST_HEADS if group.name == "thead" else 1)
+            cells = row(_CELLS)
+            if not heads and not rows and len(cells) == 1 and (_number(cells[0], "colspan") or 1) > 1:
+                titles.append(self._texts.get(id(cells[0]), ""))
+                continue
+            may_be = not rows and len(heads) < _MOST_HEADS and (len(cells) > 1 or above or not heads)
             is_head = may_be and (group.name == "thead" or all(cell.name == "th" for cell in cells))
             texts, above = self._row(cells, above, is_head)
-            if texts:
+            if any(texts):
                 (heads if is_head else rows).append(texts)
         width = max(map(len, [*heads, *rows]), default=0)
         columns = [[row[i] for row in heads if i < len(row)] for i in range(width)]
         names = [" ".join(dict.fromkeys(filter(None, column))) for column in columns]
         lines = [names, ["---"] * width, *rows]
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines) if width else ""
+        written = [f"| {' | '.join(line)} |" for line in lines] if width else []
+        return "\n".join([f"{title}\n" for title in titles] + written)
 
     def _row(self, cells: Sequence[Any], above: _Spanned, is_head: bool) -> tuple[list[str], _Spanned]:
         """A row's texts, and what spans those below; `above` is that of the row before."""
@@ -191,11 +210,8 @@ class _Converter(MarkdownConverter):
 
         for cell in cells:
             fill(0)
-            text, columns, rows = (
-                self._texts.get(id(cell), ""),
-                _number(_COLUMNS, cell, "colspan"),
-                _number(_ROWS, cell, "rowspan"),
-            )
+            text, columns, rows = self._texts.get(id(cell), ""), _number(cell, "colspan"), _number(cell, "rowspan")
+            columns, rows = min(columns or 1, _MOST_COLUMNS), _ALL_ROWS if rows == 0 else rows or 1
             for at in range(columns):
                 shown = text if at == 0 or is_head else ""
                 if rows > 1:
@@ -217,10 +233,10 @@ def _goes_on(part: Any) -> bool:
     return any(not isinstance(each, str) or each.strip() for each in islice(part.next_siblings, 2))
 
 
-def _number(pattern: re.Pattern[str], cell: Any, name: str) -> int:
-    """How many columns or rows a cell spans; 1 where that is no number, or too large a one."""
-    said = str(cell.get(name, ""))
-    return max(1, int(said)) if pattern.fullmatch(said) else 1
+def _number(cell: Any, name: str) -> int | None:
+    """How many columns or rows a cell spans, as browsers read it; None where it does not say."""
+    said = _SPAN.match(str(cell.get(name, "")))
+    return int(said[1]) if said else None
 
 
 def _become(part: Any, text: str) -> None:
@@ -234,23 +250,42 @@ def _is_said_twice(part: Any) -> bool:
 
 
 def _write_formulas(soup: Any) -> None:
-    """Have fractions, powers and roots of formulas be text: the numbers that they are made of are others."""
-    for root in soup("msqrt"):
-        root.insert(0, "\u221a")
-    for part in soup(["mfrac", "msup"]):
-        if len(both := part(True, recursive=False)) != _OF_A_FORMULA:
-            continue
-        for each in both if part.name == "mfrac" else both[:1]:
-            if not _TERM.fullmatch(each.get_text().strip()):
-                each.insert(0, "(")
-                each.append(")")
-        if part.name == "mfrac":
-            part.insert(0, " ")
-            both[1].insert(0, "/")
-        else:
-            both[1].string = raised(both[1].get_text().strip())
-    for part in soup(["math", "svg"]):
+    """Have formulas and drawings be text: the numbers that they are made of are others, side by side."""
+    for part in reversed(soup(_OF_FORMULAS)):  # what is within another first
+        texts = [each.get_text().strip() for each in part if not isinstance(each, PreformattedString)]
+        _become(part, _formula(part.name, [text for text in texts if text]))
+    for part in soup("math"):
         _become(part, part.get_text())
+    for part in soup("svg"):
+        text = part.get_text(" ").strip()
+        _become(part, text and f" {text} ")
+
+
+def _formula(name: str, texts: list[str]) -> str:
+    """What is written for a formula's element of these parts."""
+    match name, texts:
+        case "msqrt", _:
+            return f"\u221a{_term(''.join(texts))}"
+        case "mroot", [base, index]:
+            return f"{raised(index)}\u221a{_term(base)}"
+        case "mfrac", [above, below]:
+            return f" {_term(above)}/{_term(below)}"
+        case "msup", [base, power]:
+            return _term(base) + _exponent(power)
+        case "msub", [base, index]:
+            return f"{base}_{index}"
+        case "msubsup", [base, index, power]:
+            return f"{_term(base)}_{index}{_exponent(power)}"
+        case _:
+            return " ".join(texts)
+
+
+def _term(text: str) -> str:
+    return text if _TERM.fullmatch(text) else f"({text})"
+
+
+def _exponent(text: str) -> str:
+    return raised(text) if _WHOLE.fullmatch(text) else f"^{_term(text)}"
 
 
 def _unfold_layout(soup: Any) -> None:
@@ -296,7 +331,8 @@ def _other_blocks(parts: Sequence[Any]) -> list[Any]:
 def _lowered(part: Any) -> str:
     """What is written for raised text of a page; nothing for a link that is a mark."""
     text: str = part.get_text().strip()
-    before, after = part.previous_sibling, part.next_sibling
+    before = next((each for each in part.previous_siblings if not isinstance(each, PreformattedString)), None)
+    after = part.next_sibling
     link = part.parent if part.parent.name == "a" and len(part.parent) <= _OF_A_MARK else None
     if part.a or (link is not None and link.get_text().strip() == text):
         return ""

@@ -217,6 +217,26 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
             "<p><math><mfrac><mrow><mn>1</mn><mo>+</mo><mn>5</mn></mrow><msqrt><mn>4</mn></msqrt></mfrac></math>",
             "(1+5)/(\u221a4)",
         ),
+        ("<p><math><mroot><mn>27</mn><mn>3</mn></mroot></math>", "\u00b3\u221a27"),
+        (
+            "<p><math><msup><mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mn>3</mn><mn>2</mn></msup></msup></math>",
+            "(1/2)^(3\u00b2)",
+        ),
+        ("<p>Sales<svg><text>2019</text><text>500</text></svg>in all", "Sales 2019 500 in all"),
+        (
+            "<table><tr><th>a<th>b<th>c<tr><td>1<td style='visibility:hidden'>2<td>3</table>",
+            "| a | b | c |\n| --- | --- | --- |\n| 1 |  | 3 |",
+        ),
+        (
+            "<table><tr><td colspan=2>All<tr><th rowspan=2>a<th>b<tr><th>c<tr><td rowspan=0>1<td>2<tr><td>3</table>",
+            "All\n\n| a | b c |\n| --- | --- |\n| 1 | 2 |\n| 1 | 3 |",
+        ),
+        (
+            "<table><tr><th colspan='02'>a<th>b<tr><td>1<td>2<td>3</table>",
+            "| a | a | b |\n| --- | --- | --- |\n| 1 | 2 | 3 |",
+        ),
+        ("<p><span style='display:block'>5</span><span style='display: flex'>20</span>", "5\n\n20"),
+        ("<p>10<!-- n --><sup>6</sup>", "10\u2076"),
         ("<table><tr><td>A<td><p>One.<p>Two.<p>Three.</table>", "A\n\nOne.\n\nTwo.\n\nThree."),
         ("<table><tr><th>a<th>b<tr><td>1|3<td>2</table>", "| a | b |\n| --- | --- |\n| 1\u00a63 | 2 |"),
         ("<p style='backface-visibility: hidden; --x-display: none'>It is 20 euros.", "It is 20 euros."),

@@ -159,7 +159,7 @@ def test_files_of_strangers_are_read_in_linear_time(tmp_path: Path) -> None:
     ("before", "seed"),
     [
         *(("<p><a>", seed) for seed in ("x<sup>1</sup>", "10<sup>6</sup>", "a<svg></svg>", "<s>a</s>b", " ")),
-        ("<table><tr>", "<td colspan=1000>a"),
+        ("<table><tr>", "<td colspan=20>a"),
         ("<table>", "<tbody><tr><td>a"),
         ("<table><thead>", "<tr><td>a"),
         ("", "<table><caption>a</caption><tr><td>b</table>"),
