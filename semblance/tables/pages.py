@@ -133,10 +133,10 @@ class _Converter(MarkdownConverter):
         self._texts: dict[int, str] = {}  # of cells, by id
         self._left = _MOST_SPANNED
 
-    def convert_td(self, el: Any, text: str, parent_tags: object) -> str:  # of the library
+    def convert_td(self, el: Any, text: str, parent_tags: set[str]) -> str:  # of the library
         """Keep a cell's text until its table is written; a bar would begin another cell."""
         text = " ".join(text.replace("|", "\u00a6").split())
-        if el.find_parent("tr") is None or el.find_parent("table") is None:
+        if not {"tr", "table"} <= parent_tags:
             return f" {text} "
         self._texts[id(el)] = text
         return ""
