@@ -147,6 +147,10 @@ async def test_large_documents_that_the_faster_writer_cannot_give_back_are_refus
     """The other one lets nobody else have a turn; small ones it writes: `tests/dialects/test_reranking.py`."""
     documents = [{"text": "a dog", "x": [2**64] * 12_000}]
     body = {"query": "a man", "documents": documents, "return_documents": True}
+
+    def held() -> list[list[int]]:
+        return [each for each in gc.get_objects() if type(each) is list and len(each) == 12_000]
+
     async with serve(max_candidates=10_000) as client:
         refused = await client.post("/v2/rerank", json=body)
         assert refused.status_code == 400, refused.text  # Cohere knows no 422
@@ -158,8 +162,7 @@ async def test_large_documents_that_the_faster_writer_cannot_give_back_are_refus
         gc.disable()  # what is refused is given back at once, not when many more have come
         try:
             assert (await client.post("/v2/rerank", content=content)).status_code == 400
-            await asyncio.sleep(0)  # the event loop holds what has woken this task
-            assert not [each for each in gc.get_objects() if type(each) is list and len(each) == 12_000]
+            await until(lambda: not held(), "the event loop and the thread let go of what they have told")
         finally:
             gc.enable()
 
