@@ -89,7 +89,7 @@ class EarlyResponseCloser:
 
         await self._app(scope, noted, closing)
         if closes:
-            with suppress(TimeoutError):
+            with suppress(TimeoutError, CancelledError):  # a process that ends cancels it
                 async with timeout(LINGER_SECONDS):
                     while not whole:
                         await noted()

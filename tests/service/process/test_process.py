@@ -200,6 +200,21 @@ def test_a_graph_that_never_ends_keeps_neither_the_event_loop_nor_the_process(tm
         assert "a graph does not end" in errors
 
 
+def test_a_process_that_ends_tells_those_whose_bodies_have_not_come_and_logs_no_fault(models: Path) -> None:
+    with running(models, shutdown_grace_seconds=1, drain_seconds=0) as (process, url):
+        with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as halfway:
+            halfway.sendall(b"POST /embed HTTP/1.1\r\nHost: service\r\nContent-Type: application/json\r\n")
+            halfway.sendall(b"Content-Length: 100000\r\n\r\n{")
+            assert httpx.get(f"{url}/docs").status_code == 200  # the loop takes what came first
+            process.terminate()
+            answer = b"".join(iter(lambda: halfway.recv(65_536), b""))
+        _, errors = process.communicate(timeout=NEEDED_SECONDS)
+        assert process.returncode == 0
+        assert answer.startswith(b"HTTP/1.1 503")
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == "shutting_down"
+        assert "Exception" not in errors
+
+
 _OPENS = """
 import sys
 from service.__main__ import main
