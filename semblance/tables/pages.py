@@ -4,7 +4,7 @@ beautifulsoup4 parses, and markdownify writes; but for what it writes of tables,
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import islice
 from typing import Any
@@ -75,7 +75,7 @@ _OF_FORMULAS = [
     *("mtd", "mtr", "mtable", "munder", "mover", "munderover", "mmultiscripts"),
 ]
 _TERM, _WHOLE = re.compile(r"[A-Za-z0-9.,]*"), re.compile(r"[+\-\u2212]?[0-9]+")
-_OF_A_MARK = 3  # parts of a link that is one: the number, and white space around it
+_MOST_PARTS_OF_A_MARK = 3  # of a footnote's link: the number, and white space around it
 _APART = "\n\n"
 
 
@@ -188,12 +188,7 @@ class _Converter(MarkdownConverter):
             texts, above = self._row(cells, above, is_head)
             if any(texts):
                 (heads if is_head else rows).append(texts)
-        width = max(map(len, [*heads, *rows]), default=0)
-        columns = [[row[i] for row in heads if i < len(row)] for i in range(width)]
-        names = [" ".join(dict.fromkeys(filter(None, column))) for column in columns]
-        lines = [names, ["---"] * width, *rows]
-        written = [f"| {' | '.join(line)} |" for line in lines] if width else []
-        return "\n".join([f"{title}\n" for title in titles] + written)
+        return "\n".join([*(f"{title}\n" for title in titles), *_lines(heads, rows)])
 
     def _row(self, cells: Sequence[Any], above: _Spanned, is_head: bool) -> tuple[list[str], _Spanned]:
         """A row's texts, and what spans those below; `above` is that of the row before."""
@@ -226,6 +221,14 @@ class _Converter(MarkdownConverter):
         self._left -= len(text) + 1
         if self._left < 0:
             raise BatchError(f"cells that span rows or columns become more than {_MOST_SPANNED} characters")
+
+
+def _lines(heads: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table's, under one head: Markdown knows no more."""
+    width = max(map(len, [*heads, *rows]), default=0)
+    columns = [[row[i] for row in heads if i < len(row)] for i in range(width)]
+    names = [" ".join(dict.fromkeys(filter(None, column))) for column in columns]
+    return [f"| {' | '.join(line)} |" for line in (names, ["---"] * width, *rows)] if width else []
 
 
 def _goes_on(part: Any) -> bool:
@@ -328,12 +331,16 @@ def _other_blocks(parts: Sequence[Any]) -> list[Any]:
     ]
 
 
+def _next(siblings: Iterable[Any]) -> Any:
+    """The first of them that is shown."""
+    return next((each for each in siblings if not isinstance(each, PreformattedString)), None)
+
+
 def _lowered(part: Any) -> str:
     """What is written for raised text of a page; nothing for a link that is a mark."""
     text: str = part.get_text().strip()
-    before = next((each for each in part.previous_siblings if not isinstance(each, PreformattedString)), None)
-    after = part.next_sibling
-    link = part.parent if part.parent.name == "a" and len(part.parent) <= _OF_A_MARK else None
+    before, after = _next(part.previous_siblings), _next(part.next_siblings)
+    link = part.parent if part.parent.name == "a" and len(part.parent) <= _MOST_PARTS_OF_A_MARK else None
     if part.a or (link is not None and link.get_text().strip() == text):
         return ""
     return lowered(text, before.get_text() if before else "", after if isinstance(after, str) else "")

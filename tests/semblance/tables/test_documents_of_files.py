@@ -237,6 +237,10 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
         ),
         ("<p><span style='display:block'>5</span><span style='display: flex'>20</span>", "5\n\n20"),
         ("<p>10<!-- n --><sup>6</sup>", "10\u2076"),
+        (
+            "<p>It is 19<sup>99</sup><!-- n --> \u20ac for 1<sup>1</sup><!-- n -->/<sub>2</sub> hours",
+            "It is 19.99 \u20ac for 1 1/2 hours",
+        ),
         ("<table><tr><td>A<td><p>One.<p>Two.<p>Three.</table>", "A\n\nOne.\n\nTwo.\n\nThree."),
         ("<table><tr><th>a<th>b<tr><td>1|3<td>2</table>", "| a | b |\n| --- | --- |\n| 1\u00a63 | 2 |"),
         ("<p style='backface-visibility: hidden; --x-display: none'>It is 20 euros.", "It is 20 euros."),
