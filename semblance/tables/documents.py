@@ -18,9 +18,10 @@ from semblance.tables.raised import lowered
 from semblance.tables.rows import Say
 
 _MOST_SHOWN = 10  # numbers of pages
-# Of PDF: what raised text is, how much smaller it is at least, and how much lower it may stand.
+# Of PDF: what raised text is, and how much smaller it is and higher it stands at least, of what is before it.
 _MARK = re.compile(r"[\d,+\-\u2212*\u2020\u2021]+\s*")
-_SMALLER, _LOWER, _LONGEST_MARK = 0.9, 0.05, 20
+_SMALLER, _HIGHER, _LONGEST_MARK = 0.9, 0.1, 20
+_SHOW = (b"Tj", b"TJ", b"'", b'"')  # operators that show text
 _FEW = 8  # pieces that a number before it may be set in
 
 
@@ -89,20 +90,33 @@ def _pdf(path: Path, encoding: str | None, say: Say) -> str:
 
 
 def _text_of_page(page: Any) -> str:
-    """The text of a page of PDF: digits that are smaller than what they stick to, and not below it, are raised."""
+    """The text of a page of PDF: digits that are smaller than what they stick to, and higher, are raised."""
     pieces: list[tuple[str, float, float]] = []  # text, height above the page's foot, size
+    rises, rise = [0.0], 0.0  # as set, which `q` keeps; of what was shown last
+
+    def look(operator: bytes, operands: Sequence[Any], to_page: object, to_text: object) -> None:
+        nonlocal rise
+        if operator == b"Ts" and operands and isinstance(operands[0], int | float):
+            rises[-1] = operands[0]
+        elif operator == b"q":
+            rises.append(rises[-1])
+        elif operator == b"Q" and len(rises) > 1:
+            rises.pop()
+        elif operator in _SHOW:
+            rise = rises[-1]
 
     def add(text: str, to_page: Sequence[float], to_text: Sequence[float], font: object, size: float) -> None:
         if text:
-            pieces.append((text, to_text[5] * to_page[3] + to_page[5], size * abs(to_text[3] * to_page[3])))
+            scale = to_text[3] * to_page[3]
+            pieces.append((text, to_text[5] * to_page[3] + to_page[5] + rise * scale, size * abs(scale)))
 
-    whole: str = page.extract_text(visitor_text=add)
+    whole: str = page.extract_text(visitor_text=add, visitor_operand_before=look)
     if "".join(text for text, _, _ in pieces) != whole:
         return whole
     made, mark = [""], ""
     line, large = 0.0, 0.0  # of the last piece that was not raised
     for text, height, size in pieces:
-        is_raised = 0 < size < _SMALLER * large and height > line - _LOWER * large
+        is_raised = 0 < size < _SMALLER * large and height > line + _HIGHER * large
         if is_raised and made[-1][-1:].strip() and len(mark) < _LONGEST_MARK and _MARK.fullmatch(mark + text):
             mark += text
             continue

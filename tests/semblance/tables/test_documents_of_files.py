@@ -30,6 +30,9 @@ RAISED = (
     ("(It is $19) Tj /F1 7 Tf 5 Ts (99) Tj 0 Ts /F1 12 Tf (.)", "It is $19.99."),
     ("(Drink H) Tj /F1 7 Tf 1 0 0 1 50 97 Tm (2) Tj /F1 12 Tf 1 0 0 1 54 100 Tm (O.)", "Drink H2O."),
     ("(It is 20) Tj /F1 7 Tf ( 3 euros.)", "It is 20 3 euros."),
+    ("(Total:) Tj /F1 8 Tf (50) Tj /F1 12 Tf ( euros.)", "Total:50 euros."),  # small, in the line
+    ("(Drink H) Tj /F1 7 Tf -3 Ts (2) Tj 0 Ts /F1 12 Tf (O.)", "Drink H2O."),
+    ("5 Ts q 0 Ts (It is 20) Tj Q /F1 7 Tf (3) Tj 0 Ts /F1 12 Tf ( euros.)", "It is 20 euros."),
 )
 WORD = re.compile(r"w\d+z")
 
