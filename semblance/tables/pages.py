@@ -77,6 +77,8 @@ _OF_FORMULAS = [
 _TERM, _WHOLE = re.compile(r"[A-Za-z0-9.,]*"), re.compile(r"[+\-\u2212]?[0-9]+")
 _MOST_PARTS_OF_A_MARK = 3  # of a footnote's link: the number, and white space around it
 _APART = "\n\n"
+# What is text on a page, and would be a link, struck out, a comment or such a mark in Markdown.
+_WOULD_BE_MARKS = re.compile(r"\](?=\()|~~|(?<=<)!(?=--)|\\(?=[!-/:-@\[-`{-~])")
 
 
 def markdown_of(page: str) -> str:
@@ -132,6 +134,10 @@ class _Converter(MarkdownConverter):
         super().__init__(**options)
         self._texts: dict[int, str] = {}  # of cells, by id
         self._left = _MOST_SPANNED
+
+    def escape(self, text: str, parent_tags: object) -> str:  # of the library
+        """The text, with a backslash before what would be a mark."""
+        return _WOULD_BE_MARKS.sub(r"\\\g<0>", text)
 
     def convert_td(self, el: Any, text: str, parent_tags: set[str]) -> str:  # of the library
         """Keep a cell's text until its table is written; a bar would begin another cell."""

@@ -33,6 +33,7 @@ _NUMBER = re.compile(r"(?:section |article |chapter |part |\u00a7 ?)?(\d{1,3}(?:
 _MARKDOWN = re.compile(r"(#{1,6})\s+")
 _RULE = re.compile(r"([-=*_])(?:\s*+\1){2,}+\s*+")
 _SEPARATOR = re.compile(r"\|?[\s:]*+-[\s:|-]*+")  # between a table's names and its rows
+_BAR = re.compile(r"(?<!\\)\|")
 _FENCE = re.compile(r"```|~~~")
 _BOLD = re.compile(r"(?:\*\*|__)(?!\s)([^*_]++)(?:\*\*|__):?")
 
@@ -251,10 +252,11 @@ class _Reader:
     def _separated_by(self, i: int) -> str:
         """The mark between columns' names in a line, and between the cells of those below; empty: it is no table.
 
-        Two rows follow the names, or one with a digit. No space follows the marks between names, as one does in prose.
+        Two rows follow the names, or one with a digit. No space follows the marks between names, as one does in prose;
+        an item of a list has none.
         """
         names = self._lines[i].text
-        for mark in ";,":
+        for mark in "" if self._marks[i] else ";,":
             cells = _split(names, mark)
             if len(cells) < 2 or names[-1] in _ENDS_OF_SENTENCES or not all(map(_begins_a_name, cells)):
                 continue
@@ -352,7 +354,7 @@ def _is_row(text: str) -> bool:
 
 
 def _cells(row: str, mark: str) -> list[str]:
-    cells = _split(row, mark) if mark else row.strip("|").split("|") if "|" in row else row.split("\t")
+    cells = _split(row, mark) if mark else _BAR.split(row.strip("|")) if "|" in row else row.split("\t")
     return [plain(cell) for cell in cells]
 
 

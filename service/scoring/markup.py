@@ -5,6 +5,8 @@ What a mark may be and an amount too, as "1.5" of "1.5 GB", stays in the text.
 
 import re
 from collections.abc import Iterator, Sequence
+from html import unescape
+from html.entities import html5
 
 _BULLET = "[-*+\u2022\u2023\u25e6\u2013\u2014\u00b7\u25aa\u25a0\u25cf\u25cb\u25b8\u25ba\u2192\u2713\u2714]"
 # "1.", "a)", "(iv)", and of an outline "2.1", before no unit as GB; "J." and the like are initials.
@@ -20,23 +22,34 @@ _NO_BREAK = re.compile(r"[^\n]")
 _TARGET = r"""\((?:[^()\s]++|\([^()\s]*+\))*+(?:\s++(?:"[^"\n]*+"|'[^'\n]*+'))?+\s*+\)"""
 # What states nothing: the mark with which some programs begin files, what is struck out, open tasks, images.
 _UNSAID = re.compile(
-    rf"\A\ufeff|~~[^~\n]{{1,500}}~~|^[^\S\n]*[-*+] \[ \] [^\n]*|!\[[^\[\]\n]{{0,200}}\]{_TARGET}", re.MULTILINE
+    rf"\A\ufeff|(?<!\\)~~[^~\n]{{1,500}}~~|^[^\S\n]*[-*+] \[ \] [^\n]*|(?<!\\)!\[[^\[\]\n]{{0,200}}\]{_TARGET}",
+    re.MULTILINE,
 )
 _COMMENT = ("<!--", "-->")
 _QUOTE = re.compile(r"(?:^[^\S\n]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _QUOTED = re.compile(r"^[^\S\n]*>[>\t ]*", re.MULTILINE)
 _MORE_THAN = re.compile(r"[^\S\n]*>[>\t ]*[^\w\s>]?\d")
-_LINK = re.compile(rf"!?\[([^\[\]\n]{{0,200}})\]{_TARGET}")
-_EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
+_LINK = re.compile(rf"(?<!\\)!?\[([^\[\]\n]{{0,200}})(?<!\\)\]{_TARGET}")
+# Marks of emphasis, and the one before a character that is none.
+_MARKS = re.compile(r"\\([!-/:-@\[-`{-~])|\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
+_ENTITY = re.compile(r"&(?:#\d{1,7};|#[xX][0-9a-fA-F]{1,6};|([a-zA-Z][a-zA-Z0-9]{1,31};))")
 _LEADER = re.compile(r"(?<!\.)(?<!\. )(?: ?\.){5,}+ ?(?=[^\w\s]?\d)")  # "Soup ..... 5.50"
 
 
 def plain(text: str) -> str:
-    """A text without Markdown's links and emphasis and the dots before a price, white space as single spaces."""
+    """A text without Markdown's marks within a line and the dots before a price, white space as single spaces."""
     if "](" in text:
         text = _LINK.sub(r"\1", text)
-    text = " ".join(_EMPHASIS.sub("", text).split())
+    text = _MARKS.sub(r"\1", text)
+    if "&" in text:
+        text = _ENTITY.sub(_character, text)
+    text = " ".join(text.split())
     return _LEADER.sub(": ", text) if "..." in text or ". ." in text else text
+
+
+def _character(entity: re.Match[str]) -> str:
+    """What an entity stands for; one that there is not is text. Of `unescape` "&not" alone would be one, too."""
+    return unescape(entity[0]) if entity[1] is None else html5.get(entity[1], entity[0])
 
 
 def claim_in(text: str) -> str:

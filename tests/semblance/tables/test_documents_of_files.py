@@ -260,6 +260,10 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
             "It is 20 euros.",
         ),
         ("<p>It is 2<script>3</script>0<sup><sup>1</sup></sup> euros.", "It is 20 euros."),
+        (
+            "<p>A [5](6) ~~7~~ &lt;!-- 8 --> \\-9",
+            "A [5\\](6) \\~~7\\~~ <\\!-- 8 --> \\\\-9",
+        ),  # which are read as they stand
         (f"<!--{' ' * 300}No.--><p>It is{' ' * 300}20 euros.</p>", "It is\n20 euros."),
         (
             "<table><thead><tr><th>a<th>b<tbody><tr><td>1<td>2<tbody><tr><td>3<td>4</table>",

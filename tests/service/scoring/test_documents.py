@@ -208,6 +208,35 @@ def test_lines_are_what_they_look_like(document: str, texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (
+            r"It is \-5 degrees, 10\-20 litres, \$5, 5\%, \> 6 m, \#7.",
+            "It is -5 degrees, 10-20 litres, $5, 5%, > 6 m, #7.",
+        ),
+        (r"My\_file\_v2 has \*stars\* and \*\*more\*\* of **them**.", "My_file_v2 has *stars* and **more** of them."),
+        (
+            r"[See\](here) \[or](here) [not](here) \![it](here) \~~5\~~.",
+            "[See](here) [or](here) not !it ~~5~~.",
+        ),
+        (r"C:\temp stays, \\x is \x.", r"C:\temp stays, \x is \x."),
+        ("It is &lt; 5&nbsp;kg &#38; &euro;7 &nothing; R&D;.", "It is < 5 kg & \u20ac7 &nothing; R&D;."),
+    ],
+)
+def test_a_mark_that_is_none_is_a_character(written: str, read: str) -> None:
+    assert [text for _, text in said(written)] == [read]
+
+
+def test_items_of_a_list_are_no_rows_of_a_table() -> None:
+    assert said("- Tea;coffee\n- Milk; 5 euros") == [((), "Tea;coffee"), ((), "Milk; 5 euros")]
+
+
+def test_a_bar_within_a_cell_is_none_between_cells() -> None:
+    table = "| Dish | Price |\n|---|---|\n| Soup \\| bread | \\$5 |"
+    assert said(table) == [((), "Soup | bread; Price: $5")]
+
+
+@pytest.mark.parametrize(
     ("longest", "longer"),
     [
         ("A" * 70 + "\n\nText.", "A" * 71 + "\n\nText."),
