@@ -19,6 +19,9 @@ PLAIN = {
     "\u2044": "/",
 }  # fmt: skip
 
+_RAISED = str.maketrans(
+    "0123456789+-\u2212", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207b"
+)
 # Marks (accents, variation selectors) and invisible characters, also surrogates. Unassigned characters stay, because
 # new emoji are unassigned in older versions of Python, and all versions must give the same words.
 _DROPPED = frozenset({"Mn", "Me", "Cf", "Cs", "Co"})
@@ -73,6 +76,11 @@ class _Table(dict[int, int | str | None]):
             self.clear()
         self[code] = found
         return found
+
+
+def raised(text: str) -> str:
+    """Digits and signs as raised ones."""
+    return text.translate(_RAISED)
 
 
 def _before_decomposition(character: str) -> str | None:

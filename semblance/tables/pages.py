@@ -9,9 +9,10 @@ from importlib import import_module
 from itertools import islice
 from typing import Any
 
+from core.text import raised
 from semblance.errors import BatchError
 from semblance.extras import needs
-from semblance.tables.raised import lowered, raised
+from semblance.tables.raised import lowered
 
 with needs("reading HTML", extra="documents"):
     import_module("lxml")  # the parser
@@ -77,8 +78,8 @@ _OF_FORMULAS = [
 _TERM, _WHOLE = re.compile(r"[A-Za-z0-9.,]*"), re.compile(r"[+\-\u2212]?[0-9]+")
 _MOST_PARTS_OF_A_MARK = 3  # of a footnote's link: the number, and white space around it
 _APART = "\n\n"
-# What is text on a page, and would be a link, struck out, a comment or such a mark in Markdown.
-_WOULD_BE_MARKS = re.compile(r"\](?=\()|~~|(?<=<)!(?=--)|\\(?=[!-/:-@\[-`{-~])")
+# What is text on a page, and would be a link, struck out, a tag, a comment or such a mark in Markdown.
+_WOULD_BE_MARKS = re.compile(r"\](?=\()|~~|<(?=[a-zA-Z/])|(?<=<)!(?=--)|&(?=[#\w]{2,32};)|\\(?=[!-/:-@\[-`{-~])")
 
 
 def markdown_of(page: str) -> str:

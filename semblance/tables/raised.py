@@ -2,6 +2,8 @@
 
 import re
 
+from core.text import raised
+
 _CENTS, _PRICE, _CURRENCY = (
     re.compile(r"\d\d"),
     re.compile(r"[$\u20ac\u00a3] ?\d[\d,]*$"),
@@ -11,14 +13,6 @@ _POWER = re.compile(r"[+\-\u2212]?\d{1,3}")
 _HAS_POWER = re.compile(r"(?:(?<![\d.,])10|(?<![^\W\d_])(?:[cdkm]?m|mi|in|ft|yd|s))$")
 _TWO = re.compile(r"(?<![\d.,])2$")  # 2\u00b3\u00b2; one digit behind it may be a footnote's
 _FOOTNOTE = re.compile(r"[\[(]?\d{1,3}(?:, ?\d{1,3})*[\])]?|[*\u2020\u2021]+")
-_RAISED = str.maketrans(
-    "0123456789+-\u2212", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207b"
-)
-
-
-def raised(text: str) -> str:
-    """Digits and signs as raised ones."""
-    return text.translate(_RAISED)
 
 
 def lowered(text: str, before: str, after: str = "") -> str:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from html import unescape
 from html.entities import html5
 
+from core.text import raised
+
 _BULLET = "[-*+\u2022\u2023\u25e6\u2013\u2014\u00b7\u25aa\u25a0\u25cf\u25cb\u25b8\u25ba\u2192\u2713\u2714]"
 # "1.", "a)", "(iv)", and of an outline "2.1", before no unit as GB; "J." and the like are initials.
 _NUMBER = r"\d{1,3}|[a-zA-Z]|[ivx]{2,4}"
@@ -25,14 +27,23 @@ _UNSAID = re.compile(
     rf"\A\ufeff|(?<!\\)~~[^~\n]{{1,500}}~~|^[^\S\n]*[-*+] \[ \] [^\n]*|(?<!\\)!\[[^\[\]\n]{{0,200}}\]{_TARGET}",
     re.MULTILINE,
 )
+# Of HTML, which Markdown may hold: tags state nothing, and raised digits are no others.
+_TAG = re.compile(
+    r"(?<!\\)</?(?:a|abbr|b|big|br|center|code|dd|div|dl|dt|em|font|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|small|span|strong|"
+    r"sub|sup|table|tbody|td|th|thead|tr|u|ul)(?:\s[^<>\n]{0,500}+)?/?>",
+    re.IGNORECASE,
+)
+_SUP = re.compile(r"<sup>([0-9]{1,3})</sup>", re.IGNORECASE)
 _COMMENT = ("<!--", "-->")
 _QUOTE = re.compile(r"(?:^[^\S\n]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _QUOTED = re.compile(r"^[^\S\n]*>[>\t ]*", re.MULTILINE)
 _MORE_THAN = re.compile(r"[^\S\n]*>[>\t ]*[^\w\s>]?\d")
 _LINK = re.compile(rf"(?<!\\)!?\[([^\[\]\n]{{0,200}})(?<!\\)\]{_TARGET}")
-# Marks of emphasis, and the one before a character that is none.
-_MARKS = re.compile(r"\\([!-/:-@\[-`{-~])|\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
-_ENTITY = re.compile(r"&(?:#\d{1,7};|#[xX][0-9a-fA-F]{1,6};|([a-zA-Z][a-zA-Z0-9]{1,31};))")
+# Marks of emphasis, a character that is none of them, and what HTML writes for one.
+_MARKS = re.compile(
+    r"\\([!-/:-@\[-`{-~])|&(?:#\d{1,7};|#[xX][0-9a-fA-F]{1,6};|([a-zA-Z][a-zA-Z0-9]{1,31};))"
+    r"|\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)"
+)
 _LEADER = re.compile(r"(?<!\.)(?<!\. )(?: ?\.){5,}+ ?(?=[^\w\s]?\d)")  # "Soup ..... 5.50"
 
 
@@ -40,16 +51,15 @@ def plain(text: str) -> str:
     """A text without Markdown's marks within a line and the dots before a price, white space as single spaces."""
     if "](" in text:
         text = _LINK.sub(r"\1", text)
-    text = _MARKS.sub(r"\1", text)
-    if "&" in text:
-        text = _ENTITY.sub(_character, text)
-    text = " ".join(text.split())
+    text = " ".join(_MARKS.sub(_character, text).split())
     return _LEADER.sub(": ", text) if "..." in text or ". ." in text else text
 
 
-def _character(entity: re.Match[str]) -> str:
-    """What an entity stands for; one that there is not is text. Of `unescape` "&not" alone would be one, too."""
-    return unescape(entity[0]) if entity[1] is None else html5.get(entity[1], entity[0])
+def _character(mark: re.Match[str]) -> str:
+    """What it stands for; a name of a character that there is not is text."""
+    if mark[2] is not None:  # of these `unescape` knows some by their beginnings: "&not" of "&nothing;"
+        return html5.get(mark[2], mark[0])
+    return mark[1] or (unescape(mark[0]) if mark[0][0] == "&" else "")
 
 
 def claim_in(text: str) -> str:
@@ -59,8 +69,11 @@ def claim_in(text: str) -> str:
 
 
 def said_in_place(document: str) -> str:
-    """A document with spaces for what it does not state, and for the marks of what it quotes."""
-    return _QUOTE.sub(_unquoted, _UNSAID.sub(_blank, _without_comments(document)))
+    """A document with spaces for what it does not state, for tags of HTML, and for the marks of what it quotes."""
+    text = _UNSAID.sub(_blank, _without_comments(document))
+    if "<" in text:
+        text = _TAG.sub(_blank, _SUP.sub(lambda sup: raised(sup[1]).ljust(len(sup[0])), text))
+    return _QUOTE.sub(_unquoted, text)
 
 
 def _without_comments(text: str) -> str:

@@ -261,8 +261,8 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
         ),
         ("<p>It is 2<script>3</script>0<sup><sup>1</sup></sup> euros.", "It is 20 euros."),
         (
-            "<p>A [5](6) ~~7~~ &lt;!-- 8 --> \\-9",
-            "A [5\\](6) \\~~7\\~~ <\\!-- 8 --> \\\\-9",
+            "<p>A [5](6) ~~7~~ &lt;!-- 8 --> \\-9 &lt;b> &amp;lt;",
+            "A [5\\](6) \\~~7\\~~ <\\!-- 8 --> \\\\-9 \\<b> \\&lt;",
         ),  # which are read as they stand
         (f"<!--{' ' * 300}No.--><p>It is{' ' * 300}20 euros.</p>", "It is\n20 euros."),
         (

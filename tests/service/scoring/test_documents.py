@@ -220,7 +220,11 @@ def test_lines_are_what_they_look_like(document: str, texts: list[str]) -> None:
             "[See](here) [or](here) not !it ~~5~~.",
         ),
         (r"C:\temp stays, \\x is \x.", r"C:\temp stays, \x is \x."),
-        ("It is &lt; 5&nbsp;kg &#38; &euro;7 &nothing; R&D;.", "It is < 5 kg & \u20ac7 &nothing; R&D;."),
+        (
+            "<p class='5'>20 m<sup>2</sup> for <B>7</B> &euro;.<br>x < 5 <c> \\<b>y.</p>",
+            "20 m\u00b2 for 7 \u20ac. x < 5 <c> <b>y.",
+        ),
+        ("It is &lt; 5&nbsp;kg &#38; &euro;7 &nothing; R&D; \\&lt;.", "It is < 5 kg & \u20ac7 &nothing; R&D; &lt;."),
     ],
 )
 def test_a_mark_that_is_none_is_a_character(written: str, read: str) -> None:

@@ -38,6 +38,7 @@ SEEDS = (
     *("*", "**", "**a", "__a__ ", "_", "=", "#", "|", "| ", "a\tb\n", "a | b | c\n", "- a\n", "A.", "n't", "x "),
     *("\u3000", "\u201d", "two ", "a-1 ", "a-1-", "1 000 ", "at least ", "turn ", "a", "May ", "1.2.3", "1x", "no. "),
     *("![a](b 'c ", "[a](b(c", "<!--", "~~a", "- [ ] ", "- [ ] a\n", "!=", "<", "> 1 "),
+    *("\\", "\\-", "&lt;", "&a", "<b ", "<sup>1", "<br>"),
     *("half a ", '-1,"([ .a-', " :-|\t"),
     *("\ufdfa", "\u2474", "\U0001f44d"),  # the first stands for 18 characters
     *("Mon, ", "on Tue ", "Sat and Mon ", "below the age of ", "twenty-", "5'6\"", "12 345.9", "9 or later "),
