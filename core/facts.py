@@ -12,6 +12,7 @@ from typing import NamedTuple
 from core.attributes import attributes, negated, stem
 from core.mentions import mentions
 from core.numerals import plain_spelling
+from core.text import seen
 from core.units import PERIODS, UNITLESS, Fact, values_of
 
 # Of a text; what is beyond is not compared.
@@ -57,7 +58,7 @@ class Facts(NamedTuple):
 
 def facts_of(text: str) -> Facts:
     """The facts of a text."""
-    text = text[:MAX_CHARS]
+    text = seen(text[:MAX_CHARS])
     spellings: dict[Fact, str] = {}
     inexact, position, undated = 0, 0, 0
     words: list[str | None] = []  # None: an amount

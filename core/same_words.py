@@ -15,7 +15,7 @@ from itertools import pairwise
 from core.alignment import in_one_spelling
 from core.attributes import BEFORE_A_LETTER
 from core.numerals import APOSTROPHES, GROUPED, Tokens
-from core.text import normalise_within
+from core.text import normalise_within, seen
 from core.units import LARGE, RANGES, SMALL, SPANS, word_set
 
 _UMLAUTS = {
@@ -126,7 +126,7 @@ def text_order(text: str) -> tuple[int, str]:
 
 def same_words(text: str) -> str:
     """The words of a text in one spelling, a space between each two; what has no words keeps its marks."""
-    text = " ".join(text.split())
+    text = " ".join(seen(text).split())
     if not text.isupper():
         text = _NAMED_A.sub(_NAME_A, text)
     text = GROUPED.sub(lambda groups: re.sub("[ ()-]", "", groups[0]), text)

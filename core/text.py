@@ -22,6 +22,8 @@ PLAIN = {
 _RAISED = str.maketrans(
     "0123456789+-\u2212", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207b"
 )
+# Characters within words that nobody sees: soft hyphens, spaces without width, marks of direction and order.
+_UNSEEN = dict.fromkeys((0xAD, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF))
 # Marks (accents, variation selectors) and invisible characters, also surrogates. Unassigned characters stay, because
 # new emoji are unassigned in older versions of Python, and all versions must give the same words.
 _DROPPED = frozenset({"Mn", "Me", "Cf", "Cs", "Co"})
@@ -76,6 +78,11 @@ class _Table(dict[int, int | str | None]):
             self.clear()
         self[code] = found
         return found
+
+
+def seen(text: str) -> str:
+    """A text without what stands unseen within its words."""
+    return text if text.isascii() else text.translate(_UNSEEN)
 
 
 def raised(text: str) -> str:

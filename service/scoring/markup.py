@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import unescape
 from html.entities import html5
 
-from core.text import raised
+from core.text import raised, seen
 
 _BULLET = "[-*+\u2022\u2023\u25e6\u2013\u2014\u00b7\u25aa\u25a0\u25cf\u25cb\u25b8\u25ba\u2192\u2713\u2714]"
 # "1.", "a)", "(iv)", and of an outline "2.1", before no unit as GB; "J." and the like are initials.
@@ -51,7 +51,7 @@ def plain(text: str) -> str:
     """A text without Markdown's marks within a line and the dots before a price, white space as single spaces."""
     if "](" in text:
         text = _LINK.sub(r"\1", text)
-    text = " ".join(_MARKS.sub(_character, text).split())
+    text = " ".join(seen(_MARKS.sub(_character, text)).split())
     return _LEADER.sub(": ", text) if "..." in text or ". ." in text else text
 
 

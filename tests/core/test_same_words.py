@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from benchmarks.duplicates.__main__ import files_of
 from benchmarks.duplicates.edits import EDITS
+from core.facts import facts_of
 from core.same_words import same_words
 from tests.harness.hostile import HOSTILE
 
@@ -30,6 +31,14 @@ def test_case_spaces_and_marks_never_matter(words: list[str], space: str, end: s
     assert same_words(space.join(words) + end) == same_words(plain)
     assert same_words(plain.upper()) == same_words(plain.capitalize()) == same_words(plain)
     assert same_words(", ".join(words)) == same_words(plain)
+
+
+@given(st.sampled_from(SAMPLE), st.sampled_from("\u00ad\u200b\u200e\u202a\u2060\ufeff"), st.data())
+def test_what_stands_unseen_in_a_text_never_matters(text: str, unseen: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(text)))
+    written = text[:at] + unseen + text[at:]
+    assert same_words(written) == same_words(text)
+    assert facts_of(written) == facts_of(text)
 
 
 @given(st.text() | HOSTILE)

@@ -224,6 +224,7 @@ def test_lines_are_what_they_look_like(document: str, texts: list[str]) -> None:
             "<p class='5'>20 m<sup>2</sup> for <B>7</B> &euro;.<br>x < 5 <c> \\<b>y.</p>",
             "20 m\u00b2 for 7 \u20ac. x < 5 <c> <b>y.",
         ),
+        ("It weighs 5 kilo\u00adgrams or\u200b &shy;so.", "It weighs 5 kilograms or so."),
         ("It is &lt; 5&nbsp;kg &#38; &euro;7 &nothing; R&D; \\&lt;.", "It is < 5 kg & \u20ac7 &nothing; R&D; &lt;."),
     ],
 )
