@@ -22,6 +22,11 @@ _MOST_SHOWN = 10  # numbers of pages
 _MARK = re.compile(r"[\d,+\-\u2212*\u2020\u2021]+\s*")
 _SMALLER, _HIGHER, _LONGEST_MARK = 0.9, 0.1, 20
 _SHOW = (b"Tj", b"TJ", b"'", b'"')  # operators that show text
+# A word that a line's end breaks; one with other hyphens keeps the usual one: state-of-the-art.
+_BROKEN = re.compile(
+    r"(?<=[^\W\d_])[\u2010\u00ad] ?\n(?=[^\W\d_A-Z])"
+    r"|(?<![^\s(\"'\u2018\u201c])([^\W\d_]+)- ?\n(?=[^\W\d_A-Z]++(?![\w-]))"
+)
 _FEW = 8  # pieces that a number before it may be set in
 
 
@@ -75,7 +80,7 @@ def _pdf(path: Path, encoding: str | None, say: Say) -> str:
         import_module("cryptography")  # of files that anybody may open, and not change
     logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else it prints what it thinks of a broken file
     try:
-        pages = [_text_of_page(page) for page in PdfReader(path).pages]
+        pages = [_BROKEN.sub(r"\1", _text_of_page(page)) for page in PdfReader(path).pages]
     except FileNotDecryptedError:
         raise BatchError(f"{path}: is protected: save it without a password") from None
     except Exception as error:  # of files that are no whole PDF the library raises whatever a broken part leads to
