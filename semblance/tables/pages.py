@@ -57,6 +57,10 @@ _BLOCKS = re.compile(
 _HEADINGS = [f"h{level}" for level in range(1, 7)]
 _GROUPS = ["thead", "tbody", "tfoot", "table"]  # of rows
 _MOST_DEPTH = 200  # parts within each other: beyond 256 the parser takes more than linear time
+# Raised text, by its own style or by that of its class in the page's head.
+_RAISED = re.compile(r"(?:^|;)\s*vertical-align\s*:\s*super", re.IGNORECASE)
+_MAY_BE_RAISED = ["a", "font", "small", "span"]
+_CLASS_OF_RAISED = re.compile(r"\.([\w-]+)\s*+\{(?:[^{}]*;)?\s*vertical-align\s*:\s*super", re.IGNORECASE)
 _LONG_SPACE = re.compile(r"\s{200,}+")  # which it would read again from each of its characters
 _HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|content-visibility\s*:\s*hidden)", re.IGNORECASE)
 _UNSEEN = re.compile(r"(?:^|;)\s*visibility\s*:\s*hidden", re.IGNORECASE)
@@ -90,6 +94,12 @@ def markdown_of(page: str) -> str:
         RecursionError: its parts stand within each other too deeply.
     """
     soup = _Page(page, "lxml")  # which knows where ends may be left out
+    classes = {name for sheet in soup("style") for name in _CLASS_OF_RAISED.findall(sheet.get_text())}
+    for part in [
+        *soup(_MAY_BE_RAISED, style=_RAISED),
+        *(soup(_MAY_BE_RAISED, class_=list(classes)) if classes else ()),
+    ]:
+        part.name = "sup"
     # To take a part out of a page looks for it among its siblings: it becomes an empty one instead.
     for part in [*soup(_NO_TEXT), *soup(hidden=True), *soup(style=_HIDDEN), *soup(_is_said_twice)]:
         _become(part, "")

@@ -246,6 +246,11 @@ def test_a_page_is_read_as_its_headings_items_and_rows() -> None:
         ("<p><span style='display:block'>5</span><span style='display: flex'>20</span>", "5\n\n20"),
         ("<p>10<!-- n --><sup>6</sup>", "10\u2076"),
         (
+            "<style>.c1{color:red}.c2 {font-size:6pt; vertical-align:super}</style><p class=c2>It is 20"
+            "<span class='a c2'>3</span> <b class=c1>&euro;</b> for 10<span style='Vertical-align:super'>6</span>.",
+            "It is 20 \u20ac for 10\u2076.",
+        ),
+        (
             "<p>It is 19<sup>99</sup><!-- n --> \u20ac for 1<sup>1</sup><!-- n -->/<sub>2</sub> hours",
             "It is 19.99 \u20ac for 1 1/2 hours",
         ),
