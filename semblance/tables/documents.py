@@ -27,6 +27,7 @@ _BROKEN = re.compile(
     r"(?<=[^\W\d_])[\u2010\u00ad] ?\n(?=[^\W\d_A-Z])"
     r"|(?<![^\s(\"'\u2018\u201c])([^\W\d_]+)- ?\n(?=[^\W\d_A-Z]++(?![\w-]))"
 )
+_GOES_ON = re.compile(r"(?<=[^\W\d_]|[,\-\u2010\u00ad])\n\n\f(?=[^\W\d_A-Z])")  # a sentence, on the next page
 _FEW = 8  # pieces that a number before it may be set in
 
 
@@ -80,15 +81,15 @@ def _pdf(path: Path, encoding: str | None, say: Say) -> str:
         import_module("cryptography")  # of files that anybody may open, and not change
     logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else it prints what it thinks of a broken file
     try:
-        pages = [_BROKEN.sub(r"\1", _text_of_page(page)) for page in PdfReader(path).pages]
+        pages = [_text_of_page(page).replace("\f", "\n").strip() for page in PdfReader(path).pages]
     except FileNotDecryptedError:
         raise BatchError(f"{path}: is protected: save it without a password") from None
     except Exception as error:  # of files that are no whole PDF the library raises whatever a broken part leads to
         raise BatchError(f"{path}: no PDF that can be read: {' '.join(str(error).split())}") from error
-    text = "\n\n".join(pages)
+    text = _BROKEN.sub(r"\1", _GOES_ON.sub("\n", "\n\n\f".join(pages)).replace("\f", ""))
     if not text.strip():
         raise BatchError(f"{path}: its pages have no text, as those of a scanner: read it by OCR first")
-    if empty := [number for number, page in enumerate(pages, 1) if not page.strip()]:
+    if empty := [number for number, page in enumerate(pages, 1) if not page]:
         few = ", ".join(map(str, empty[:_MOST_SHOWN])) + (" and others" if len(empty) > _MOST_SHOWN else "")
         say(f"{path}: nothing was read from {len(empty)} of {len(pages)} pages, as of a scanner's: {few}")
     return text

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -309,44 +309,57 @@ def test_every_part_of_a_page_that_is_not_within_a_line_is_a_block(page: str, te
     assert text_of_file(Path("page.html")).strip() == text
 
 
-def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
+def pdf(name: str, *pages: str, **stream: str) -> Any:
+    """A file of pages with these operators of text, or nothing; `stream`: what else their streams say of themselves."""
     pypdf = pytest.importorskip("pypdf", reason="no pypdf: pip install '.[documents]'")
+    named, a_dict = pypdf.generic.NameObject, pypdf.generic.DictionaryObject
+
+    def names(found: Mapping[str, object]) -> Any:
+        return a_dict(
+            {named(f"/{key}"): named(f"/{value}") if isinstance(value, str) else value for key, value in found.items()}
+        )
+
     writer = pypdf.PdfWriter()
-    writer.add_blank_page(100, 100)
-    writer.write("blank.pdf")
+    for content in pages:
+        page = writer.add_blank_page(200, 200)
+        if content:
+            page[named("/Resources")] = names({"Font": names({"F1": names(FONT)})})
+            made = pypdf.generic.StreamObject()
+            made.set_data(f"BT /F1 12 Tf 10 100 Td {content} ET".encode("latin-1"))
+            made.update(names(stream))
+            page[named("/Contents")] = writer._add_object(made)
+    writer.write(name)
+    return writer
+
+
+@pytest.mark.parametrize(("content", "read"), OF_PDF)
+def test_a_page_of_pdf_is_its_text(content: str, read: str) -> None:
+    pdf("page.pdf", f"{content} Tj")
+    assert text_of_file(Path("page.pdf")) == read
+
+
+def test_pages_of_pdf_follow_each_other() -> None:
+    said: list[str] = []
+    pdf("pages.pdf", "(Guests pay fif-) Tj", "(teen euros,) Tj", "(and) Tj", "", "(Dogs) Tj", "(pay 5.) Tj", "(b) Tj")
+    assert text_of_file(Path("pages.pdf"), say=said.append) == "Guests pay fifteen euros,\nand\n\n\n\nDogs\npay 5.\n\nb"
+    assert said == ["pages.pdf: nothing was read from 1 of 7 pages, as of a scanner's: 4"]
+
+
+def test_what_is_no_pdf_that_can_be_read_is_refused() -> None:
+    pdf("blank.pdf", "")
     with pytest.raises(BatchError, match="its pages have no text"):
         text_of_file(Path("blank.pdf"))
-    words = writer.add_blank_page(200, 200)
-    font = pypdf.generic.DictionaryObject(
-        {pypdf.generic.NameObject(f"/{key}"): pypdf.generic.NameObject(f"/{value}") for key, value in FONT.items()}
-    )
-    fonts = pypdf.generic.DictionaryObject({pypdf.generic.NameObject("/F1"): font})
-    words[pypdf.generic.NameObject("/Resources")] = pypdf.generic.DictionaryObject(
-        {pypdf.generic.NameObject("/Font"): fonts}
-    )
-    stream = pypdf.generic.StreamObject()
-    stream.set_data(b"BT /F1 12 Tf 10 100 Td (The cat sleeps.) Tj ET")
-    words[pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
-    writer.write("cat.pdf")
-    said: list[str] = []
-    assert text_of_file(Path("cat.pdf"), say=said.append).strip() == "The cat sleeps."
-    assert said == ["cat.pdf: nothing was read from 1 of 2 pages, as of a scanner's: 1"]
-    for content, read in OF_PDF:
-        stream.set_data(f"BT /F1 12 Tf 10 100 Td {content} Tj ET".encode("latin-1"))
-        writer.write("raised.pdf")
-        assert text_of_file(Path("raised.pdf")).strip() == read
-    stream[pypdf.generic.NameObject("/Filter")] = pypdf.generic.NameObject("/Unheard")
-    writer.write("filter.pdf")
+    pdf("filter.pdf", "(The cat sleeps.) Tj", Filter="Unheard")
     Path("bad.pdf").write_bytes(b"%PDF-1.4 not really")
     for name in ("bad.pdf", "filter.pdf"):
         with pytest.raises(BatchError, match=rf"{name}: no PDF that can be read"):
             text_of_file(Path(name))
     pytest.importorskip("cryptography", reason="no cryptography: pip install '.[documents]'")
     for password in ("", "secret"):
-        protected = pypdf.PdfWriter(clone_from="cat.pdf")
+        protected = pdf("cat.pdf", "(The cat sleeps.) Tj")
         protected.encrypt(password, "owner", algorithm="AES-256")
         protected.write(f"as{password}.pdf")
-    assert text_of_file(Path("as.pdf")).strip() == "The cat sleeps."
+    assert text_of_file(Path("as.pdf")) == "The cat sleeps."
     with pytest.raises(BatchError, match=r"assecret\.pdf: is protected"):
         text_of_file(Path("assecret.pdf"))
 
