@@ -10,7 +10,7 @@ Positions are those of the text given.
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from typing import NamedTuple
 from unicodedata import category
@@ -34,7 +34,7 @@ _MARKDOWN = re.compile(r"(#{1,6})\s+")
 _RULE = re.compile(r"([-=*_])(?:\s*+\1){2,}+\s*+")
 _SEPARATOR = re.compile(r"\|?[\s:]*+-[\s:|-]*+")  # between a table's names and its rows
 _BAR = re.compile(r"(?<!\\)\|")
-_FENCE = re.compile(r"```|~~~")
+_FENCE = re.compile(r"(```+|~~~+)[^`]*")
 _BOLD = re.compile(r"(?:\*\*|__)(?!\s)([^*_]++)(?:\*\*|__):?")
 
 
@@ -86,6 +86,7 @@ class _Reader:
         self._document = document
         self._lines = list(_lines_of(document))
         self._marks = list(marks_of([line.text for line in self._lines]))
+        self._code = _code_in(self._lines)
         self._headings: list[tuple[int, str]] = []
         self._items: list[_Item] = []
         self._lead = ""  # a line above a list
@@ -96,7 +97,7 @@ class _Reader:
         lines, i = self._lines, 0
         while i < len(lines):
             line = lines[i]
-            if not line.text or _FENCE.match(line.text) or _RULE.fullmatch(line.text):
+            if not line.text or _FENCE.fullmatch(line.text) or _RULE.fullmatch(line.text):
                 i += 1
             elif mark := self._separated_by(i):
                 rows, i = self._table(i, mark)
@@ -122,6 +123,8 @@ class _Reader:
     def _heading(self, i: int) -> tuple[int, str, int] | None:
         """The level and text of a heading that begins at a line, and the line after it."""
         line = self._lines[i]
+        if i in self._code:
+            return None
         if (match := _MARKDOWN.match(line.text)) is not None:
             return len(match[1]), plain(line.text[match.end() :].rstrip("# ")), i + 1
         below = self._lines[i + 1].text if i + 1 < len(self._lines) else ""
@@ -158,6 +161,8 @@ class _Reader:
         if (place := self._next(i)) is None:
             return False
         text = self._lines[place].text
+        if place in self._code:
+            return True
         if _MARKDOWN.match(text) or _BOLD.fullmatch(text) or _RULE.fullmatch(text):
             return False
         if self._lines[i].text.endswith(":") or self._marks[place] or self._separated_by(place):
@@ -198,7 +203,7 @@ class _Reader:
         stop = i + 1
         while stop < len(self._lines):
             text = self._lines[stop].text
-            if not text or self._marks[stop] or _MARKDOWN.match(text) or _FENCE.match(text) or text[0] == "|":
+            if not text or self._marks[stop] or _MARKDOWN.match(text) or _FENCE.fullmatch(text) or text[0] == "|":
                 break
             if _RULE.fullmatch(text) or self._is_named(stop) or (_BOLD.fullmatch(text) and len(text) <= _SHORT_CHARS):
                 break
@@ -335,6 +340,21 @@ def _lines_of(document: str) -> Iterator[_Line]:
         indent = len(whole) - len(whole.lstrip())
         yield _Line(start + indent, start + indent + len(text), text.strip(), len(whole[:indent].expandtabs(4)))
         start += len(whole)
+
+
+def _code_in(lines: Sequence[_Line]) -> set[int]:
+    """The lines between fences that are closed."""
+    code: set[int] = set()
+    fence, begun = "", 0
+    for i, line in enumerate(lines):
+        if (found := _FENCE.fullmatch(line.text)) is None:
+            continue
+        if not fence:
+            fence, begun = found[1], i
+        elif line.text.startswith(fence) and len(set(line.text)) == 1:
+            code.update(range(begun + 1, i))
+            fence = ""
+    return code
 
 
 def _is_title(text: str) -> bool:

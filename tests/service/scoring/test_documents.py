@@ -232,6 +232,20 @@ def test_a_mark_that_is_none_is_a_character(written: str, read: str) -> None:
     assert [text for _, text in said(written)] == [read]
 
 
+def test_lines_of_code_are_no_headings() -> None:
+    code = "```sh\n# The limit is 5.\nRun it\n---\n```"
+    assert said(f"# One\n\n## Two\n\n{code}\n\nIt is so.") == [
+        (("One", "Two"), "# The limit is 5."),
+        (("One", "Two"), "Run it"),
+        (("One", "Two"), "It is so."),
+    ]
+    assert said("```\nOpen.\n\n# One\n\nIt is so.") == [((), "Open."), (("One",), "It is so.")]
+    assert said("```It is 5 euros.```\n\n# One\n\n~~~ x\n# a\n```\n~~~~") == [
+        ((), "It is 5 euros."),
+        (("One",), "# a"),
+    ]
+
+
 def test_items_of_a_list_are_no_rows_of_a_table() -> None:
     assert said("- Tea;coffee\n- Milk; 5 euros") == [((), "Tea;coffee"), ((), "Milk; 5 euros")]
 
