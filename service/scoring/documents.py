@@ -232,12 +232,14 @@ class _Reader:
         if apart := not marked and self._are_apart(i, stop):
             spans = [span for line in self._lines[i:stop] for span in spans_of(self._document, line.start, line.end)]
         context = self._context()
-        last = _shortened(plain(self._document[slice(*spans[-1])])) if spans else ""
+        whole = plain(self._document[slice(*spans[-1])]) if spans else ""
+        last = _shortened(whole)
         leads = last.endswith(":") or (marked and deeper and len(spans) == 1 and _is_title(last))
         if leads and ((place is not None and self._is_row(place)) or (deeper if marked else is_item)):
             if not marked:
                 self._lead = last.rstrip(":")
-            spans.pop()
+            if last == whole:  # what is cut is a sentence too
+                spans.pop()
         else:
             last = ""
         if marked:
@@ -344,8 +346,7 @@ def _lines_of(document: str) -> Iterator[_Line]:
 
 def _code_in(lines: Sequence[_Line]) -> set[int]:
     """The lines between fences that are closed."""
-    code: set[int] = set()
-    fence, begun = "", 0
+    code, fence, begun = set[int](), "", 0
     for i, line in enumerate(lines):
         if (found := _FENCE.fullmatch(line.text)) is None:
             continue

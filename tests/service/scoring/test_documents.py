@@ -284,6 +284,12 @@ def test_a_long_sentence_is_cut_at_white_space_of_its_second_half_alone() -> Non
     assert len(first.text) == LONGEST
 
 
+def test_of_a_long_line_above_a_list_nothing_is_lost() -> None:
+    short, long = (f"{'Guests pay ' + 'more ' * times}for:" for times in (20, 30))
+    assert said(f"{short}\n\n- food") == [((short[:-1],), "food")]
+    assert said(f"{long}\n\n- food") == [((), long), ((long[:119],), "food")]
+
+
 def test_a_model_reads_the_last_two_headings_each_cut() -> None:
     (last,) = sentences_in("# One\n\n## Two\n\n### " + "three " * 100 + "\n\nText.")
     assert len(last.headings) == 3
