@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from core.units import LARGE, SMALL
 from semblance.errors import BatchError
 from semblance.extras import needs
 from semblance.tables.decoding import encoding_of, open_text
@@ -22,7 +23,7 @@ _MOST_SHOWN = 10  # numbers of pages
 _MARK = re.compile(r"[\d,+\-\u2212*\u2020\u2021]+\s*")
 _SMALLER, _HIGHER, _LONGEST_MARK = 0.9, 0.1, 20
 _SHOW = (b"Tj", b"TJ", b"'", b'"')  # operators that show text
-# A word that a line's end breaks; one with other hyphens keeps the usual one: state-of-the-art.
+# A word that a line's end breaks; one with other hyphens keeps the usual one: state-of-the-art. So does a number.
 _BROKEN = re.compile(
     r"(?<=[^\W\d_])[\u2010\u00ad] ?\n(?=[^\W\d_A-Z])"
     r"|(?<![^\s(\"'\u2018\u201c])([^\W\d_]+)- ?\n(?=[^\W\d_A-Z]++(?![\w-]))"
@@ -86,13 +87,19 @@ def _pdf(path: Path, encoding: str | None, say: Say) -> str:
         raise BatchError(f"{path}: is protected: save it without a password") from None
     except Exception as error:  # of files that are no whole PDF the library raises whatever a broken part leads to
         raise BatchError(f"{path}: no PDF that can be read: {' '.join(str(error).split())}") from error
-    text = _BROKEN.sub(r"\1", _GOES_ON.sub("\n", "\n\n\f".join(pages)).replace("\f", ""))
+    text = _BROKEN.sub(_whole, _GOES_ON.sub("\n", "\n\n\f".join(pages)).replace("\f", ""))
     if not text.strip():
         raise BatchError(f"{path}: its pages have no text, as those of a scanner: read it by OCR first")
     if empty := [number for number, page in enumerate(pages, 1) if not page]:
         few = ", ".join(map(str, empty[:_MOST_SHOWN])) + (" and others" if len(empty) > _MOST_SHOWN else "")
         say(f"{path}: nothing was read from {len(empty)} of {len(pages)} pages, as of a scanner's: {few}")
     return text
+
+
+def _whole(broken: re.Match[str]) -> str:
+    """The beginning of a word, to which what follows in the next line is put; twenty-five and three-day are no word."""
+    begun = broken[1] or ""
+    return f"{begun}-" if begun.lower() in SMALL or begun.lower() in LARGE else begun
 
 
 def _text_of_page(page: Any) -> str:

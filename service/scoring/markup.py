@@ -33,7 +33,7 @@ _TAG = re.compile(
     r"sub|sup|table|tbody|td|th|thead|tr|u|ul)(?:\s[^<>\n]{0,500}+)?/?>",
     re.IGNORECASE,
 )
-_SUP = re.compile(r"<sup>([0-9]{1,3})</sup>", re.IGNORECASE)
+_SUP = re.compile(r"(?<!\\)<sup>([0-9]{1,3})</sup>", re.IGNORECASE)
 _COMMENT = ("<!--", "-->")
 _QUOTE = re.compile(r"(?:^[^\S\n]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _QUOTED = re.compile(r"^[^\S\n]*>[>\t ]*", re.MULTILINE)

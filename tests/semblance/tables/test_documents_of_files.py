@@ -35,6 +35,7 @@ OF_PDF = (
         "0 -14 Td (X non-refund\xad) Tj 0 -14 Td (able.)",
         "Pay fifteen of state-\nof-the-\nart 20-\nday pa-\nX non-refundable.",
     ),
+    ("(Twenty-) Tj 0 -14 Td (five for a three-) Tj 0 -14 Td (day pass.) Tj", "Twenty-five for a three-day pass."),
     ("(Total:) Tj /F1 8 Tf (50) Tj /F1 12 Tf ( euros.)", "Total:50 euros."),  # small, in the line
     ("(Drink H) Tj /F1 7 Tf -3 Ts (2) Tj 0 Ts /F1 12 Tf (O.)", "Drink H2O."),
     ("5 Ts q 0 Ts (It is 20) Tj Q /F1 7 Tf (3) Tj 0 Ts /F1 12 Tf ( euros.)", "It is 20 euros."),
